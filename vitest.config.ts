@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  // Tests import `coxswain` as a user would; the condition leads that to src/ instead of dist/, so nothing is built first.
+  // vite's default `module` is left out: OpenTelemetry's API puts files there that Node itself cannot load.
+  ssr: { resolve: { conditions: ['@coxswain/source', 'node'] } },
+  test: {
+    include: ['tests/**/*.test.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    // Only type tests are judged here; type errors elsewhere are what `npm run types` finds.
+    typecheck: { enabled: true, include: ['tests/**/*.test-d.ts'], ignoreSourceErrors: true },
+  },
+});
