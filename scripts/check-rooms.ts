@@ -1,0 +1,155 @@
+/**
+ * Checks which folder of src/ imports what. A room is a folder directly below src/; the tables say what it may use.
+ * Type-only imports count as well: a room that knows another's types depends on it.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { posix } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type ESTree, parseSync, Visitor } from 'vite';
+
+const BELOW_ORCHESTRATION = ['core', 'agents', 'memory', 'models', 'journal', 'security', 'telemetry'];
+const BELOW_INTEROP = [...BELOW_ORCHESTRATION, 'orchestration', 'tools', 'testing'];
+const ALL = [...BELOW_INTEROP, 'interop', 'cli', 'studio', 'index.ts'];
+
+/** Room → the rooms it may import from, besides itself. Node's own modules are open to all. */
+const ROOMS: Record<string, readonly string[]> = {
+  core: [],
+  agents: ['core'],
+  memory: ['core', 'models'],
+  models: ['core'],
+  journal: ['core'],
+  security: ['core'],
+  telemetry: ['core'],
+  orchestration: BELOW_ORCHESTRATION,
+  tools: ['core', 'security'],
+  testing: ['core', 'models', 'journal', 'orchestration'],
+  interop: BELOW_INTEROP,
+  cli: ALL,
+  studio: ALL,
+  'index.ts': ALL,
+};
+
+/**
+ * Folder → the packages it may import. `lazy` ones only with `import()`, `createRequire` or `import type`, so that
+ * importing coxswain does not load them. What is not here (zod above all) is imported nowhere.
+ */
+const PACKAGES: readonly { folder: string; name: RegExp; label: string; lazy: boolean }[] = [
+  { folder: 'src/core/', name: /^p-limit$/, label: 'p-limit', lazy: false },
+  { folder: 'src/core/', name: /^eventemitter3$/, label: 'eventemitter3', lazy: false },
+  { folder: 'src/core/', name: /^ajv$/, label: 'ajv', lazy: true },
+  { folder: 'src/orchestration/', name: /^p-limit$/, label: 'p-limit', lazy: false },
+  { folder: 'src/orchestration/', name: /^eventemitter3$/, label: 'eventemitter3', lazy: false },
+  { folder: 'src/models/anthropic/', name: /^@anthropic-ai\/sdk$/, label: '@anthropic-ai/sdk', lazy: true },
+  { folder: 'src/models/openai/', name: /^openai$/, label: 'openai', lazy: true },
+  { folder: 'src/telemetry/', name: /^@opentelemetry\/api$/, label: '@opentelemetry/api', lazy: false },
+  { folder: 'src/telemetry/', name: /^@opentelemetry\//, label: '@opentelemetry/*', lazy: true },
+  { folder: 'src/cli/', name: /^commander$/, label: 'commander', lazy: false },
+];
+
+export type SourceFile = { file: string; text: string };
+type Import = { specifier: string; how: 'static' | 'dynamic' | 'type' };
+
+/** Every violation in the given files, whose names are relative to the project's root; an empty list is a pass. */
+export function checkRooms(files: readonly SourceFile[]): string[] {
+  return files.flatMap((source) => {
+    const room = roomOf(source.file);
+    const rooms = ROOMS[room];
+    if (rooms === undefined)
+      return [`${source.file}: ${room} is no room; the rooms are ${Object.keys(ROOMS).join(', ')}`];
+    const { imports, error } = importsOf(source);
+    if (error !== undefined) return [`${source.file}: does not parse: ${error}`];
+    return imports.flatMap((found) => violation(source.file, room, rooms, found) ?? []);
+  });
+}
+
+function violation(
+  file: string,
+  room: string,
+  rooms: readonly string[],
+  { specifier, how }: Import,
+): string | undefined {
+  if (isBuiltin(specifier)) return undefined;
+  const packages = PACKAGES.filter((entry) => file.startsWith(entry.folder));
+  const allowed = [...rooms, ...packages.map((entry) => entry.label), 'node:*'].join(', ');
+  const refusal = `${file}: imports ${specifier}; ${room} may import only ${allowed}`;
+
+  if (specifier.startsWith('.')) {
+    const target = posix.join(posix.dirname(file), specifier);
+    if (!target.startsWith('src/')) return refusal;
+    const targetRoom = roomOf(target);
+    return targetRoom === room || rooms.includes(targetRoom) ? undefined : refusal;
+  }
+  const name = packageOf(specifier);
+  if (name === 'coxswain') return room !== 'index.ts' && rooms.includes('index.ts') ? undefined : refusal;
+  const entry = packages.find((candidate) => candidate.name.test(name));
+  if (entry === undefined) return refusal;
+  if (entry.lazy && how === 'static') return `${refusal} (${entry.label} with import() or import type)`;
+  return undefined;
+}
+
+/** What a file imports, in any form whose specifier is written out. */
+function importsOf({ file, text }: SourceFile): { imports: Import[]; error?: string } {
+  const { program, errors } = parseSync(file, text);
+  const [first] = errors;
+  if (first !== undefined) return { imports: [], error: first.message };
+
+  const imports: Import[] = [];
+  const requires = new Set(['require']);
+  const add = (how: Import['how'], node: ESTree.Node | null) => {
+    if (node?.type === 'Literal' && typeof node.value === 'string') imports.push({ specifier: node.value, how });
+    const quasi =
+      node?.type === 'TemplateLiteral' && node.quasis.length === 1 ? node.quasis[0]?.value.cooked : undefined;
+    if (quasi) imports.push({ specifier: quasi, how });
+  };
+  // `import { type A } from 'a'` still loads 'a' under verbatimModuleSyntax: only `import type` is a type import.
+  const kind = (node: { importKind?: string; exportKind?: string }) =>
+    (node.importKind ?? node.exportKind) === 'type' ? 'type' : 'static';
+
+  new Visitor({
+    ImportDeclaration: (node) => add(kind(node), node.source),
+    ExportNamedDeclaration: (node) => add(kind(node), node.source),
+    ExportAllDeclaration: (node) => add(kind(node), node.source),
+    ImportExpression: (node) => add('dynamic', node.source),
+    TSImportType: (node) => add('type', node.source),
+    VariableDeclarator(node) {
+      if (node.id.type === 'Identifier' && isCreateRequire(node.init)) requires.add(node.id.name);
+    },
+    CallExpression(node) {
+      const { callee } = node;
+      const isRequire = callee.type === 'Identifier' ? requires.has(callee.name) : isCreateRequire(callee);
+      if (isRequire) add('dynamic', node.arguments[0] ?? null);
+    },
+  }).visit(program);
+  return { imports };
+}
+
+function isCreateRequire(node: ESTree.Node | null): boolean {
+  return node?.type === 'CallExpression' && node.callee.type === 'Identifier' && node.callee.name === 'createRequire';
+}
+
+/** `src/core/loop.ts` → `core`, `src/index.ts` → `index.ts`. */
+function roomOf(file: string): string {
+  return file.split('/')[1] ?? file;
+}
+
+/** `@scope/name/sub` → `@scope/name`, `name/sub` → `name`. */
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+function main(): void {
+  const files = globSync('src/**/*.{ts,mts,cts}').map((file) => ({
+    file: file.replaceAll('\\', '/'),
+    text: readFileSync(file, 'utf8'),
+  }));
+  const violations = files.length === 0 ? ['src/: no files found, so nothing was checked'] : checkRooms(files);
+  for (const line of violations) console.error(line);
+  console.log(`Rooms: ${files.length} files, ${violations.length} violations`);
+  if (violations.length > 0) process.exitCode = 1;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main();
