@@ -1,0 +1,72 @@
+import type { BuiltinFlow, Flow } from './flow.ts';
+import type { AgentLimits } from './limits.ts';
+import type { MemoryGrant } from './memory.ts';
+import type { Model, ModelSettings } from './model.ts';
+import type { Permissions } from './permission.ts';
+import type { Schema } from './schema.ts';
+import type { Tool } from './tool.ts';
+
+/** What functions in a definition are given; they are decided once per invocation. */
+export interface AgentContext<Deps = unknown> {
+  readonly deps: Deps;
+  readonly shared: { readonly [key: string]: unknown };
+  readonly path: string;
+  readonly runId: string;
+}
+
+/** The default brief of an agent. */
+export interface Brief {
+  readonly task: string;
+  readonly constraints?: string | undefined;
+}
+
+export interface ContextOptions {
+  /** Window in tokens; default: the model's, else 100,000. */
+  readonly maxTokens?: number | undefined;
+  readonly compact?: 'drop' | undefined;
+}
+
+declare const types: unique symbol;
+
+interface AgentFacts<Input, Output, Deps> {
+  readonly name: string;
+  readonly description: string;
+  /** The typed brief. */
+  readonly input: Schema;
+  /** False where `input` is the default `{ task, constraints? }`. */
+  readonly ownInput: boolean;
+  readonly output: Schema | undefined;
+  readonly tools: readonly Tool[] | ((context: AgentContext<never>) => readonly Tool[]);
+  readonly limits: AgentLimits;
+  readonly permissions: Permissions;
+  /** Only a type: what the agent takes, gives and needs. */
+  readonly [types]?: {
+    readonly input: (input: Input) => void;
+    readonly output: Output;
+    readonly deps: (deps: Deps) => void;
+  };
+}
+
+/** An agent that a model drives: the loop. */
+export interface ModelAgent<Input = never, Output = unknown, Deps = never> extends AgentFacts<Input, Output, Deps> {
+  readonly type: 'model';
+  readonly instructions: string | ((context: AgentContext<never>) => string);
+  readonly model: Model | undefined;
+  readonly settings: ModelSettings;
+  readonly context: ContextOptions;
+  readonly wrapUp: boolean;
+  readonly memory: readonly MemoryGrant[];
+  /** Set by `defineSupervisor`: how many of its workers run at once. */
+  readonly concurrency: number | undefined;
+}
+
+/** An agent that the user's code drives: a procedure. */
+export interface CodeAgent<Input = never, Output = unknown, Deps = never> extends AgentFacts<Input, Output, Deps> {
+  readonly type: 'code';
+  run(input: never, flow: Flow<never> & BuiltinFlow<never>): Promise<unknown>;
+}
+
+/** A frozen description: it holds no state, no client and no history, so it can run many times at once. */
+export type Agent<Input = never, Output = unknown, Deps = never> =
+  | ModelAgent<Input, Output, Deps>
+  | CodeAgent<Input, Output, Deps>;

@@ -1,0 +1,170 @@
+/** Every error of coxswain. `code` is stable and machine-readable; no message holds a key, a header or a prompt. */
+export class CoxswainError extends Error {
+  override readonly name: string = 'CoxswainError';
+  readonly code: string;
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** A mistake in a definition or in options. `field` says where, `mend` says what to write instead. */
+export class ConfigurationError extends CoxswainError {
+  override readonly name = 'ConfigurationError';
+  readonly field: string;
+  readonly mend: string;
+  constructor(field: string, problem: string, mend: string) {
+    super('configuration', `${field}: ${problem}. ${mend}`);
+    this.field = field;
+    this.mend = mend;
+  }
+}
+
+export type ModelErrorKind =
+  | 'auth'
+  | 'permission'
+  | 'not_found'
+  | 'invalid_request'
+  | 'request_too_large'
+  | 'quota'
+  | 'context_length'
+  | 'rate_limit'
+  | 'overloaded'
+  | 'server_error'
+  | 'network'
+  | 'timeout'
+  | 'output_truncated'
+  | 'content_filter'
+  | 'refusal'
+  | 'malformed_response'
+  | 'empty_response'
+  | 'unknown';
+
+const RETRYABLE: ReadonlySet<ModelErrorKind> = new Set([
+  'rate_limit',
+  'overloaded',
+  'server_error',
+  'network',
+  'timeout',
+]);
+
+/** A model call that gave no turn. Only the dispatch repeats it, and only when `retryable`. */
+export class ModelError extends CoxswainError {
+  override readonly name = 'ModelError';
+  readonly kind: ModelErrorKind;
+  readonly retryable: boolean;
+  /** How long the provider asks to wait, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** HTTP status, where there was one. */
+  readonly status: number | undefined;
+  constructor(
+    kind: ModelErrorKind,
+    message: string,
+    options: {
+      retryable?: boolean | undefined;
+      retryAfterMs?: number | undefined;
+      status?: number | undefined;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(`model_${kind}`, message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.kind = kind;
+    this.retryable = options.retryable ?? RETRYABLE.has(kind);
+    this.retryAfterMs = options.retryAfterMs;
+    this.status = options.status;
+  }
+}
+
+export type ToolErrorKind =
+  | 'invalid_json'
+  | 'invalid_args'
+  | 'unknown_tool'
+  | 'threw'
+  | 'timeout'
+  | 'denied'
+  | 'unknown_outcome';
+
+/** A tool call that gave no value. For a model it is a result with `isError`; a procedure's `ctx.tool` rejects with it. */
+export class ToolError extends CoxswainError {
+  override readonly name = 'ToolError';
+  readonly kind: ToolErrorKind;
+  constructor(kind: ToolErrorKind, message: string, options?: ErrorOptions) {
+    super(`tool_${kind}`, message, options);
+    this.kind = kind;
+  }
+}
+
+/** An agent that did not complete, for code that asked for its output. `result` is the whole {@link RunResult}. */
+export class AgentError<Result = unknown> extends CoxswainError {
+  override readonly name = 'AgentError';
+  readonly result: Result;
+  constructor(message: string, result: Result) {
+    super('agent', message);
+    this.result = result;
+  }
+}
+
+/** The journal could not keep a record: the run stops, since it could not be resumed truly. */
+export class JournalError extends CoxswainError {
+  override readonly name = 'JournalError';
+  constructor(message: string, options?: ErrorOptions) {
+    super('journal', message, options);
+  }
+}
+
+/** Another owner has this run; this one does no further side effect. */
+export class FencedError extends CoxswainError {
+  override readonly name = 'FencedError';
+  constructor(message: string) {
+    super('fenced', message);
+  }
+}
+
+/** The code asked for another effect than the one recorded. */
+export class DivergenceError extends CoxswainError {
+  override readonly name = 'DivergenceError';
+  readonly key: string;
+  readonly parts: readonly string[];
+  constructor(key: string, parts: readonly string[], message: string) {
+    super('divergence', message);
+    this.key = key;
+    this.parts = parts;
+  }
+}
+
+/** A memory was changed by somebody else since it was read. */
+export class MemoryConflict extends CoxswainError {
+  override readonly name = 'MemoryConflict';
+  constructor(message: string) {
+    super('memory_conflict', message);
+  }
+}
+
+/** An error as it is recorded and shown: `kind` is a {@link ModelErrorKind}, a {@link ToolErrorKind} or a status. */
+export interface ErrorRecord {
+  readonly kind: string;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+  readonly status?: number;
+}
+
+/** What was thrown, as text: anything can be thrown, also what throws when it is read. */
+export function messageOf(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return String(thrown.message || thrown.name);
+    return typeof thrown === 'string' ? thrown : (JSON.stringify(thrown) ?? String(thrown));
+  } catch {
+    return 'an error that cannot be shown';
+  }
+}
+
+/** Infrastructure that failed: no layer catches these, the run rejects. */
+export function isFatal(thrown: unknown): boolean {
+  return (
+    thrown instanceof JournalError ||
+    thrown instanceof FencedError ||
+    thrown instanceof DivergenceError ||
+    thrown instanceof ConfigurationError
+  );
+}

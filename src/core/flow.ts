@@ -1,0 +1,55 @@
+import type { Agent } from './agent.ts';
+import type { Outcome } from './journal.ts';
+import type { Json } from './json.ts';
+import type { Limits } from './limits.ts';
+import type { InferOutput, SchemaLike } from './schema.ts';
+import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
+
+/** What a procedure is given: each method is a recorded call of the port. Its code depends on its input and on these, on nothing else. */
+export interface Flow<Deps = unknown> {
+  /** The agent's output; rejects with an AgentError where it did not complete. */
+  call<Input, Output>(agent: Agent<Input, Output, never>, input: Input, options?: { id?: string }): Promise<Output>;
+  /** The tool's value; judged by the permission step like any call. Rejects with a ToolError. */
+  tool<Input, Output>(
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>>;
+  /** The value that was proposed first, the same at a resume. */
+  once<T>(id: string, propose: () => T | Promise<T>): Promise<T>;
+  /** A person's or another process's answer, checked against `schema`. */
+  wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>>;
+  /** The deadline is recorded, so it survives the process. */
+  sleep(ms: number): Promise<void>;
+  /** Milliseconds since 1970. */
+  now(): Promise<number>;
+  /** 0 ≤ x < 1. */
+  random(): Promise<number>;
+  readonly deps: Deps;
+  readonly shared: { readonly [key: string]: unknown };
+  readonly signal: AbortSignal;
+  readonly limits: Limits;
+  readonly path: string;
+  readonly logger: Logger;
+  progress(progress: Progress): void;
+}
+
+/** An effect that a built-in procedure does itself: an embedding, a memory read or write. */
+export interface FlowEffect {
+  readonly id: string;
+  readonly kind: 'memory' | 'embedding';
+  /** What views show of it; JSON. */
+  readonly facts: { readonly [key: string]: Json | undefined };
+  readonly sideEffect: SideEffect;
+  readonly timeoutMs: number;
+  execute(signal: AbortSignal): Promise<Json>;
+}
+
+/** A flow as built-in procedures see it. */
+export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
+  effect(effect: FlowEffect): Promise<Outcome>;
+  /** The join of all that the caller had seen: what is written on its behalf carries it. */
+  readonly label: import('./label.ts').Label;
+  readonly agent: string;
+  readonly runId: string;
+}

@@ -1,0 +1,15 @@
+export type * from './agent.ts';
+export * from './errors.ts';
+export type * from './flow.ts';
+export type * from './json.ts';
+export type * from './label.ts';
+export type * from './limits.ts';
+export type * from './memory.ts';
+export type * from './message.ts';
+export type * from './model.ts';
+export type * from './permission.ts';
+export type * from './record.ts';
+export type * from './schema.ts';
+export type * from './status.ts';
+export type * from './tool.ts';
+export type * from './usage.ts';

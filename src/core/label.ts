@@ -1,0 +1,46 @@
+export type Integrity = 'trusted' | 'untrusted';
+export type Confidentiality = 'public' | 'private' | 'secret';
+
+/** What is known of where a piece of data came from: who may have written it, who may read it, which sources it has. */
+export interface Label {
+  readonly integrity: Integrity;
+  readonly confidentiality: Confidentiality;
+  /** Tools, stores and callers the data came from; bounded to {@link MAX_ORIGINS}. */
+  readonly origins: readonly string[];
+}
+
+export const MAX_ORIGINS = 16;
+
+export const TRUSTED: Label = Object.freeze({
+  integrity: 'trusted',
+  confidentiality: 'public',
+  origins: Object.freeze([]),
+});
+export const UNTRUSTED: Label = Object.freeze({
+  integrity: 'untrusted',
+  confidentiality: 'public',
+  origins: Object.freeze([]),
+});
+
+const SECRECY: Record<Confidentiality, number> = { public: 0, private: 1, secret: 2 };
+
+/** Worst of both: untrusted wins, the more confidential wins, the origins of both. Returns `a` itself where `b` adds nothing. */
+export function joinLabels(a: Label, b: Label): Label {
+  if (a === b) return a;
+  const integrity = a.integrity === 'untrusted' ? a.integrity : b.integrity;
+  const confidentiality =
+    SECRECY[a.confidentiality] >= SECRECY[b.confidentiality] ? a.confidentiality : b.confidentiality;
+  const added = b.origins.filter((origin) => !a.origins.includes(origin));
+  if (
+    integrity === a.integrity &&
+    confidentiality === a.confidentiality &&
+    (added.length === 0 || a.origins.length >= MAX_ORIGINS)
+  ) {
+    return a;
+  }
+  return Object.freeze({
+    integrity,
+    confidentiality,
+    origins: Object.freeze([...a.origins, ...added].slice(0, MAX_ORIGINS)),
+  });
+}

@@ -1,0 +1,67 @@
+import type { Json } from './json.ts';
+import type { Label } from './label.ts';
+
+/** Text, or bytes of a picture or a file: as base64 text, or by URL. */
+export type Part =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image' | 'file';
+      readonly mediaType: string;
+      readonly data: string | { readonly url: string };
+      readonly name?: string;
+    };
+
+/** `arguments` is the raw JSON text that the model wrote; it is kept as it came. */
+export interface ToolCall {
+  readonly type: 'tool_call';
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+export type AssistantPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text?: string }
+  | ToolCall;
+
+export interface UserMessage {
+  readonly role: 'user';
+  readonly content: string | readonly Part[];
+  readonly label?: Label;
+  /** Who wrote it, where that is not the caller: a steer, a mailbox, a background worker. */
+  readonly from?: string;
+}
+
+export interface AssistantMessage {
+  readonly role: 'assistant';
+  readonly content: readonly AssistantPart[];
+  /** The provider's own turn, sent back to that provider unchanged. */
+  readonly native?: { readonly provider: string; readonly turn: Json };
+  readonly label?: Label;
+}
+
+export interface ToolMessage {
+  readonly role: 'tool';
+  readonly callId: string;
+  readonly name: string;
+  readonly content: string | readonly Part[];
+  readonly isError: boolean;
+  readonly label?: Label;
+  /** Address of the whole text, where the content was cut. */
+  readonly ref?: string;
+}
+
+/** One message of a transcript. Frozen, and never changed once it is in one. */
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+
+/** The text of a message or turn; parts that are not text count for nothing. */
+export function textOf(content: string | readonly (Part | AssistantPart)[]): string {
+  if (typeof content === 'string') return content;
+  let text = '';
+  for (const part of content) if (part.type === 'text') text += part.text;
+  return text;
+}
+
+export function toolCallsOf(content: readonly AssistantPart[]): ToolCall[] {
+  return content.filter((part) => part.type === 'tool_call');
+}

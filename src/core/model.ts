@@ -1,0 +1,86 @@
+import type { Json } from './json.ts';
+import type { AssistantPart, Message } from './message.ts';
+import type { CallUsage } from './usage.ts';
+
+/** When a failed model call is repeated. Waits double from `baseMs` up to `capMs`, with jitter. */
+export interface RetryOptions {
+  /** Repeats after the first attempt; default 3. */
+  readonly retries?: number;
+  /** First wait in milliseconds; default 1,000. */
+  readonly baseMs?: number;
+  /** Longest wait in milliseconds; default 10,000. */
+  readonly capMs?: number;
+  /** Longest Retry-After that is waited for, in milliseconds; above it the call fails at once. Default 60,000. */
+  readonly maxRetryAfterMs?: number;
+}
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments; its root is an object. */
+  readonly parameters: { readonly [key: string]: Json };
+}
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+
+export interface ModelSettings {
+  readonly temperature?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  readonly [setting: string]: Json | undefined;
+}
+
+export interface ModelRequest {
+  readonly instructions: string;
+  /** A list of its own; the messages in it are frozen. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  readonly toolChoice?: ToolChoice;
+  /** The form of the answer, where the agent has an `output`. */
+  readonly output?: { readonly name: string; readonly schema: { readonly [key: string]: Json } };
+  readonly settings: ModelSettings;
+}
+
+export type StopReason = 'end' | 'tool_calls' | 'length' | 'filtered' | 'refused' | 'paused';
+
+/** A whole turn: complete, or it is a {@link ModelError}; never half. */
+export interface ModelTurn {
+  readonly content: readonly AssistantPart[];
+  readonly stop: StopReason;
+  readonly usage?: CallUsage;
+  readonly native?: Json;
+  /** The model version and response id that the provider reports. */
+  readonly response?: { readonly id?: string; readonly model?: string };
+}
+
+export type ModelDelta =
+  | { readonly type: 'text' | 'reasoning'; readonly text: string }
+  | {
+      readonly type: 'tool_call';
+      readonly index: number;
+      readonly id?: string;
+      readonly name?: string;
+      readonly arguments?: string;
+    };
+
+export interface ModelContext {
+  readonly signal: AbortSignal;
+  /** Given only when somebody listens. */
+  readonly onDelta?: (delta: ModelDelta) => void;
+  readonly idempotencyKey?: string;
+}
+
+/** The port to a language model. One call, one turn: it neither retries nor remembers. */
+export interface Model {
+  readonly provider: string;
+  readonly id: string;
+  readonly limits?: { readonly contextTokens?: number; readonly maxOutputTokens?: number };
+  readonly retry?: RetryOptions;
+  /** Longest whole call in milliseconds; default 600,000. */
+  readonly timeoutMs?: number;
+  /** True where the provider asks for `maxOutputTokens` in each request. */
+  readonly needsMaxOutputTokens?: boolean;
+  /** Host and port of the endpoint, for traces. */
+  readonly server?: { readonly address: string; readonly port?: number };
+  /** Rejects with a {@link ModelError}; anything else that is thrown counts as `unknown` and is never retried. */
+  generate(request: ModelRequest, context: ModelContext): Promise<ModelTurn>;
+}

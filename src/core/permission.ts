@@ -1,0 +1,73 @@
+import type { Json } from './json.ts';
+import type { Label } from './label.ts';
+import type { Access, Risk } from './tool.ts';
+
+/** How asks that no rule answers are answered. No mode skips the steps before it. */
+export type PermissionMode = 'ask' | 'plan' | 'acceptWrites' | 'unattended' | 'acceptAll';
+
+/** What an agent, a delegate or a run says about its calls. */
+export interface Permissions {
+  /** `allow | allow! | ask | deny`, a tool or `*`, and if wanted `:` and a glob for the tool's `ruleArg`. */
+  readonly rules?: readonly string[] | undefined;
+  readonly mode?: PermissionMode | undefined;
+}
+
+export interface RunPermissions extends Permissions {
+  /** Tools whose results count as trusted. */
+  readonly trust?: readonly string[] | undefined;
+  /** How long an approval stays open, in milliseconds; default: no end. */
+  readonly expiresMs?: number | undefined;
+}
+
+export type AskReason = 'rule' | 'flow' | 'risk' | 'tool' | 'unknown';
+
+/** A call that waits for a person. What is shown here is what runs. */
+export interface ApprovalRequest {
+  /** The address of the wait, for `run.decide`. */
+  readonly id: string;
+  readonly runId: string;
+  readonly path: string;
+  readonly agent: string;
+  readonly tool: string;
+  readonly args: Json;
+  readonly risk: Risk;
+  readonly access: Access;
+  readonly reason: AskReason;
+  /** The rule that asked. */
+  readonly rule?: string;
+  readonly label: Label;
+  readonly argsHash: string;
+  readonly toolHash: string;
+  /** ISO 8601, UTC. */
+  readonly expiresAt?: string;
+}
+
+/** A procedure's `ctx.wait`: a question to a person or another process. */
+export interface WaitRequest {
+  readonly id: string;
+  readonly runId: string;
+  readonly path: string;
+  readonly agent: string;
+  readonly reason: 'wait';
+  readonly request: Json;
+  readonly expiresAt?: string;
+}
+
+export type Decision =
+  | {
+      readonly decision: 'allow' | 'deny';
+      readonly reason?: string;
+      /** Other arguments to run with; validated and hashed anew. */
+      readonly args?: Json;
+      /** Also writes a rule for the tool's `ruleArg`. */
+      readonly always?: boolean;
+    }
+  | { readonly decision: 'happened'; readonly value?: Json }
+  | { readonly decision: 'retry' | 'failed' }
+  | { readonly decision: 'answer'; readonly value: Json };
+
+/** The answer of the permission step. `rule` is the rule that decided; `suggest` are lines that would allow it, ready to paste. */
+export type Verdict =
+  | { readonly verdict: 'allow'; readonly rule?: string }
+  | { readonly verdict: 'ask'; readonly reason: AskReason; readonly rule?: string; readonly suggest: readonly string[] }
+  | { readonly verdict: 'deny'; readonly reason: string; readonly rule?: string; readonly suggest: readonly string[] };

@@ -1,0 +1,239 @@
+import type { ErrorRecord } from './errors.ts';
+import type { Json } from './json.ts';
+import type { Label } from './label.ts';
+import type { Message, Part } from './message.ts';
+import type { ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
+import type { Status } from './status.ts';
+import type { Access } from './tool.ts';
+import type { Usage } from './usage.ts';
+
+/** The model step that a call came from: `path` and `step` of the caller, `toolCallId` of the call. */
+export interface ParentStep {
+  readonly path: string;
+  readonly step: number;
+  readonly toolCallId: string;
+}
+
+/** The invocation a record belongs to. One object per invocation, shared by all its records. */
+export interface Place {
+  readonly path: string;
+  readonly agent: string;
+  /** The nearest model step above; absent at the root and where there is none. */
+  readonly parentStep?: ParentStep;
+}
+
+/** One request to a model. `messages` is the list as sent; its first `from` entries were in the request before (of this invocation). */
+export interface ModelIn {
+  /** `provider/id`. */
+  readonly model: string;
+  readonly provider: string;
+  readonly modelId: string;
+  readonly server?: { readonly address: string; readonly port?: number };
+  readonly instructions: string;
+  readonly messages: readonly Message[];
+  readonly from: number;
+  readonly tools: readonly ToolDefinition[];
+  readonly toolChoice?: ToolChoice;
+  readonly output?: { readonly name: string; readonly schema: { readonly [key: string]: Json } };
+  readonly settings: ModelSettings;
+  readonly stream: boolean;
+}
+
+export interface ToolIn {
+  readonly name: string;
+  readonly description: string;
+  readonly callId: string;
+  /** Parsed and frozen; the raw text where it could not be parsed. */
+  readonly args: Json;
+  readonly access?: Access;
+  /** The worker's name, where the tool is a delegate. */
+  readonly delegate?: string;
+  /** The allow rule that answered an ask beforehand. */
+  readonly rule?: string;
+}
+
+export interface ToolOut {
+  /** As the model sees it: bounded, where it was cut the text says so. */
+  readonly content: string | readonly Part[];
+  readonly isError: boolean;
+  readonly label: Label;
+  readonly error?: ErrorRecord;
+}
+
+export interface AgentIn {
+  readonly agent: string;
+  readonly description: string;
+  readonly type: 'model' | 'code';
+  /** The messages it starts with. */
+  readonly brief: readonly Message[];
+  readonly model?: string;
+  readonly depth: number;
+}
+
+export interface AgentOut {
+  readonly status: Status;
+  readonly text: string;
+  /** Of its own model calls. */
+  readonly ownUsage: Usage;
+  /** Of its subtree. */
+  readonly usage: Usage;
+  readonly steps: number;
+  readonly toolCalls: number;
+  readonly error?: ErrorRecord;
+}
+
+export interface RunIn {
+  readonly agent: string;
+  /** True where the tree may have more than one agent: the trace then starts with `invoke_workflow`. */
+  readonly team: boolean;
+  readonly input: readonly Message[];
+}
+
+export interface RunOut extends AgentOut {
+  readonly pending?: readonly (ApprovalRequest | WaitRequest)[];
+}
+
+/**
+ * What a record says, by kind and event.
+ *
+ * | kind | span | started | ends |
+ * | --- | --- | --- | --- |
+ * | run | one | RunIn | done RunOut, suspended RunOut |
+ * | agent | one | AgentIn | done AgentOut |
+ * | step | none | – | done |
+ * | model | one | ModelIn | done ModelOut, failed, cancel |
+ * | tool | one | ToolIn | done ToolOut, failed ToolOut, cancel; refused = failed without a start |
+ * | memory, embedding | one | facts | done, failed, cancel |
+ * | wait | none | request | done decision, cancel |
+ * | decision, once, sleep, limit, context | none | – | done |
+ */
+export type Draft = Common &
+  (
+    | { readonly kind: 'run'; readonly event: 'started'; readonly request: RunIn }
+    | { readonly kind: 'run'; readonly event: 'done' | 'suspended'; readonly value: RunOut; readonly request?: never }
+    | { readonly kind: 'agent'; readonly event: 'started'; readonly request: AgentIn }
+    | { readonly kind: 'agent'; readonly event: 'done'; readonly value: AgentOut; readonly request?: never }
+    | { readonly kind: 'step'; readonly event: 'started'; readonly request?: never }
+    | { readonly kind: 'step'; readonly event: 'done'; readonly request?: never }
+    | { readonly kind: 'model'; readonly event: 'started'; readonly request: ModelIn }
+    | { readonly kind: 'model'; readonly event: 'done'; readonly value: ModelTurn; readonly request?: never }
+    | { readonly kind: 'tool'; readonly event: 'started'; readonly request: ToolIn }
+    | {
+        readonly kind: 'tool';
+        readonly event: 'done' | 'failed';
+        readonly value: ToolOut;
+        readonly request: ToolIn /** False where it never started. */;
+        readonly ran: boolean;
+      }
+    | {
+        readonly kind: 'memory' | 'embedding';
+        readonly event: 'started';
+        readonly request: { readonly [key: string]: Json | undefined };
+      }
+    | { readonly kind: 'memory' | 'embedding'; readonly event: 'done'; readonly value: Json; readonly request?: never }
+    | {
+        readonly kind: 'model' | 'memory' | 'embedding';
+        readonly event: 'failed';
+        readonly value: ErrorRecord;
+        readonly request?: never;
+      }
+    | {
+        readonly kind: 'model' | 'tool' | 'memory' | 'embedding' | 'wait';
+        readonly event: 'cancel';
+        readonly value: ErrorRecord;
+        readonly request?: ToolIn;
+      }
+    | {
+        readonly kind: 'model';
+        readonly event: 'retry';
+        readonly value: ErrorRecord & { readonly delayMs: number };
+        readonly request?: never;
+      }
+    | { readonly kind: 'wait'; readonly event: 'started'; readonly request: ApprovalRequest | WaitRequest }
+    | {
+        readonly kind: 'wait';
+        readonly event: 'done';
+        readonly value: Decision;
+        readonly request: ApprovalRequest | WaitRequest;
+      }
+    | {
+        readonly kind: 'decision';
+        readonly event: 'done';
+        readonly value: {
+          readonly decision: 'deny';
+          readonly reason: string;
+          readonly rule?: string;
+          readonly tool: string;
+          readonly callId: string;
+        };
+        readonly request?: never;
+      }
+    | { readonly kind: 'once' | 'sleep'; readonly event: 'done'; readonly value: Json; readonly request?: never }
+    | {
+        readonly kind: 'limit';
+        readonly event: 'done';
+        readonly value: { readonly limit: string; readonly used: number; readonly max: number };
+        readonly request?: never;
+      }
+    | {
+        readonly kind: 'context';
+        readonly event: 'done';
+        readonly value: { readonly dropped: number; readonly tokensBefore: number; readonly tokensAfter: number };
+        readonly request?: never;
+      }
+  );
+
+interface Common {
+  readonly key: string;
+  readonly place: Place;
+  /** Of the invocation, when it was written; 0 before the first and in procedures. */
+  readonly step: number;
+  readonly attempt: number;
+  /** When what ends here began, in nanoseconds since 1970; on ends only. */
+  readonly since?: bigint;
+}
+
+/** One boundary of a run, as it was written. Events, log, spans, metrics and cost are views of these. */
+export type RunRecord = Draft & {
+  /** Counts from 1 within the run. */
+  readonly record: number;
+  readonly run: string;
+  readonly epoch: number;
+  /** Nanoseconds since 1970; greater than that of every earlier record of this process. */
+  readonly time: bigint;
+  readonly traceId: string;
+  /** The span this record belongs to: of the call, agent or run it starts or ends; of the invocation for all others. */
+  readonly spanId: string;
+  /** Span id of what encloses it; absent for the run's own span. */
+  readonly parentSpanId: string | undefined;
+};
+
+/** Something that is shown every record once it is committed. `flush` is awaited before the run's result settles. */
+export interface View {
+  (record: RunRecord): void;
+  flush?(): void | Promise<void>;
+}
+
+/** A span that an instrument opened. `run` makes it the active one while `fn` runs. */
+export interface SpanHandle {
+  /** 32 hex digits; all zeros where the instrument records nothing. */
+  readonly traceId: string;
+  /** 16 hex digits; all zeros where the instrument records nothing. */
+  readonly spanId: string;
+  run<T>(fn: () => T): T;
+}
+
+/** What an instrument is told when a run, an agent, a procedure or the first attempt of a call starts. */
+export type SpanStart = Extract<
+  Draft,
+  { event: 'started'; kind: 'run' | 'agent' | 'model' | 'tool' | 'memory' | 'embedding' }
+> & {
+  readonly run: string;
+  readonly time: bigint;
+};
+
+/** At most one a run: OpenTelemetry. Called synchronously at each start; as a view it ends its spans with the records' times. */
+export interface Instrument extends View {
+  start(start: SpanStart, parent: SpanHandle | undefined): SpanHandle | undefined;
+}

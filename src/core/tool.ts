@@ -1,0 +1,90 @@
+import type { Agent } from './agent.ts';
+import type { Flow } from './flow.ts';
+import type { Label } from './label.ts';
+import type { Schema } from './schema.ts';
+
+/** What a call does to the world. Risk, side effect, doubt and asking follow from it. */
+export type Access = 'read' | 'write' | 'send' | 'spend' | 'delete' | 'execute';
+export type Risk = 'low' | 'medium' | 'high';
+export type SideEffect = 'none' | 'idempotent' | 'unsafe';
+/** What a resume does with a call that was started and has no outcome. */
+export type OnInDoubt = 'retry' | 'fail' | 'ask';
+
+export type Logger = {
+  readonly [level in 'debug' | 'info' | 'warn' | 'error']: (message: string, data?: unknown) => void;
+};
+
+export interface Progress {
+  readonly done?: number;
+  readonly total?: number;
+  readonly note?: string;
+}
+
+/** What a tool's `execute` is given beside its arguments. */
+export interface ToolContext<Deps = unknown> {
+  readonly deps: Deps;
+  /** Aborts at a cancel, a deadline and the tool's own timeout. */
+  readonly signal: AbortSignal;
+  /** The run's shared store: deep-frozen. */
+  readonly shared: { readonly [key: string]: unknown };
+  /** The same at every retry and resume of this call, another in a fork. */
+  readonly idempotencyKey: string;
+  /** Counts from 1. */
+  readonly attempt: number;
+  readonly agent: string;
+  readonly path: string;
+  readonly step: number;
+  readonly runId: string;
+  readonly traceId: string;
+  readonly logger: Logger;
+  /** Shown as `tool.progress`, never recorded. */
+  progress(progress: Progress): void;
+}
+
+/** A validated tool definition. Frozen; holds no state, so one tool serves many runs at once. */
+interface ToolFacts<Input> {
+  readonly name: string;
+  readonly description: string;
+  readonly input: Schema<Input>;
+  readonly access: Access;
+  readonly risk: Risk;
+  readonly sideEffect: SideEffect;
+  readonly onInDoubt: OnInDoubt;
+  readonly timeoutMs: number;
+  readonly graceMs: number | undefined;
+  readonly maxResultChars: number;
+  readonly needsApproval:
+    | boolean
+    | ((args: never, context: { readonly path: string; readonly agent: string; readonly step: number }) => boolean);
+  /** Replaces the fields it names in the label of a result. */
+  readonly result: Partial<Label> | undefined;
+  /** The argument that scoped rules look at. */
+  readonly ruleArg: string | undefined;
+  readonly parallel: boolean;
+  readonly repeatable: boolean;
+  readonly aliases: readonly string[];
+  /** SHA-256 of name, description, parameters and access: an approval is bound to it. */
+  readonly hash: string;
+}
+
+/** One effect, opaque: `execute` does it. */
+export interface LeafTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Input> {
+  readonly type: 'leaf';
+  execute(input: Input, context: ToolContext<Deps>): Output | Promise<Output>;
+}
+
+/** Code that awaits calls of the port under keys below its own; never itself an effect. */
+export interface ProcedureTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Input> {
+  readonly type: 'procedure';
+  run(input: Input, flow: Flow<Deps>): Promise<Output>;
+  /** The agent that a delegate hands its brief to. */
+  readonly delegate?: Delegate;
+}
+
+export interface Delegate {
+  readonly agent: Agent;
+}
+
+export type Tool<Input = never, Output = unknown, Deps = never> =
+  | LeafTool<Input, Output, Deps>
+  | ProcedureTool<Input, Output, Deps>;
