@@ -108,10 +108,12 @@ export class Window {
   /** Tokens of what the present layout would send. Looks at characters only where the bound passes the trigger. */
   #measure(transcript: readonly Message[]): number {
     if (this.#sums === undefined) {
+      let sum = this.#bound;
       for (let index = this.#seen; index < transcript.length; index++) {
         const message = transcript[index];
-        if (message !== undefined) this.#bound += boundTokens(message);
+        if (message !== undefined) sum += boundTokens(message);
       }
+      this.#bound = sum;
       this.#seen = transcript.length;
       const bound = this.#boundTokens();
       if (bound + this.#reserve <= this.#trigger) return bound;
