@@ -1,9 +1,9 @@
 export type { Embedder, MemoryEntry, MemoryGrant, MemoryHit, MemoryQuery, MemoryStore } from '../core/memory.ts';
 export { cosineSimilarity } from './cosine-similarity.ts';
+export type { Memory } from './entry-rows.ts';
 export {
   type LongTermMemory,
   longTermMemory,
-  type Memory,
   type MemoryHits,
   type MemoryUpdate,
 } from './long-term-memory.ts';

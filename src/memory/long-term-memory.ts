@@ -1,10 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import { ConfigurationError, MemoryConflict, messageOf } from '../core/errors.ts';
-import { canonical, deepFreeze, type Json } from '../core/json.ts';
+import { deepFreeze, type Json } from '../core/json.ts';
 import { type Label, UNTRUSTED } from '../core/label.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { Embedder, MemoryEntry, MemoryHit, MemoryQuery, MemoryStore } from '../core/memory.ts';
+import { embedOne } from './embed-one.ts';
+import {
+  type EntryIndex,
+  entryById,
+  entryByNumber,
+  eraseEntry,
+  insertEntry,
+  type Memory,
+  memoryOf,
+} from './entry-rows.ts';
 import { type MemoryFile, openMemoryFile } from './memory-file.ts';
 import {
   fieldsOf,
@@ -18,18 +28,6 @@ import {
 } from './memory-options.ts';
 import { DEFAULT_MIN_SCORE, searchFile } from './search-file.ts';
 import { queryTerms, termsOf } from './terms.ts';
-
-/** One entry as it is stored. */
-export interface Memory {
-  readonly id: string;
-  /** Counts from 1; each update adds one. */
-  readonly version: number;
-  readonly text: string;
-  readonly namespace: string;
-  readonly source: string;
-  readonly label: Label;
-  readonly metadata?: { readonly [key: string]: Json };
-}
 
 export interface MemoryUpdate {
   readonly text: string;
@@ -62,29 +60,6 @@ export interface LongTermMemory extends MemoryStore {
   remove(id: string): Promise<boolean>;
   close(): Promise<void>;
 }
-
-interface EntryRow {
-  number: number;
-  id: string;
-  namespace: number;
-  name: string;
-  text: string;
-  source: string;
-  metadata: string | null;
-  label: string;
-  version: number;
-  terms: number;
-  created: number;
-}
-
-/** What an entry and an update have in common once they are checked. */
-interface Content {
-  readonly text: string;
-  readonly terms: readonly string[];
-  readonly vector: Float32Array | undefined;
-}
-
-const SELECT = 'SELECT e.*, n.name FROM entries e JOIN namespaces n ON n.number = e.namespace';
 
 /**
  * A long-term memory in one SQLite file, which is opened at the first use.
@@ -127,7 +102,7 @@ class SqliteMemory implements LongTermMemory {
     const content = await this.#content(memory.text, fields.vector, signal);
     const file = await this.#open();
     signal?.throwIfAborted();
-    file.transaction(() => insert(file, memory, content, this.embedder, Date.now()));
+    file.transaction(() => insertEntry(file, memory, content, this.embedder, Date.now()));
     return memory;
   }
 
@@ -164,7 +139,7 @@ class SqliteMemory implements LongTermMemory {
     const embedder = this.embedder === undefined || vector === undefined ? undefined : { id: this.embedder.id, vector };
     const found = searchFile(file, { namespace, terms, embedder, where, topK, minScore });
     const hits = found.flatMap(({ entry, score }) => {
-      const row = file.get<EntryRow>(`${SELECT} WHERE e.number = ?`, entry);
+      const row = entryByNumber(file, entry);
       return row === undefined ? [] : [deepFreeze({ ...memoryOf(row), score })];
     });
     if (degraded !== undefined) Object.defineProperty(hits, 'degraded', { value: degraded });
@@ -184,7 +159,7 @@ class SqliteMemory implements LongTermMemory {
     const file = await this.#open();
     signal?.throwIfAborted();
     return file.transaction(() => {
-      const row = file.get<EntryRow>(`${SELECT} WHERE e.id = ?`, id);
+      const row = entryById(file, id);
       if (row === undefined) throw new MemoryConflict(`entry ${JSON.stringify(id)} is not there, or was removed`);
       if (row.version !== version) {
         throw new MemoryConflict(
@@ -192,8 +167,8 @@ class SqliteMemory implements LongTermMemory {
         );
       }
       const memory = deepFreeze({ ...memoryOf(row), text, version: version + 1, ...changes }) as Memory;
-      erase(file, row);
-      insert(file, memory, content, this.embedder, row.created);
+      eraseEntry(file, row);
+      insertEntry(file, memory, content, this.embedder, row.created);
       return memory;
     });
   }
@@ -201,8 +176,8 @@ class SqliteMemory implements LongTermMemory {
   async remove(id: string): Promise<boolean> {
     const file = await this.#open();
     const removed = file.transaction(() => {
-      const row = file.get<EntryRow>(`${SELECT} WHERE e.id = ?`, id);
-      if (row !== undefined) erase(file, row);
+      const row = entryById(file, id);
+      if (row !== undefined) eraseEntry(file, row);
       return row !== undefined;
     });
     if (removed) file.purge();
@@ -222,89 +197,15 @@ class SqliteMemory implements LongTermMemory {
     return this.#file;
   }
 
-  async #content(text: string, vector: unknown, signal: AbortSignal | undefined): Promise<Content> {
+  async #content(text: string, vector: unknown, signal: AbortSignal | undefined): Promise<EntryIndex> {
     const terms = termsOf(text, 'index');
-    if (vector !== undefined) return { text, terms, vector: vectorOf(vector, this.embedder, 'vector') };
-    if (this.embedder === undefined) return { text, terms, vector: undefined };
-    return { text, terms, vector: await embedOne(this.embedder, text, signal) };
+    if (vector !== undefined) return { terms, vector: vectorOf(vector, this.embedder, 'vector') };
+    if (this.embedder === undefined) return { terms, vector: undefined };
+    return { terms, vector: await embedOne(this.embedder, text, signal) };
   }
-}
-
-async function embedOne(embedder: Embedder, text: string, signal: AbortSignal | undefined): Promise<Float32Array> {
-  const vectors: unknown = await embedder.embed([text], signal);
-  if (!Array.isArray(vectors) || vectors.length !== 1) {
-    const problem = `gave ${Array.isArray(vectors) ? vectors.length : 'no'} vectors for 1 text`;
-    throw new ConfigurationError('embedder.embed', problem, 'Return a list with one vector a text.');
-  }
-  return vectorOf(vectors[0], embedder, 'embedder.embed()[0]');
 }
 
 function metadataOf(value: unknown, at: string): { readonly metadata?: { readonly [key: string]: Json } } {
   const metadata = jsonObjectOf(value, at);
   return metadata === undefined ? {} : { metadata: structuredClone(metadata) };
-}
-
-function memoryOf(row: EntryRow): Memory {
-  // The columns hold what insert wrote.
-  const { id, version, text, name, source } = row;
-  const metadata = row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) as { [key: string]: Json } };
-  return { id, version, text, namespace: name, source, label: JSON.parse(row.label) as Label, ...metadata };
-}
-
-function insert(
-  file: MemoryFile,
-  memory: Memory,
-  content: Content,
-  embedder: Embedder | undefined,
-  created: number,
-): void {
-  file.run('INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING', memory.namespace);
-  const namespace =
-    file.get<{ number: number }>('SELECT number FROM namespaces WHERE name = ?', memory.namespace)?.number ?? 0;
-  file.run(
-    'UPDATE namespaces SET entries = entries + 1, terms = terms + ? WHERE number = ?',
-    content.terms.length,
-    namespace,
-  );
-  const metadata = memory.metadata === undefined ? null : JSON.stringify(memory.metadata);
-  const row = file.get<{ number: number }>(
-    `INSERT INTO entries (id, namespace, text, source, metadata, label, version, terms, created, updated)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number`,
-    memory.id,
-    namespace,
-    memory.text,
-    memory.source,
-    metadata,
-    JSON.stringify(memory.label),
-    memory.version,
-    content.terms.length,
-    created,
-    Date.now(),
-  );
-  const entry = row?.number ?? 0;
-  file.run(
-    'INSERT INTO lexical (rowid, body) VALUES (?, ?)',
-    entry,
-    content.terms.map((term) => `${namespace}_${term}`).join(' '),
-  );
-  for (const [key, value] of Object.entries(memory.metadata ?? {})) {
-    file.run('INSERT INTO facets (key, value, entry) VALUES (?, ?, ?)', key, canonical(value), entry);
-  }
-  if (content.vector === undefined || embedder === undefined) return;
-  const { buffer, byteOffset, byteLength } = content.vector;
-  file.run(
-    'INSERT INTO vectors (entry, namespace, embedder, dimensions, data) VALUES (?, ?, ?, ?, ?)',
-    entry,
-    namespace,
-    embedder.id,
-    embedder.dimensions,
-    new Uint8Array(buffer, byteOffset, byteLength),
-  );
-}
-
-function erase(file: MemoryFile, row: EntryRow): void {
-  file.run('DELETE FROM lexical WHERE rowid = ?', row.number);
-  file.run('DELETE FROM entries WHERE number = ?', row.number);
-  file.run('UPDATE namespaces SET entries = entries - 1, terms = terms - ? WHERE number = ?', row.terms, row.namespace);
-  file.run('DELETE FROM namespaces WHERE number = ? AND entries = 0', row.namespace);
 }
