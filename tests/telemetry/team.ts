@@ -30,7 +30,7 @@ export function agentOut(more: Partial<AgentOut> = {}): AgentOut {
 }
 
 export function toolIn(more: Partial<ToolIn> = {}): ToolIn {
-  return { name: 'search', description: `Search ${CANARY}`, callId: 'call_a', args: { query: CANARY }, ...more };
+  return { name: 'search', description: 'Search', callId: 'call_a', args: { query: CANARY }, ...more };
 }
 
 export function toolOut(more: Partial<ToolOut> = {}): ToolOut {
