@@ -129,8 +129,10 @@ export function jsonlLog(file: string, options: LogOptions = {}): View {
   function model(invocation: Invocation, record: RecordOf<'model'>): void {
     const call = besideOf(record);
     if (record.event === 'started') {
-      // A retry after a crash starts the same call again: its pair is open already.
-      if (!invocation.open.has(call)) begin(invocation, record, call, modelIn(invocation, record.request, content));
+      // A step that was left without an end must not swallow the next one.
+      end(invocation, record, call);
+      release(invocation);
+      begin(invocation, record, call, modelIn(invocation, record.request, content));
       return;
     }
     if (record.event === 'retry') {

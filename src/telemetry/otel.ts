@@ -181,10 +181,10 @@ export function otel(options: OtelOptions = {}): OtelInstrument {
   return Object.assign(view, { start, abandon });
 }
 
-/** Ends every open span, the newest first, so that a child lies inside its parent. */
+/** Ends every open span at one time, the run's own last. */
 function closeAll(spans: RunSpans, fault: string | undefined, time: bigint, root: () => void): void {
   const end = hrTime(time);
-  for (const open of [...spans.open.values()].reverse()) {
+  for (const open of spans.open.values()) {
     if (open === spans.root) continue;
     if (fault !== undefined) fail(open, fault);
     open.span.end(end);
@@ -212,7 +212,7 @@ function agentOf(spans: RunSpans, record: RunRecord): OpenSpan | undefined {
 }
 
 function noteDecision(spans: RunSpans, record: RecordOf<'wait'> | RecordOf<'decision'>): void {
-  const call = record.key.replace(/\/@approval$/, '');
+  const call = record.key.replace(/\/@(?:approval|doubt)$/, '');
   const agent = agentOf(spans, record)?.span;
   const event = (name: string, approval: Approval) =>
     agent?.addEvent(name, approvalAttributes(approval), hrTime(record.time));

@@ -1,5 +1,5 @@
 import { ProxyTracerProvider, trace } from '@opentelemetry/api';
-import { ConfigurationError, messageOf } from '../core/errors.ts';
+import { ConfigurationError, CoxswainError, messageOf } from '../core/errors.ts';
 
 export interface SetupOptions {
   /** How the service is named in traces. */
@@ -9,7 +9,7 @@ export interface SetupOptions {
 }
 
 export interface OtelSetup {
-  /** Sends what is left and takes the provider back. */
+  /** Sends what is left and takes the provider back. Rejects where the collector did not take it. */
   shutdown(): Promise<void>;
 }
 
@@ -49,7 +49,12 @@ export async function setupOtel({ serviceName, endpoint }: SetupOptions): Promis
   return {
     shutdown() {
       process.off('beforeExit', flush);
-      closing ??= provider.shutdown().finally(() => trace.disable());
+      closing ??= provider
+        .shutdown()
+        .catch((thrown) => {
+          throw new CoxswainError('otel', `the last spans could not be sent: ${messageOf(thrown)}`, { cause: thrown });
+        })
+        .finally(() => trace.disable());
       return closing;
     },
   };

@@ -214,6 +214,9 @@ export function startAttributes(start: SpanStart): Attributes {
   const attributes = placeAttributes(start.run, start.place, start.step);
   switch (start.kind) {
     case 'run':
+      // A run's start has the epoch for its attempt.
+      attributes['coxswain.run.attempt'] = start.attempt;
+      if (start.attempt > 1) attributes['coxswain.run.resumed'] = true;
       return attributes;
     case 'agent':
       if (start.request.description !== '') attributes['gen_ai.agent.description'] = start.request.description;

@@ -142,7 +142,10 @@ describe('spans', () => {
       'coxswain.parent_step.path': 'lead',
       'coxswain.parent_step.tool_call_id': 'call_a',
     });
-    expect(attributesOf(find(spans, 'invoke_workflow lead'))).toMatchObject({ 'coxswain.run.state': 'completed' });
+    expect(attributesOf(find(spans, 'invoke_workflow lead'))).toMatchObject({
+      'coxswain.run.state': 'completed',
+      'coxswain.run.attempt': 1,
+    });
     expect(attributesOf(find(spans, 'invoke_agent lead'))).toMatchObject({
       'gen_ai.response.finish_reasons': ['stop'],
       'gen_ai.agent.description': 'Leads',
@@ -400,6 +403,28 @@ describe('spans', () => {
 });
 
 describe('setupOtel', () => {
+  it('sets up anew after a shutdown', async () => {
+    await setup.shutdown();
+    expect(
+      otel().start(
+        {
+          kind: 'run',
+          event: 'started',
+          key: 'lead',
+          place: here,
+          step: 0,
+          attempt: 1,
+          run: 'r',
+          time: 1n,
+          request: { agent: 'lead', team: true, input: [] },
+        },
+        undefined,
+      ),
+    ).toBeUndefined();
+    setup = await setupOtel({ serviceName: 'tests', endpoint: collector.endpoint });
+    expect((await spansOf(writeTeam)).length).toBe(8);
+  });
+
   it('refuses a second provider and an endpoint that is no URL', async () => {
     await expect(setupOtel({ serviceName: 'again' })).rejects.toThrow(/registered already/);
     await expect(setupOtel({ serviceName: 'again', endpoint: 'nowhere' })).rejects.toThrow(/setupOtel.endpoint/);
