@@ -99,9 +99,10 @@ export type RecordOf<Kind extends RunRecord['kind']> = RunRecord extends infer O
     : never
   : never;
 
-/** What the mapping must remember between a start and its end: open tool calls, and what was spent below an address. One a handle. */
+/** What the mapping must remember between a start and its end: open calls, and what was spent below an address. One a handle. */
 export interface EventState {
-  readonly open: Map<string, ToolIn>;
+  /** Tool calls with their request, model calls with none. */
+  readonly open: Map<string, ToolIn | undefined>;
   readonly spent: Map<string, { usage: Usage; isError: boolean }>;
 }
 
@@ -122,7 +123,7 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
     case 'step':
       return record.event === 'started' ? [{ type: 'step.start', ...head }] : [stepEnd(record, head, state)];
     case 'model':
-      return [modelEvent(record, head, state)];
+      return modelEvents(record, head, state);
     case 'tool':
       return toolEvents(record, head, state);
     case 'wait':
@@ -228,25 +229,31 @@ function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, stat
   return [{ type: 'run.suspended', ...head, durationMs, usage, status: 'suspended', pending: out.pending ?? [] }];
 }
 
-function modelEvent(record: RecordOf<'model'>, head: Bound, state: EventState): EventBody {
+function modelEvents(record: RecordOf<'model'>, head: Bound, state: EventState): EventBody[] {
   switch (record.event) {
-    case 'started':
-      return { type: 'model.start', ...head, model: record.request.model };
+    case 'started': {
+      // Each attempt has a record; the call starts once.
+      const again = state.open.has(record.key);
+      state.open.set(record.key, undefined);
+      return again ? [] : [{ type: 'model.start', ...head, model: record.request.model }];
+    }
     case 'retry': {
       const { delayMs, ...error } = record.value;
-      return { type: 'model.retry', ...head, attempt: record.attempt, delayMs, error };
+      return [{ type: 'model.retry', ...head, attempt: record.attempt, delayMs, error }];
     }
     case 'done': {
+      state.open.delete(record.key);
       const usage = usageOfCall(record.value.usage);
       spend(state, stepOf(record), usage, false);
-      return { type: 'model.end', ...head, ...end(record, usage), ...turnFields(record.value), isError: false };
+      return [{ type: 'model.end', ...head, ...end(record, usage), ...turnFields(record.value), isError: false }];
     }
     case 'failed':
     case 'cancel': {
+      state.open.delete(record.key);
       const usage = usageOfCall(undefined);
       spend(state, stepOf(record), usage, true);
       const failure = { isError: true, error: record.value, text: '', calls: [] };
-      return { type: 'model.end', ...head, ...end(record, usage), ...failure };
+      return [{ type: 'model.end', ...head, ...end(record, usage), ...failure }];
     }
   }
 }

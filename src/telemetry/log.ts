@@ -105,14 +105,14 @@ export function jsonlLog(file: string, options: LogOptions = {}): View {
     }
   }
 
-  function begin(invocation: Invocation, record: RunRecord, call: string, modelIn?: LineModelIn): void {
+  function begin(invocation: Invocation, record: RunRecord, call: string, more: Partial<StepLine> = {}): void {
     const { path, agent, parentStep } = record.place;
     const line: Open = {
       traceId: record.traceId,
       runId: record.run,
       agent,
       path,
-      step: record.step,
+      step: more.step ?? record.step,
       ...(call === '' ? {} : { call }),
       event: 'start',
       ...(parentStep === undefined ? {} : { parentStep }),
@@ -123,16 +123,19 @@ export function jsonlLog(file: string, options: LogOptions = {}): View {
     invocation.lines += 1;
     invocation.open.set(call, line);
     const { since: _, ...shown } = line;
-    write({ ...shown, ...(modelIn === undefined ? {} : { modelIn }) });
+    write({ ...shown, ...more });
   }
 
   function model(invocation: Invocation, record: RecordOf<'model'>): void {
     const call = besideOf(record);
     if (record.event === 'started') {
+      const open = invocation.open.get(call);
+      // Another attempt of a call that was shown already.
+      if (open?.step === record.step) return;
       // A step that was left without an end must not swallow the next one.
-      end(invocation, record, call);
+      if (open !== undefined) end(invocation, record, call);
       release(invocation);
-      begin(invocation, record, call, modelIn(invocation, record.request, content));
+      begin(invocation, record, call, { modelIn: modelIn(invocation, record.request, content) });
       return;
     }
     if (record.event === 'retry') {
@@ -194,7 +197,7 @@ export function jsonlLog(file: string, options: LogOptions = {}): View {
   function agentDone(invocation: Invocation, record: RecordOf<'agent'>, agent: AgentOut): void {
     const procedure = invocation.open.get('')?.step === 0;
     if (invocation.lines === 0 || procedure) {
-      if (!procedure) begin(invocation, { ...record, step: 0 }, '');
+      if (!procedure) begin(invocation, record, '', { step: 0 });
       const error = agent.error === undefined ? {} : { error: shownError(agent.error, content) };
       const said = content === 'none' ? { chars: agent.text.length } : { text: agent.text };
       invocation.effects.push({ key: record.key, kind: 'agent', outcome: { status: agent.status, ...said, ...error } });

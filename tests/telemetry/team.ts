@@ -73,6 +73,7 @@ export function writeTeam(to: ReturnType<typeof recorder>): void {
     { ...model, event: 'retry', value: { kind: 'rate_limit', message: `slow ${CANARY}`, retryable: true, delayMs: 5 } },
     agent,
   );
+  to.add({ ...model, event: 'started', attempt: 2, request: modelIn([first]) }, agent);
   to.add(
     {
       ...model,
