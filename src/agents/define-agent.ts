@@ -8,7 +8,15 @@ import type { AgentLimits } from '../core/limits.ts';
 import type { MemoryGrant } from '../core/memory.ts';
 import type { InputMessage } from '../core/message.ts';
 import type { Model, ModelSettings } from '../core/model.ts';
-import { checkFunction, checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from '../core/options.ts';
+import {
+  checkFunction,
+  checkOneOf,
+  checkOptions,
+  checkPositive,
+  checkText,
+  checkWhole,
+  shown,
+} from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
 import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
@@ -105,7 +113,8 @@ export function buildAgent(options: BuildOptions, concurrency: number | undefine
   checkOptions('agent', options, isCode ? CODE : MODEL, ['hooks']);
   checkAgentName('agent.name', options.name);
   const field = `agent ${options.name}`;
-  if (options.description !== undefined) checkText(`${field}.description`, options.description, 'Say in a sentence what it is for.');
+  if (options.description !== undefined)
+    checkText(`${field}.description`, options.description, 'Say in a sentence what it is for.');
   checkLimits(`${field}.limits`, options.limits, 'agent');
   checkPermissions(`${field}.permissions`, options.permissions);
   const facts = {
@@ -113,7 +122,8 @@ export function buildAgent(options: BuildOptions, concurrency: number | undefine
     description: options.description ?? '',
     input: options.input === undefined ? BRIEF : compileSchema(options.input, `${field}.input`, { root: 'object' }),
     ownInput: options.input !== undefined,
-    output: options.output === undefined ? undefined : compileSchema(options.output, `${field}.output`, { root: 'any' }),
+    output:
+      options.output === undefined ? undefined : compileSchema(options.output, `${field}.output`, { root: 'any' }),
     limits: Object.freeze({ ...options.limits }),
     permissions: Object.freeze({ ...options.permissions }),
   };
@@ -128,11 +138,17 @@ export function buildAgent(options: BuildOptions, concurrency: number | undefine
 
 function modelFacts(field: string, options: BuildOptions) {
   const { instructions, model, settings = {}, tools = [], context = {}, wrapUp = true, memory = [] } = options;
-  if (typeof instructions !== 'function') checkText(`${field}.instructions`, instructions, 'Say what the agent is to do, or give run for one that is code.');
+  if (typeof instructions !== 'function')
+    checkText(`${field}.instructions`, instructions, 'Say what the agent is to do, or give run for one that is code.');
   if (model !== undefined && (typeof model !== 'object' || model === null || typeof model.generate !== 'function')) {
-    throw new ConfigurationError(`${field}.model`, `expected a Model, got ${shown(model)}`, "Pass for example anthropic('claude-…') or an object with generate().");
+    throw new ConfigurationError(
+      `${field}.model`,
+      `expected a Model, got ${shown(model)}`,
+      "Pass for example anthropic('claude-…') or an object with generate().",
+    );
   }
-  if (!isPlainObject(settings)) throw new ConfigurationError(`${field}.settings`, 'expected an object', 'Write { temperature, maxOutputTokens }.');
+  if (!isPlainObject(settings))
+    throw new ConfigurationError(`${field}.settings`, 'expected an object', 'Write { temperature, maxOutputTokens }.');
   checkWhole(`${field}.settings.maxOutputTokens`, settings.maxOutputTokens, 1);
   checkOptions(`${field}.context`, context, ['maxTokens', 'compact']);
   checkPositive(`${field}.context.maxTokens`, context.maxTokens);
@@ -154,17 +170,36 @@ function modelFacts(field: string, options: BuildOptions) {
 function checkCompact(field: string, compact: unknown): void {
   if (compact === undefined || compact === 'drop') return;
   const known = compact === 'summarize' || isPlainObject(compact) || typeof compact === 'function';
-  throw new ConfigurationError(field, known ? 'only drop is built yet' : `got ${shown(compact)}`, "Write 'drop' or leave it out.");
+  throw new ConfigurationError(
+    field,
+    known ? 'only drop is built yet' : `got ${shown(compact)}`,
+    "Write 'drop' or leave it out.",
+  );
 }
 
 /** Also used at the start of a run, for tools that a function gave. */
 export function checkTools(field: string, tools: unknown): asserts tools is readonly Tool[] {
-  if (!Array.isArray(tools)) throw new ConfigurationError(field, `expected an array, got ${shown(tools)}`, 'List tools made by defineTool or delegate.');
+  if (!Array.isArray(tools))
+    throw new ConfigurationError(
+      field,
+      `expected an array, got ${shown(tools)}`,
+      'List tools made by defineTool or delegate.',
+    );
   const names = new Set<string>();
   tools.forEach((tool: unknown, index) => {
-    if (!isTool(tool)) throw new ConfigurationError(`${field}[${index}]`, `expected a tool, got ${shown(tool)}`, 'Make it with defineTool; an agent becomes a tool by delegate(agent).');
+    if (!isTool(tool))
+      throw new ConfigurationError(
+        `${field}[${index}]`,
+        `expected a tool, got ${shown(tool)}`,
+        'Make it with defineTool; an agent becomes a tool by delegate(agent).',
+      );
     for (const name of [tool.name, ...tool.aliases]) {
-      if (names.has(name)) throw new ConfigurationError(`${field}[${index}]`, `duplicate name ${name}`, 'Give each tool of an agent its own name; a delegate takes toolName.');
+      if (names.has(name))
+        throw new ConfigurationError(
+          `${field}[${index}]`,
+          `duplicate name ${name}`,
+          'Give each tool of an agent its own name; a delegate takes toolName.',
+        );
       names.add(name);
     }
   });
@@ -177,7 +212,12 @@ function isTool(value: unknown): value is Tool {
 }
 
 function checkMemory(field: string, memory: unknown): void {
-  if (!Array.isArray(memory)) throw new ConfigurationError(field, `expected an array, got ${shown(memory)}`, 'List grants { store, namespace, read, write }.');
+  if (!Array.isArray(memory))
+    throw new ConfigurationError(
+      field,
+      `expected an array, got ${shown(memory)}`,
+      'List grants { store, namespace, read, write }.',
+    );
   memory.forEach((grant: unknown, index) => {
     const at = `${field}[${index}]`;
     checkOptions(at, grant, ['store', 'namespace', 'read', 'write']);
@@ -185,7 +225,8 @@ function checkMemory(field: string, memory: unknown): void {
     if (typeof store?.search !== 'function' || typeof store.add !== 'function') {
       throw new ConfigurationError(`${at}.store`, 'expected a memory store', 'Make one with longTermMemory({ file }).');
     }
-    if (typeof namespace !== 'function') checkText(`${at}.namespace`, namespace, 'Name the namespace, or give a function of { deps }.');
+    if (typeof namespace !== 'function')
+      checkText(`${at}.namespace`, namespace, 'Name the namespace, or give a function of { deps }.');
     checkOneOf(`${at}.read`, read, [true, false]);
     checkOneOf(`${at}.write`, write, [true, false]);
   });
@@ -198,21 +239,27 @@ export function checkPermissions(field: string, permissions: unknown, more: read
   checkOneOf(`${field}.mode`, mode, ['ask', 'plan', 'acceptWrites', 'unattended', 'acceptAll']);
   if (rules === undefined) return;
   const texts = Array.isArray(rules) && rules.every((rule) => typeof rule === 'string');
-  if (!texts) throw new ConfigurationError(`${field}.rules`, 'expected an array of texts', "Write for example ['allow search'].");
+  if (!texts)
+    throw new ConfigurationError(`${field}.rules`, 'expected an array of texts', "Write for example ['allow search'].");
 }
 
 export function checkAgentName(field: string, name: unknown): void {
   if (typeof name !== 'string' || !AGENT_NAME.test(name)) {
     throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${AGENT_NAME.source}.`);
   }
-  if (RESERVED.includes(name)) throw new ConfigurationError(field, `the name ${name} is reserved`, 'Choose another name.');
+  if (RESERVED.includes(name))
+    throw new ConfigurationError(field, `the name ${name} is reserved`, 'Choose another name.');
 }
 
 const BRIEF: Schema = compileSchema(
   {
     type: 'object',
     properties: {
-      task: { type: 'string', minLength: 1, description: 'What to do, with all that is needed to do it: nothing else is seen.' },
+      task: {
+        type: 'string',
+        minLength: 1,
+        description: 'What to do, with all that is needed to do it: nothing else is seen.',
+      },
       constraints: { type: 'string', description: 'What to keep to: form, sources, bounds.' },
     },
     required: ['task'],

@@ -19,7 +19,9 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
 }
 
 type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
-  [At in keyof Workers]: Workers[At] extends Agent<never, unknown, infer Deps> ? Tool<never, unknown, Deps> : Workers[At];
+  [At in keyof Workers]: Workers[At] extends Agent<never, unknown, infer Deps>
+    ? Tool<never, unknown, Deps>
+    : Workers[At];
 }>;
 
 /**
@@ -36,26 +38,55 @@ export function defineSupervisor<
   Deps = unknown,
 >(
   options: ModelAgentOptions<In, Out, Tools, Deps> & SupervisorOptions<Workers>,
-): ModelAgent<ModelInput<In>, Out extends SchemaLike ? import('../core/schema.ts').InferOutput<Out> : string, Deps & DepsOf<Tools> & DepsOfWorkers<Workers>> {
-  if (!isPlainObject(options)) throw new ConfigurationError('supervisor', `expected an object, got ${shown(options)}`, 'Pass { name, instructions, workers }.');
+): ModelAgent<
+  ModelInput<In>,
+  Out extends SchemaLike ? import('../core/schema.ts').InferOutput<Out> : string,
+  Deps & DepsOf<Tools> & DepsOfWorkers<Workers>
+> {
+  if (!isPlainObject(options))
+    throw new ConfigurationError(
+      'supervisor',
+      `expected an object, got ${shown(options)}`,
+      'Pass { name, instructions, workers }.',
+    );
   const { workers, concurrency, fanOut, tools, ...agent } = options;
   const field = `supervisor ${typeof agent.name === 'string' ? agent.name : '?'}`;
   if (!Array.isArray(workers) || workers.length === 0) {
-    throw new ConfigurationError(`${field}.workers`, 'expected at least one worker', 'List agents, or delegate(agent, options).');
+    throw new ConfigurationError(
+      `${field}.workers`,
+      'expected at least one worker',
+      'List agents, or delegate(agent, options).',
+    );
   }
   checkWhole(`${field}.concurrency`, concurrency, 1);
-  if (fanOut !== undefined && fanOut !== 'collect' && (fanOut === 'failFast' || fanOut === 'race' || isPlainObject(fanOut))) {
+  if (
+    fanOut !== undefined &&
+    fanOut !== 'collect' &&
+    (fanOut === 'failFast' || fanOut === 'race' || isPlainObject(fanOut))
+  ) {
     throw new ConfigurationError(`${field}.fanOut`, 'only collect is built yet', "Write 'collect' or leave it out.");
   }
   checkOneOf(`${field}.fanOut`, fanOut, ['collect']);
   if (typeof tools === 'function') {
-    throw new ConfigurationError(`${field}.tools`, 'a function that gives tools cannot stand beside workers', 'List tools, or use defineAgent with delegates.');
+    throw new ConfigurationError(
+      `${field}.tools`,
+      'a function that gives tools cannot stand beside workers',
+      'List tools, or use defineAgent with delegates.',
+    );
   }
   const delegates = workers.map((worker: Agent | Tool, index) => {
     if (isAgent(worker)) return delegate(worker) as Tool;
-    if (typeof worker === 'object' && worker !== null && 'delegate' in worker && worker.delegate !== undefined) return worker as Tool;
-    throw new ConfigurationError(`${field}.workers[${index}]`, `expected an agent or a delegate, got ${shown(worker)}`, 'Ordinary tools go into tools.');
+    if (typeof worker === 'object' && worker !== null && 'delegate' in worker && worker.delegate !== undefined)
+      return worker as Tool;
+    throw new ConfigurationError(
+      `${field}.workers[${index}]`,
+      `expected an agent or a delegate, got ${shown(worker)}`,
+      'Ordinary tools go into tools.',
+    );
   });
   const built = { ...agent, tools: [...delegates, ...(tools ?? [])] };
-  return buildAgent(built as unknown as Parameters<typeof buildAgent>[0], concurrency ?? DEFAULTS.supervisorConcurrency) as never;
+  return buildAgent(
+    built as unknown as Parameters<typeof buildAgent>[0],
+    concurrency ?? DEFAULTS.supervisorConcurrency,
+  ) as never;
 }

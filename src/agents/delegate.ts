@@ -34,7 +34,8 @@ export function delegate<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
   options: DelegateOptions<Input, Deps> = {},
 ): ProcedureTool<Input, Output, Deps> {
-  if (!isAgent(agent)) throw new ConfigurationError('delegate', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
+  if (!isAgent(agent))
+    throw new ConfigurationError('delegate', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   const field = `delegate ${agent.name}`;
   checkOptions(field, options, OPTIONS, ['apart', 'passThrough', 'timeoutMs']);
   checkLimits(`${field}.limits`, options.limits, 'agent');
@@ -42,11 +43,19 @@ export function delegate<Input, Output, Deps>(
   checkFunction(`${field}.shared`, options.shared);
   const { tools } = options;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
-    throw new ConfigurationError(`${field}.tools`, 'expected an array of names', 'List the tools that the worker may call.');
+    throw new ConfigurationError(
+      `${field}.tools`,
+      'expected an array of names',
+      'List the tools that the worker may call.',
+    );
   }
   const description = options.description ?? agent.description;
   if (description === '') {
-    throw new ConfigurationError(`${field}.description`, 'a worker needs a description', 'Say in a sentence what it is for: the supervisor’s model reads it.');
+    throw new ConfigurationError(
+      `${field}.description`,
+      'a worker needs a description',
+      'Say in a sentence what it is for: the supervisor’s model reads it.',
+    );
   }
   const tool = {
     name: options.toolName ?? `delegate_${agent.name}`,

@@ -29,11 +29,19 @@ export function treeFacts(root: Agent): TreeFacts {
 function visit(agent: Agent, agents: Map<string, Agent>, tools: Set<Tool>, above: readonly string[]): boolean {
   const field = above.length === 0 ? `agent ${agent.name}` : `agent ${above[0]}.workers`;
   if (above.includes(agent.name)) {
-    throw new ConfigurationError(field, `cycle: ${[...above, agent.name].join(' → ')}`, 'An agent cannot be below one of its own name.');
+    throw new ConfigurationError(
+      field,
+      `cycle: ${[...above, agent.name].join(' → ')}`,
+      'An agent cannot be below one of its own name.',
+    );
   }
   const other = agents.get(agent.name);
   if (other !== undefined && other !== agent) {
-    throw new ConfigurationError(field, `duplicate name ${agent.name} for two definitions`, 'Within a tree a name stands for one definition.');
+    throw new ConfigurationError(
+      field,
+      `duplicate name ${agent.name} for two definitions`,
+      'Within a tree a name stands for one definition.',
+    );
   }
   if (other !== undefined) return false;
   agents.set(agent.name, agent);

@@ -9,11 +9,16 @@ export function checkLimits(field: string, limits: unknown, of: 'agent' | 'run')
   if (limits === undefined) return;
   checkOptions(field, limits, of === 'agent' ? AGENT_LIMITS : RUN_LIMITS);
   const given = limits as Record<string, unknown>;
-  for (const name of ['steps', 'tokens', 'agents', 'depth', 'concurrency']) checkWhole(`${field}.${name}`, given[name], 1);
+  for (const name of ['steps', 'tokens', 'agents', 'depth', 'concurrency'])
+    checkWhole(`${field}.${name}`, given[name], 1);
   checkWhole(`${field}.toolCalls`, given.toolCalls, 0);
   checkWhole(`${field}.maxRepeatedCalls`, given.maxRepeatedCalls, 2);
   checkPositive(`${field}.timeMs`, given.timeMs);
   if (given.costUsd !== undefined) {
-    throw new ConfigurationError(`${field}.costUsd`, 'a cap in USD needs prices, which are not built yet', 'Cap tokens instead.');
+    throw new ConfigurationError(
+      `${field}.costUsd`,
+      'a cap in USD needs prices, which are not built yet',
+      'Cap tokens instead.',
+    );
   }
 }

@@ -2,6 +2,7 @@ import type { CodeAgent } from './agent.ts';
 import type { Ending } from './ending.ts';
 import { AgentError, type ErrorRecord, isFatal, messageOf } from './errors.ts';
 import { Guard } from './guard.ts';
+import { inside } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Message } from './message.ts';
 import { openProcedure } from './procedure.ts';
@@ -10,10 +11,23 @@ import type { Status } from './status.ts';
 import { stopError } from './stops.ts';
 
 /** Runs an agent that is code. What it throws is its end: a child's status goes up, anything else counts as the driver's failure. */
-export async function runCode(run: RunContext, self: Invocation, input: unknown, brief: readonly Message[]): Promise<Ending> {
+export async function runCode(
+  run: RunContext,
+  self: Invocation,
+  input: unknown,
+  brief: readonly Message[],
+): Promise<Ending> {
   const agent = self.definition as CodeAgent;
   const guard = new Guard(self.path, run.stops);
-  const place = { self, base: self.path, span: self.span, parentStep: self.parentStep, step: 0, label: self.label, guard };
+  const place = {
+    self,
+    base: self.path,
+    span: self.span,
+    parentStep: self.parentStep,
+    step: 0,
+    label: self.label,
+    guard,
+  };
   const flow = openProcedure(run, place);
   const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): Ending => {
     const stop = run.stops.at(self.path);
@@ -23,9 +37,13 @@ export async function runCode(run: RunContext, self: Invocation, input: unknown,
     return { ...facts, ...more, text: facts.text, status };
   };
   try {
-    const returned = await guard.over(() => agent.run(input as never, flow as never), run.graceMs);
+    const returned = await guard.over(
+      () => inside.run(run.id, async () => agent.run(input as never, flow as never)),
+      run.graceMs,
+    );
     const output = asJson(returned);
-    if (!output.ok) return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
+    if (!output.ok)
+      return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
     const checked = agent.output?.validate(output.value) ?? { ok: true, value: output.value };
     const text = typeof output.value === 'string' ? output.value : (JSON.stringify(output.value) ?? '');
     if (checked.ok) return end('completed', { text, output: checked.value });
@@ -35,7 +53,9 @@ export async function runCode(run: RunContext, self: Invocation, input: unknown,
     if (isFatal(thrown)) throw thrown;
     if (thrown instanceof AgentError) {
       const { status, error } = thrown.result as { status: Status; error?: ErrorRecord };
-      return end(status, { error: { kind: error?.kind ?? status, message: thrown.message, retryable: error?.retryable ?? false } });
+      return end(status, {
+        error: { kind: error?.kind ?? status, message: thrown.message, retryable: error?.retryable ?? false },
+      });
     }
     return end('model_error', { error: { kind: 'unknown', message: messageOf(thrown), retryable: false } });
   }

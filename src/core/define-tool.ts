@@ -6,7 +6,17 @@ import type { Label } from './label.ts';
 import { DEFAULTS } from './limits.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from './options.ts';
 import type { InferOutput, Schema, SchemaLike } from './schema.ts';
-import type { Access, Delegate, LeafTool, OnInDoubt, ProcedureTool, Risk, SideEffect, Tool, ToolContext } from './tool.ts';
+import type {
+  Access,
+  Delegate,
+  LeafTool,
+  OnInDoubt,
+  ProcedureTool,
+  Risk,
+  SideEffect,
+  Tool,
+  ToolContext,
+} from './tool.ts';
 
 /** What `defineTool` takes beside `execute` or `run`. */
 export interface ToolOptions<S extends SchemaLike> {
@@ -49,7 +59,18 @@ export interface ApprovalContext {
 }
 
 const OPTIONS = [
-  ...['name', 'description', 'input', 'access', 'risk', 'idempotent', 'onInDoubt', 'timeoutMs', 'graceMs', 'maxResultChars'],
+  ...[
+    'name',
+    'description',
+    'input',
+    'access',
+    'risk',
+    'idempotent',
+    'onInDoubt',
+    'timeoutMs',
+    'graceMs',
+    'maxResultChars',
+  ],
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases', 'execute', 'run'],
 ];
 const ACCESSES: readonly Access[] = ['read', 'write', 'send', 'spend', 'delete', 'execute'];
@@ -82,7 +103,11 @@ export function defineTool(
   checkFunction(`${field}.execute`, execute);
   checkFunction(`${field}.run`, run);
   if ((execute === undefined) === (run === undefined)) {
-    throw new ConfigurationError(`${field}.execute`, 'a tool has either execute or run', 'Give execute for a leaf, run for a procedure.');
+    throw new ConfigurationError(
+      `${field}.execute`,
+      'a tool has either execute or run',
+      'Give execute for a leaf, run for a procedure.',
+    );
   }
   const facts = toolFacts(options, compileSchema(options.input, `${field}.input`));
   if (execute !== undefined) return freezeTool({ type: 'leaf', execute: execute.bind(options) }, facts) as LeafTool;
@@ -90,7 +115,11 @@ export function defineTool(
 }
 
 /** A delegate is a procedure that knows its agent, so that a tree can be walked before it runs. */
-export function defineDelegate(options: ToolOptions<SchemaLike> & { run: ProcedureTool['run'] }, input: Schema, delegate: Delegate): ProcedureTool {
+export function defineDelegate(
+  options: ToolOptions<SchemaLike> & { run: ProcedureTool['run'] },
+  input: Schema,
+  delegate: Delegate,
+): ProcedureTool {
   checkToolOptions(`delegate ${options.name}`, options);
   return freezeTool({ type: 'procedure', run: options.run, delegate }, toolFacts(options, input)) as ProcedureTool;
 }
@@ -99,12 +128,17 @@ function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void
   checkToolName(`${field}.name`, options.name);
   checkText(`${field}.description`, options.description, 'Say in a sentence what the tool does: the model reads it.');
   if (options.access === undefined) {
-    throw new ConfigurationError(`${field}.access`, 'missing', `Write one of ${ACCESSES.join(', ')}: what a call does to the world.`);
+    throw new ConfigurationError(
+      `${field}.access`,
+      'missing',
+      `Write one of ${ACCESSES.join(', ')}: what a call does to the world.`,
+    );
   }
   checkOneOf(`${field}.access`, options.access, ACCESSES);
   checkOneOf(`${field}.risk`, options.risk, ['low', 'medium', 'high']);
   checkOneOf(`${field}.onInDoubt`, options.onInDoubt, ['retry', 'fail', 'ask']);
-  for (const flag of ['idempotent', 'parallel', 'repeatable'] as const) checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
+  for (const flag of ['idempotent', 'parallel', 'repeatable'] as const)
+    checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
   checkPositive(`${field}.timeoutMs`, options.timeoutMs);
   if (options.graceMs !== 0) checkPositive(`${field}.graceMs`, options.graceMs);
   checkWhole(`${field}.maxResultChars`, options.maxResultChars, 1);
@@ -115,7 +149,8 @@ function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void
     checkOneOf(`${field}.result.confidentiality`, options.result.confidentiality, ['public', 'private', 'secret']);
   }
   const aliases = options.aliases ?? [];
-  if (!Array.isArray(aliases)) throw new ConfigurationError(`${field}.aliases`, `expected an array, got ${shown(aliases)}`, 'List old names.');
+  if (!Array.isArray(aliases))
+    throw new ConfigurationError(`${field}.aliases`, `expected an array, got ${shown(aliases)}`, 'List old names.');
   aliases.forEach((alias, index) => {
     checkToolName(`${field}.aliases[${index}]`, alias);
   });
@@ -126,7 +161,14 @@ export function checkToolName(field: string, name: unknown): void {
   throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${TOOL_NAME.source}.`);
 }
 
-const RISK: Record<Access, Risk> = { read: 'low', write: 'medium', send: 'high', spend: 'high', delete: 'high', execute: 'high' };
+const RISK: Record<Access, Risk> = {
+  read: 'low',
+  write: 'medium',
+  send: 'high',
+  spend: 'high',
+  delete: 'high',
+  execute: 'high',
+};
 
 function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
   const { name, description, access } = options;
@@ -162,7 +204,12 @@ function freezeTool(kind: object, { givenRuleArg, ...facts }: ReturnType<typeof 
     },
     get hash() {
       hash ??= sha256(
-        canonical({ name: facts.name, description: facts.description, access: facts.access, parameters: facts.input.jsonSchema }),
+        canonical({
+          name: facts.name,
+          description: facts.description,
+          access: facts.access,
+          parameters: facts.input.jsonSchema,
+        }),
       );
       return hash;
     },
@@ -170,7 +217,10 @@ function freezeTool(kind: object, { givenRuleArg, ...facts }: ReturnType<typeof 
 }
 
 function onlyRequiredString(input: Schema): string | undefined {
-  const { properties, required } = input.jsonSchema as { properties?: Record<string, { type?: unknown }>; required?: string[] };
+  const { properties, required } = input.jsonSchema as {
+    properties?: Record<string, { type?: unknown }>;
+    required?: string[];
+  };
   const strings = (required ?? []).filter((name) => properties?.[name]?.type === 'string');
   return strings.length === 1 ? strings[0] : undefined;
 }

@@ -1,17 +1,18 @@
-import { isFatal } from './errors.ts';
 import type { ErrorRecord } from './errors.ts';
+import { isFatal } from './errors.ts';
+import { Guard } from './guard.ts';
+import { inside } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { ToolCall, ToolMessage } from './message.ts';
 import { parseArguments } from './parse-arguments.ts';
-import { Guard } from './guard.ts';
 import { openProcedure } from './procedure.ts';
 import type { Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { ProcedureTool, Tool } from './tool.ts';
 import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
-import { toolOut, type ToolValue, toolValue } from './tool-value.ts';
+import { type ToolValue, toolOut, toolValue } from './tool-value.ts';
 
 /** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
 export interface Requested {
@@ -47,7 +48,12 @@ export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Reque
   }
   const parsed = parseArguments(call.arguments, tool.input);
   if (parsed.ok) return { call, tool, args: parsed.value as Json };
-  return { call, tool, args: call.arguments, refused: { kind: parsed.kind, message: parsed.message, retryable: false } };
+  return {
+    call,
+    tool,
+    args: call.arguments,
+    refused: { kind: parsed.kind, message: parsed.message, retryable: false },
+  };
 }
 
 /** Permission, then the effect or the procedure's own calls. Rejects only with infrastructure errors. */
@@ -74,7 +80,15 @@ export async function dispatch(
   return tool.parallel ? start() : oneAtATime.run(start);
 }
 
-async function execute(run: RunContext, self: Invocation, at: { key: string; step: number; parent: Span }, tool: Tool, call: ToolIn, args: Json, label: Label): Promise<Dispatched> {
+async function execute(
+  run: RunContext,
+  self: Invocation,
+  at: { key: string; step: number; parent: Span },
+  tool: Tool,
+  call: ToolIn,
+  args: Json,
+  label: Label,
+): Promise<Dispatched> {
   if (tool.type === 'procedure') return runProcedure(run, self, at, tool, call, args, label);
   const effect = new ToolCallEffect(run, { ...at, self, tool, in: call, args, label: run.resultLabel(tool, self) });
   const outcome = await run.journal.effect(effect);
@@ -82,14 +96,32 @@ async function execute(run: RunContext, self: Invocation, at: { key: string; ste
 }
 
 /** A procedure is no effect: it awaits calls of its own, and what it gives is worked out anew at a resume. */
-async function runProcedure(run: RunContext, self: Invocation, at: { key: string; step: number; parent: Span }, tool: ProcedureTool, call: ToolIn, args: Json, label: Label): Promise<Dispatched> {
+async function runProcedure(
+  run: RunContext,
+  self: Invocation,
+  at: { key: string; step: number; parent: Span },
+  tool: ProcedureTool,
+  call: ToolIn,
+  args: Json,
+  label: Label,
+): Promise<Dispatched> {
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
   const parentStep = { path: self.path, step: at.step, toolCallId: call.callId };
   const entry = { key: at.key, place: self, step: at.step, attempt: 1, span, request: call } as const;
   const since = run.journal.note({ ...entry, kind: 'tool', event: 'started' });
   const guard = new Guard(at.key, run.stops);
-  const flow = openProcedure(run, { self, base: at.key, span, parentStep, step: at.step, label, delegate: tool.delegate && tool, call, guard });
-  const work = () => tool.run(args as never, flow as never);
+  const flow = openProcedure(run, {
+    self,
+    base: at.key,
+    span,
+    parentStep,
+    step: at.step,
+    label,
+    delegate: tool.delegate && tool,
+    call,
+    guard,
+  });
+  const work = () => inside.run(run.id, () => tool.run(args as never, flow as never));
   let out: ToolOut;
   let value: ToolValue | undefined;
   try {
@@ -108,13 +140,27 @@ function procedureLabel(tool: Tool, label: Label): Label {
   return tool.result === undefined ? label : Object.freeze({ ...label, ...tool.result });
 }
 
-function refuse(run: RunContext, self: Invocation, at: { key: string; step: number; parent: Span }, requested: Requested, error: ErrorRecord, label: Label): Dispatched {
+function refuse(
+  run: RunContext,
+  self: Invocation,
+  at: { key: string; step: number; parent: Span },
+  requested: Requested,
+  error: ErrorRecord,
+  label: Label,
+): Dispatched {
   const { call, tool } = requested;
   // An error text that quotes arguments says what the model said: it carries the label of the turn.
   const out = failedOut(tool, error, label);
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
   const entry = { key: at.key, place: self, step: at.step, attempt: 1, span } as const;
-  run.journal.note({ ...entry, kind: 'tool', event: 'failed', request: toolIn(tool, call, requested.args), value: out, ran: false });
+  run.journal.note({
+    ...entry,
+    kind: 'tool',
+    event: 'failed',
+    request: toolIn(tool, call, requested.args),
+    value: out,
+    ran: false,
+  });
   return { out };
 }
 
@@ -125,7 +171,13 @@ function toolIn(tool: Tool | undefined, call: ToolCall, args: Json): ToolIn {
 }
 
 export function toolMessage(call: ToolCall, key: string, out: ToolOut): ToolMessage {
-  const message = { role: 'tool', callId: call.id, name: call.name, content: out.content, isError: out.isError, label: out.label } as const;
+  const message = {
+    role: 'tool',
+    callId: call.id,
+    name: call.name,
+    content: out.content,
+    isError: out.isError,
+    label: out.label,
+  } as const;
   return Object.freeze(out.cut ? { ...message, ref: key } : message);
 }
-

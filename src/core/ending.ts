@@ -82,7 +82,18 @@ export function agentResult(
     addTo(byModel, node.model, node.usage);
   });
   const tree = treeOf(self);
-  const facts = { runId: run.id, traceId: run.traceId, text, messages, usage: tree.usage, steps, toolCalls, tree, byAgent, byModel };
+  const facts = {
+    runId: run.id,
+    traceId: run.traceId,
+    text,
+    messages,
+    usage: tree.usage,
+    steps,
+    toolCalls,
+    tree,
+    byAgent,
+    byModel,
+  };
   if (status === 'completed') return { ...facts, status, output: ending.output };
   if (status === 'suspended') return { ...facts, status, pending };
   const { kind, message, retryable } = ending.error ?? { kind: status, message: status, retryable: false };
@@ -92,7 +103,14 @@ export function agentResult(
 export function treeOf(node: Invocation): TreeNode {
   const { path, agent, status, step } = node;
   const waiting = status === 'running' && node.waiting > 0 && node.busy === 0;
-  return { path, agent, status: waiting ? 'waiting' : status, step, usage: node.treeUsage(), children: node.children.map(treeOf) };
+  return {
+    path,
+    agent,
+    status: waiting ? 'waiting' : status,
+    step,
+    usage: node.treeUsage(),
+    children: node.children.map(treeOf),
+  };
 }
 
 function walk(node: Invocation, visit: (node: Invocation) => void): void {

@@ -1,6 +1,6 @@
+import type { ErrorRecord } from './errors.ts';
 import type { Stop } from './status.ts';
 import { type Interruptible, type Stops, stopError } from './stops.ts';
-import type { ErrorRecord } from './errors.ts';
 
 /** A procedure's stop that came before it ended. */
 export class Stopped extends Error {

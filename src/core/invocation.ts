@@ -31,6 +31,8 @@ export class Invocation implements Place {
   readonly children: Invocation[] = [];
   /** When it started, in nanoseconds since 1970. */
   since = 0n;
+  /** Resolves when it is over, however. */
+  ended: Promise<void> = Promise.resolve();
   /** Effects under way, and waits for a person, at and below it. */
   busy = 0;
   waiting = 0;

@@ -1,8 +1,8 @@
 import type { ErrorRecord } from './errors.ts';
+import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
 import type { RetryOptions } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
-import type { Invocation } from './invocation.ts';
 import type { Draft, Entry, Span } from './record.ts';
 import type { Stop } from './status.ts';
 import type { OnInDoubt, SideEffect } from './tool.ts';

@@ -5,7 +5,14 @@ import type { Invocation } from './invocation.ts';
 import type { Failure, Outcome } from './journal.ts';
 import { joinLabels } from './label.ts';
 import { DEFAULTS } from './limits.ts';
-import { type AssistantMessage, type Message, textOf, type ToolCall, toolCallsOf, type UserMessage } from './message.ts';
+import {
+  type AssistantMessage,
+  type Message,
+  type ToolCall,
+  textOf,
+  toolCallsOf,
+  type UserMessage,
+} from './message.ts';
 import type { ModelTurn, ToolChoice } from './model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import { parseOutput } from './parse-output.ts';
@@ -65,17 +72,31 @@ async function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolCh
   }
   if (selection.dropped > 0) {
     const { dropped, tokensBefore, tokensAfter } = selection;
-    const entry = { key: `${self.path}/${self.step}/@window`, place: self, step: self.step, attempt: 1, span: self.span } as const;
+    const entry = {
+      key: `${self.path}/${self.step}/@window`,
+      place: self,
+      step: self.step,
+      attempt: 1,
+      span: self.span,
+    } as const;
     run.journal.note({ ...entry, kind: 'context', event: 'done', value: { dropped, tokensBefore, tokensAfter } });
   }
-  const question = { ...talk.question, messages: selection.messages, from: selection.from, inputTokens: selection.tokensAfter };
+  const question = {
+    ...talk.question,
+    messages: selection.messages,
+    from: selection.from,
+    inputTokens: selection.tokensAfter,
+  };
   const forbidden = toolChoice !== undefined && talk.tools.size > 0;
   const effect = new ModelCallEffect(run, self, key, forbidden ? { ...question, toolChoice } : question);
   const outcome = await run.journal.effect(effect);
   if (!outcome.ok && outcome.stop !== undefined) return outcome;
   const sum = addUsage(self.usage, usageOfCall(outcome.ok ? outcome.value.usage : undefined));
   if (sum === undefined) {
-    return { ok: false, error: { kind: 'malformed_response', message: 'the sum of reported tokens passes 2^53 − 1', retryable: false } };
+    return {
+      ok: false,
+      error: { kind: 'malformed_response', message: 'the sum of reported tokens passes 2^53 − 1', retryable: false },
+    };
   }
   self.usage = sum;
   if (outcome.ok && outcome.value.usage !== undefined) talk.selector.anchor(outcome.value.usage.inputTokens);
@@ -86,8 +107,16 @@ async function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolCh
 async function askAgain(run: RunContext, talk: Talk): Promise<Outcome<ModelTurn>> {
   const again = await ask(run, talk, `${talk.self.path}/${talk.self.step}/@again`);
   if (!again.ok || !isEmpty(again.value)) return again;
-  if (talk.lastText !== '') return { ok: true, value: { content: [{ type: 'text', text: talk.lastText }], stop: 'end' } };
-  return { ok: false, error: { kind: 'empty_response', message: 'the model answered twice with neither text nor calls', retryable: false } };
+  if (talk.lastText !== '')
+    return { ok: true, value: { content: [{ type: 'text', text: talk.lastText }], stop: 'end' } };
+  return {
+    ok: false,
+    error: {
+      kind: 'empty_response',
+      message: 'the model answered twice with neither text nor calls',
+      retryable: false,
+    },
+  };
 }
 
 /** The calls of one turn, in parallel; results in call order. Gives the cause where they make a loop. */
@@ -102,7 +131,11 @@ async function callTools(run: RunContext, talk: Talk, calls: readonly ToolCall[]
   const pending = calls.map((call, index) => {
     let requested = request(call, tools);
     const name = requested.tool?.name ?? call.name;
-    const seen = { name, signature: signatureOf(name, requested.args), repeatable: requested.tool?.repeatable ?? false };
+    const seen = {
+      name,
+      signature: signatureOf(name, requested.args),
+      repeatable: requested.tool?.repeatable ?? false,
+    };
     past.push(seen);
     if (repeats.isRepeat(seen)) {
       const message = `Not run: ${name} was called with these arguments in each turn before, with the same result. Use that result or do something else.`;
@@ -123,7 +156,11 @@ async function callTools(run: RunContext, talk: Talk, calls: readonly ToolCall[]
   const failing = repeats.note(noted);
   if (repeated !== undefined) return repeated;
   if (failing === undefined) return undefined;
-  return { kind: 'loop_detected', message: `${failing} failed in ${DEFAULTS.failuresInARow} turns in a row`, retryable: false };
+  return {
+    kind: 'loop_detected',
+    message: `${failing} failed in ${DEFAULTS.failuresInARow} turns in a row`,
+    retryable: false,
+  };
 }
 
 /** The final turn: its text, or the output that it holds, with one repair. */
@@ -133,15 +170,25 @@ async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Promise<E
   if (agent.output === undefined) return end(talk, 'completed', undefined, text, text);
   const first = parseOutput(text, agent.output);
   if (first.ok) return end(talk, 'completed', undefined, text, first.value);
-  append(talk, note(`Your answer does not have the required form:\n${first.message}\nAnswer again with the corrected JSON alone.`));
+  append(
+    talk,
+    note(`Your answer does not have the required form:\n${first.message}\nAnswer again with the corrected JSON alone.`),
+  );
   const repair = await ask(run, talk, `${self.path}/${self.step}/@repair`);
   if (!repair.ok) return fail(run, talk, repair);
   const calls = toolCallsOf(repair.value.content).length > 0;
   if (!calls && !isEmpty(repair.value)) append(talk, assistant(talk, repair.value));
   const repaired = textOf(repair.value.content);
-  const second = calls ? ({ ok: false, message: 'a tool call instead of the output' } as const) : parseOutput(repaired, agent.output);
+  const second = calls
+    ? ({ ok: false, message: 'a tool call instead of the output' } as const)
+    : parseOutput(repaired, agent.output);
   if (second.ok) return end(talk, 'completed', undefined, repaired, second.value);
-  return end(talk, 'invalid_output', { kind: 'invalid_output', message: second.message, retryable: false }, repaired || text);
+  return end(
+    talk,
+    'invalid_output',
+    { kind: 'invalid_output', message: second.message, retryable: false },
+    repaired || text,
+  );
 }
 
 /** One extra call, outside `steps`, in which the agent says what it has. If it fails or calls a tool, the status stays. */
@@ -161,11 +208,21 @@ async function wrapUp(run: RunContext, talk: Talk, status: Status, cause: ErrorR
 function fail(run: RunContext, talk: Talk, { error, stop }: Failure, since?: bigint): Ending {
   if (since !== undefined) endStep(run, talk.self, since);
   if (stop !== undefined) return end(talk, stop.status, error);
-  const limits: Partial<Record<string, Status>> = { context_limit: 'context_limit', token_limit: 'token_limit', cost_limit: 'cost_limit' };
+  const limits: Partial<Record<string, Status>> = {
+    context_limit: 'context_limit',
+    token_limit: 'token_limit',
+    cost_limit: 'cost_limit',
+  };
   return end(talk, limits[error.kind] ?? 'model_error', error);
 }
 
-function end(talk: Talk, status: Status, error: ErrorRecord | undefined, text = talk.lastText, output?: unknown): Ending {
+function end(
+  talk: Talk,
+  status: Status,
+  error: ErrorRecord | undefined,
+  text = talk.lastText,
+  output?: unknown,
+): Ending {
   const { self, messages } = talk;
   const facts = { self, status, text, messages: Object.freeze(messages), label: self.label };
   return error === undefined ? { ...facts, output } : { ...facts, error };
@@ -181,7 +238,9 @@ function append(talk: Talk, message: Message): void {
 function assistant(talk: Talk, turn: ModelTurn): AssistantMessage {
   const message = { role: 'assistant', content: turn.content, label: talk.self.label } as const;
   const { provider } = talk.question.model;
-  return Object.freeze(turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) });
+  return Object.freeze(
+    turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) },
+  );
 }
 
 function note(content: string): UserMessage {
@@ -189,7 +248,10 @@ function note(content: string): UserMessage {
 }
 
 function isEmpty(turn: ModelTurn): boolean {
-  return turn.stop !== 'paused' && !turn.content.some((part) => part.type === 'tool_call' || (part.type === 'text' && part.text.trim() !== ''));
+  return (
+    turn.stop !== 'paused' &&
+    !turn.content.some((part) => part.type === 'tool_call' || (part.type === 'text' && part.text.trim() !== ''))
+  );
 }
 
 interface Limit {
@@ -202,7 +264,9 @@ function stepLimit(run: RunContext, { step, limits }: Invocation): Limit | undef
   const max = limits.steps ?? DEFAULTS.steps;
   if (step >= max) return { limit: 'steps', used: step, max };
   const tree = run.limits.steps;
-  return tree !== undefined && run.count.steps >= tree ? { limit: 'steps', used: run.count.steps, max: tree } : undefined;
+  return tree !== undefined && run.count.steps >= tree
+    ? { limit: 'steps', used: run.count.steps, max: tree }
+    : undefined;
 }
 
 /** All of a batch or none of it: before it enters the transcript. Each requested call counts, known or not. */
@@ -215,10 +279,20 @@ function admit(run: RunContext, { toolCalls, limits }: Invocation, requested: nu
 }
 
 function limited(run: RunContext, self: Invocation, limit: Limit): ErrorRecord {
-  const entry = { key: `${self.path}/${self.step}/@limit`, place: self, step: self.step, attempt: 1, span: self.span } as const;
+  const entry = {
+    key: `${self.path}/${self.step}/@limit`,
+    place: self,
+    step: self.step,
+    attempt: 1,
+    span: self.span,
+  } as const;
   run.journal.note({ ...entry, kind: 'limit', event: 'done', value: { ...limit } });
   const what = limit.limit === 'steps' ? 'The step limit' : 'The limit of tool calls';
-  return { kind: limit.limit === 'steps' ? 'step_limit' : 'tool_limit', message: `${what} of ${limit.max} is reached.`, retryable: false };
+  return {
+    kind: limit.limit === 'steps' ? 'step_limit' : 'tool_limit',
+    message: `${what} of ${limit.max} is reached.`,
+    retryable: false,
+  };
 }
 
 function stepEntry(self: Invocation, event: 'started') {

@@ -3,7 +3,15 @@ import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { DEFAULTS } from './limits.ts';
 import type { Message } from './message.ts';
-import type { Model, ModelContext, ModelRequest, ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
+import type {
+  Model,
+  ModelContext,
+  ModelRequest,
+  ModelSettings,
+  ModelTurn,
+  ToolChoice,
+  ToolDefinition,
+} from './model.ts';
 import type { ModelIn, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import { idempotencyKey } from './tool-call.ts';
@@ -106,7 +114,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
     };
     if (!this.#stream) return context;
     return Object.assign(context, {
-      onDelta: (delta: Parameters<NonNullable<ModelContext['onDelta']>>[0]) => run.delta(self, key, step, attempt.number, delta),
+      onDelta: (delta: Parameters<NonNullable<ModelContext['onDelta']>>[0]) =>
+        run.delta(self, key, step, attempt.number, delta),
     });
   }
 
@@ -131,7 +140,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
       tools,
       ...(toolChoice !== undefined && { toolChoice }),
       ...(output !== undefined && { output }),
-      settings: this.#maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: this.#maxOutputTokens },
+      settings:
+        this.#maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: this.#maxOutputTokens },
       stream: this.#stream,
     };
   }

@@ -2,9 +2,18 @@ import { ConfigurationError } from './errors.ts';
 import { isPlainObject } from './json.ts';
 
 /** Refuses what is no options object and every option that is not in `known`: an option is never ignored. */
-export function checkOptions(field: string, options: unknown, known: readonly string[], notBuilt: readonly string[] = []): void {
+export function checkOptions(
+  field: string,
+  options: unknown,
+  known: readonly string[],
+  notBuilt: readonly string[] = [],
+): void {
   if (!isPlainObject(options)) {
-    throw new ConfigurationError(field, `expected an object, got ${shown(options)}`, `Options are ${known.join(', ')}.`);
+    throw new ConfigurationError(
+      field,
+      `expected an object, got ${shown(options)}`,
+      `Options are ${known.join(', ')}.`,
+    );
   }
   for (const key of Object.keys(options)) {
     if (known.includes(key) || options[key] === undefined) continue;
@@ -18,18 +27,30 @@ export function checkOptions(field: string, options: unknown, known: readonly st
 /** A whole number within bounds; Infinity is refused everywhere. */
 export function checkWhole(field: string, value: unknown, min: number): void {
   if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= min)) return;
-  throw new ConfigurationError(field, `expected a whole number ≥ ${min}, got ${shown(value)}`, 'Leave it out for the default.');
+  throw new ConfigurationError(
+    field,
+    `expected a whole number ≥ ${min}, got ${shown(value)}`,
+    'Leave it out for the default.',
+  );
 }
 
 /** A finite number greater than zero. */
 export function checkPositive(field: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && Number.isFinite(value) && value > 0)) return;
-  throw new ConfigurationError(field, `expected a finite number > 0, got ${shown(value)}`, 'Leave it out for the default.');
+  throw new ConfigurationError(
+    field,
+    `expected a finite number > 0, got ${shown(value)}`,
+    'Leave it out for the default.',
+  );
 }
 
 export function checkOneOf(field: string, value: unknown, allowed: readonly unknown[]): void {
   if (value === undefined || allowed.includes(value)) return;
-  throw new ConfigurationError(field, `got ${shown(value)}`, `Write one of ${allowed.map((item) => shown(item)).join(', ')}.`);
+  throw new ConfigurationError(
+    field,
+    `got ${shown(value)}`,
+    `Write one of ${allowed.map((item) => shown(item)).join(', ')}.`,
+  );
 }
 
 export function checkFunction(field: string, value: unknown): void {

@@ -1,8 +1,15 @@
 import type { Agent } from './agent.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested } from './dispatch.ts';
-import { AgentError, ConfigurationError, type ErrorRecord, messageOf, ToolError, type ToolErrorKind } from './errors.ts';
 import { agentResult, type Ending } from './ending.ts';
+import {
+  AgentError,
+  ConfigurationError,
+  type ErrorRecord,
+  messageOf,
+  ToolError,
+  type ToolErrorKind,
+} from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
@@ -90,20 +97,45 @@ class Procedure implements BuiltinFlow {
     this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
   }
 
-  async call<Input, Output>(agent: Agent<Input, Output, never>, input: Input, options?: { id?: string }): Promise<Output> {
+  async call<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    input: Input,
+    options?: { id?: string },
+  ): Promise<Output> {
     const { self, span, parentStep, delegate } = this.#place;
-    const key = delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
-    const ending = await this.#run.invoke({ key, agent, input, parent: self, parentStep, parentSpan: span, label: this.#label, delegate });
+    const key =
+      delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
+    const ending = await this.#run.invoke({
+      key,
+      agent,
+      input,
+      parent: self,
+      parentStep,
+      parentSpan: span,
+      label: this.#label,
+      delegate,
+    });
     this.join(ending.label);
     if (ending.status === 'completed') return ending.output as Output;
     throw agentError(this.#run, ending);
   }
 
-  async tool<Input, Output>(tool: Tool<Input, Output, never>, args: Input, options?: { id?: string }): Promise<Awaited<Output>> {
+  async tool<Input, Output>(
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>> {
     const key = this.#key(tool.name, args, options?.id);
     const { self, span, step } = this.#place;
     const { requested, error } = this.#requested(tool, args, key);
-    const { out, value } = await dispatch(this.#run, self, { key, step, parent: span }, requested, this.#label, this.#oneAtATime);
+    const { out, value } = await dispatch(
+      this.#run,
+      self,
+      { key, step, parent: span },
+      requested,
+      this.#label,
+      this.#oneAtATime,
+    );
     this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
@@ -129,7 +161,14 @@ class Procedure implements BuiltinFlow {
     const { self, base, step } = this.#place;
     const key = `${base}/${this.#id(id)}`;
     const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
-    const shown = { id: key, runId: this.#run.id, path: self.path, agent: self.agent, reason: 'wait', request: request as Json } as const;
+    const shown = {
+      id: key,
+      runId: this.#run.id,
+      path: self.path,
+      agent: self.agent,
+      reason: 'wait',
+      request: request as Json,
+    } as const;
     const outcome = await this.#run.waitFor(key, self, step, shown, compiled);
     if (!outcome.ok) throw toolError(outcome.error);
     return outcome.value as InferOutput<S>;
@@ -181,9 +220,18 @@ class Procedure implements BuiltinFlow {
 
   #id(id: string): string {
     if (typeof id !== 'string' || !ID.test(id)) {
-      throw new ConfigurationError('id', `illegal id ${JSON.stringify(id)}`, 'An id has no blank and no slash and does not begin with @ or ~.');
+      throw new ConfigurationError(
+        'id',
+        `illegal id ${JSON.stringify(id)}`,
+        'An id has no blank and no slash and does not begin with @ or ~.',
+      );
     }
-    if (this.#ids.has(id)) throw new ConfigurationError('id', `duplicate id ${JSON.stringify(id)}`, 'Give each call of a procedure its own id.');
+    if (this.#ids.has(id))
+      throw new ConfigurationError(
+        'id',
+        `duplicate id ${JSON.stringify(id)}`,
+        'Give each call of a procedure its own id.',
+      );
     this.#ids.add(id);
     return id;
   }
@@ -194,7 +242,15 @@ function agentError(run: RunContext, ending: Ending): AgentError {
   return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
 }
 
-const TOOL_ERRORS: readonly string[] = ['invalid_json', 'invalid_args', 'unknown_tool', 'threw', 'timeout', 'denied', 'unknown_outcome'];
+const TOOL_ERRORS: readonly string[] = [
+  'invalid_json',
+  'invalid_args',
+  'unknown_tool',
+  'threw',
+  'timeout',
+  'denied',
+  'unknown_outcome',
+];
 
 export function toolError(error: ErrorRecord): ToolError {
   return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);

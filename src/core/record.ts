@@ -238,7 +238,7 @@ export interface SpanHandle {
 
 /** What an instrument is told when a run, an agent, a procedure or the first attempt of a call starts. */
 export type SpanStart = Extract<
-  Draft,
+  Entry,
   { event: 'started'; kind: 'run' | 'agent' | 'model' | 'tool' | 'memory' | 'embedding' }
 > & {
   readonly run: string;

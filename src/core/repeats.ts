@@ -47,7 +47,15 @@ export class Repeats {
   }
 
   /** Notes a turn that is over. Gives the tool that has now failed in too many turns in a row, if there is one. */
-  note(calls: readonly { readonly name: string; readonly signature: string; readonly result: string; readonly failed: boolean; readonly repeatable: boolean }[]): string | undefined {
+  note(
+    calls: readonly {
+      readonly name: string;
+      readonly signature: string;
+      readonly result: string;
+      readonly failed: boolean;
+      readonly repeatable: boolean;
+    }[],
+  ): string | undefined {
     this.#turns.push(calls);
     if (this.#turns.length > 2 * (this.#max - 1)) this.#turns.shift();
     const failing = new Map<string, number>();

@@ -75,7 +75,11 @@ export interface RunContext {
   readonly count: { steps: number; toolCalls: number; agents: number };
   readonly stops: Stops;
   modelOf(self: Invocation, agent: ModelAgent): Model;
-  selector(options: { readonly maxTokens: number; readonly fixedTokens: number; readonly reserveTokens: number }): Selector;
+  selector(options: {
+    readonly maxTokens: number;
+    readonly fixedTokens: number;
+    readonly reserveTokens: number;
+  }): Selector;
   estimate(text: string): number;
   /** The agent's own tools, those that follow from its grants and its shared store, less what a cap above takes away. */
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[];

@@ -38,7 +38,8 @@ export function openTalk(run: RunContext, self: Invocation, brief: readonly Mess
     fixedTokens: run.estimate(instructions) + run.estimate(text),
     reserveTokens: Math.min(reserve, Math.floor(maxTokens / 4)),
   });
-  for (const message of brief) self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
+  for (const message of brief)
+    self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
   return {
     self,
     agent,

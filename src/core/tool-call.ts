@@ -1,4 +1,5 @@
 import { AgentError, type ErrorRecord, messageOf, ToolError } from './errors.ts';
+import { inside } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
@@ -7,7 +8,7 @@ import { DEFAULTS } from './limits.ts';
 import type { Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from './tool.ts';
-import { toolOut, type ToolValue, toolValue } from './tool-value.ts';
+import { type ToolValue, toolOut, toolValue } from './tool-value.ts';
 
 /** The effect of one leaf call. */
 export class ToolCallEffect implements Call<ToolValue> {
@@ -23,7 +24,19 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly #label: Label;
   #out: ToolOut | undefined;
 
-  constructor(run: RunContext, of: { key: string; self: Invocation; step: number; parent: Span; tool: LeafTool; in: ToolIn; args: Json; label: Label }) {
+  constructor(
+    run: RunContext,
+    of: {
+      key: string;
+      self: Invocation;
+      step: number;
+      parent: Span;
+      tool: LeafTool;
+      in: ToolIn;
+      args: Json;
+      label: Label;
+    },
+  ) {
     this.#run = run;
     this.key = of.key;
     this.self = of.self;
@@ -49,7 +62,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   }
 
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
-    const value = this.tool.execute(this.#args as never, new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>);
+    const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
+    const value = inside.run(this.#run.id, () => this.tool.execute(this.#args as never, context));
     return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
   }
 
@@ -71,7 +85,8 @@ export class ToolCallEffect implements Call<ToolValue> {
 
 /** What a tool threw. Its text is shown to the model, so it is bounded there like a result. */
 export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
-  if (thrown instanceof AgentError) return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
+  if (thrown instanceof AgentError)
+    return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
   if (thrown instanceof ToolError) return { kind: thrown.kind, message: thrown.message, retryable: false };
   return { kind: 'threw', message: `${tool.name} failed: ${messageOf(thrown)}`, retryable: false };
 }
@@ -80,7 +95,11 @@ export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
 function childFailure({ result }: AgentError<{ status: string; text: string; error?: ErrorRecord }>): ErrorRecord {
   const { status, text, error } = result;
   const had = text === '' ? '' : `\n${text}`;
-  return { kind: status, message: `${status}: ${error?.message ?? 'no cause given'}${had}`, retryable: error?.retryable ?? false };
+  return {
+    kind: status,
+    message: `${status}: ${error?.message ?? 'no cause given'}${had}`,
+    retryable: error?.retryable ?? false,
+  };
 }
 
 export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label): ToolOut {
@@ -149,6 +168,7 @@ export function idempotencyKey(runId: string, key: string): string {
 
 /** Log lines of tools and procedures go where progress goes: to whoever watches the run. */
 export function progressLogger(emit: (progress: Progress & { level: string; data?: unknown }) => void): Logger {
-  const at = (level: string) => (note: string, data?: unknown) => emit(data === undefined ? { level, note } : { level, note, data });
+  const at = (level: string) => (note: string, data?: unknown) =>
+    emit(data === undefined ? { level, note } : { level, note, data });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -18,9 +18,12 @@ export function toolValue(value: unknown): ToolValue {
   try {
     text = JSON.stringify(value);
   } catch (cause) {
-    throw new ToolError('threw', 'the result cannot be written as JSON (a cycle, a BigInt or a getter that throws)', { cause });
+    throw new ToolError('threw', 'the result cannot be written as JSON (a cycle, a BigInt or a getter that throws)', {
+      cause,
+    });
   }
-  if (text === undefined && value !== undefined) throw new ToolError('threw', `the result is a ${typeof value}, which JSON cannot hold`);
+  if (text === undefined && value !== undefined)
+    throw new ToolError('threw', `the result is a ${typeof value}, which JSON cannot hold`);
   return { form: 'json', content: text ?? 'null' };
 }
 
@@ -33,7 +36,9 @@ export function valueForCode(value: ToolValue): unknown {
 export function toolOut(value: ToolValue, max: number, label: Label): ToolOut {
   if (value.form !== 'parts') {
     const content = boundText(value.content, max);
-    return content === value.content ? { content, isError: false, label } : { content, isError: false, label, cut: true };
+    return content === value.content
+      ? { content, isError: false, label }
+      : { content, isError: false, label, cut: true };
   }
   let left = max;
   let cut = false;
@@ -44,7 +49,9 @@ export function toolOut(value: ToolValue, max: number, label: Label): ToolOut {
     cut ||= text !== part.text;
     return { type: 'text', text } as const;
   });
-  return cut ? { content: deepFreeze(content), isError: false, label, cut } : { content: deepFreeze(content), isError: false, label };
+  return cut
+    ? { content: deepFreeze(content), isError: false, label, cut }
+    : { content: deepFreeze(content), isError: false, label };
 }
 
 function isParts(value: unknown): value is Part[] {
@@ -54,6 +61,9 @@ function isParts(value: unknown): value is Part[] {
     if (part.type === 'text') return typeof part.text === 'string';
     if (part.type !== 'image' && part.type !== 'file') return false;
     const data = part.data;
-    return typeof part.mediaType === 'string' && (typeof data === 'string' || (isPlainObject(data) && typeof data.url === 'string'));
+    return (
+      typeof part.mediaType === 'string' &&
+      (typeof data === 'string' || (isPlainObject(data) && typeof data.url === 'string'))
+    );
   });
 }

@@ -99,8 +99,11 @@ export interface Delegate {
 }
 
 /** The `deps` that a list of tools needs: the intersection of what each needs. */
-export type DepsOf<Tools extends readonly unknown[]> =
-  Tools[number] extends { readonly [needs]?: infer Need } ? (NonNullable<Need> extends (deps: infer Deps) => void ? Deps : unknown) : unknown;
+export type DepsOf<Tools extends readonly unknown[]> = Tools[number] extends { readonly [needs]?: infer Need }
+  ? NonNullable<Need> extends (deps: infer Deps) => void
+    ? Deps
+    : unknown
+  : unknown;
 
 export type Tool<Input = never, Output = unknown, Deps = never> =
   | LeafTool<Input, Output, Deps>

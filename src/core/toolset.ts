@@ -1,5 +1,5 @@
-import type { ToolDefinition } from './model.ts';
 import { deepFreeze } from './json.ts';
+import type { ToolDefinition } from './model.ts';
 import type { Tool } from './tool.ts';
 
 /** The tools of an invocation, by name and as a model is shown them. */

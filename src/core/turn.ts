@@ -1,7 +1,7 @@
-import { type ErrorRecord, messageOf, ModelError } from './errors.ts';
+import { type ErrorRecord, ModelError, messageOf } from './errors.ts';
+import { deepFreeze, isPlainObject } from './json.ts';
 import type { AssistantPart } from './message.ts';
 import type { ModelTurn } from './model.ts';
-import { deepFreeze, isPlainObject } from './json.ts';
 import { usageFault } from './usage.ts';
 
 const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'refused', 'paused'];
@@ -24,7 +24,10 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   if (turn.stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
   if (turn.stop === 'refused') throw new ModelError('refusal', 'the model refused to answer');
   if (turn.stop === 'length') {
-    throw new ModelError('output_truncated', `the answer was cut at its token limit${calls ? ', inside or after a tool call' : ''}`);
+    throw new ModelError(
+      'output_truncated',
+      `the answer was cut at its token limit${calls ? ', inside or after a tool call' : ''}`,
+    );
   }
   return {
     content: Object.freeze(content),
@@ -39,7 +42,9 @@ function checkPart(part: unknown, index: number, step: number, ids: Set<string>)
   if (isRecord(part)) {
     if (part.type === 'text' && typeof part.text === 'string') return Object.freeze({ type: 'text', text: part.text });
     if (part.type === 'reasoning') {
-      return Object.freeze(typeof part.text === 'string' ? { type: 'reasoning', text: part.text } : { type: 'reasoning' });
+      return Object.freeze(
+        typeof part.text === 'string' ? { type: 'reasoning', text: part.text } : { type: 'reasoning' },
+      );
     }
     if (part.type === 'tool_call' && typeof part.name === 'string' && typeof part.arguments === 'string') {
       const given = typeof part.id === 'string' ? part.id : '';
@@ -48,7 +53,9 @@ function checkPart(part: unknown, index: number, step: number, ids: Set<string>)
       return Object.freeze({ type: 'tool_call', id, name: part.name, arguments: part.arguments });
     }
   }
-  throw malformed(`content[${index}] is text { text }, reasoning { text? } or tool_call { id, name, arguments: JSON text }`);
+  throw malformed(
+    `content[${index}] is text { text }, reasoning { text? } or tool_call { id, name, arguments: JSON text }`,
+  );
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

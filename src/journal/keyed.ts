@@ -39,6 +39,17 @@ export class KeyedJournal implements Journal {
     return this.#parts.instrument !== undefined || this.#parts.sink.record !== undefined;
   }
 
+  /** Opens a span at once; its record is written when it is told. */
+  open(draft: Draft): { time: bigint; tell: () => void } {
+    const time = timeNow();
+    const { instrument, run } = this.#parts;
+    if (instrument !== undefined) {
+      const start = storedRecord(run, 0, time, draft) as unknown as SpanStart;
+      draft.span.handle = instrument.start(start, enclosing(draft.span.parent));
+    }
+    return { time, tell: () => this.#commit(draft, time, false) };
+  }
+
   note(draft: Draft): bigint {
     const time = timeNow();
     const record = this.#commit(draft, time, isSpanStart(draft));
@@ -61,7 +72,8 @@ export class KeyedJournal implements Journal {
         if (failure !== undefined) return this.#kept(call, failure);
       }
       const outcome = await this.#attempts(call, flight, span);
-      for (let index = perCall.length - 1; index >= 0; index -= 1) perCall[index]?.leave?.(call as Call<never>, outcome, flight);
+      for (let index = perCall.length - 1; index >= 0; index -= 1)
+        perCall[index]?.leave?.(call as Call<never>, outcome, flight);
       return outcome;
     } finally {
       stops.leave(flight);
@@ -73,7 +85,8 @@ export class KeyedJournal implements Journal {
     let since: bigint | undefined;
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#enter(call, flight);
-      if (failure !== undefined) return since === undefined ? this.#kept(call, failure) : this.#end(call, span, attempt, since, failure);
+      if (failure !== undefined)
+        return since === undefined ? this.#kept(call, failure) : this.#end(call, span, attempt, since, failure);
       const started = this.#start(call, span, attempt);
       since ??= started;
       const outcome = await flight.attempt(attempt, span.handle);
@@ -104,14 +117,23 @@ export class KeyedJournal implements Journal {
   #start<T>(call: Call<T>, span: Span, attempt: number): bigint {
     const time = timeNow();
     if (this.isWatched) {
-      const draft = { ...place(call, span, attempt), kind: call.kind, event: 'started', request: call.started() } as unknown as Draft;
+      const draft = {
+        ...place(call, span, attempt),
+        kind: call.kind,
+        event: 'started',
+        request: call.started(),
+      } as unknown as Draft;
       this.#commit(draft, time, attempt === 1);
     } else this.#records += 1;
     return time;
   }
 
   #end<T>(call: Call<T>, span: Span, attempt: number, since: bigint, outcome: Outcome<T>): Outcome<T> {
-    const event = outcome.ok ? 'done' : outcome.stop === undefined && outcome.error.kind !== 'unknown_outcome' ? 'failed' : 'cancel';
+    const event = outcome.ok
+      ? 'done'
+      : outcome.stop === undefined && outcome.error.kind !== 'unknown_outcome'
+        ? 'failed'
+        : 'cancel';
     if (this.#parts.sink.record === undefined) {
       this.#records += 1;
       return outcome;
@@ -126,13 +148,20 @@ export class KeyedJournal implements Journal {
   #kept<T>(call: Call<T>, failure: Failure): Failure {
     if (call.kind === 'tool' && this.#parts.sink.record !== undefined) {
       const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-      this.#note(call, span, 1, { kind: 'tool', event: 'failed', request: call.started(), value: call.ended(failure), ran: false });
+      this.#note(call, span, 1, {
+        kind: 'tool',
+        event: 'failed',
+        request: call.started(),
+        value: call.ended(failure),
+        ran: false,
+      });
     }
     return failure;
   }
 
   #note(call: Call<never> | Call<unknown>, span: Span, attempt: number, entry: object): void {
-    if (this.#parts.sink.record !== undefined) this.#commit({ ...place(call, span, attempt), ...entry } as unknown as Draft, timeNow(), false);
+    if (this.#parts.sink.record !== undefined)
+      this.#commit({ ...place(call, span, attempt), ...entry } as unknown as Draft, timeNow(), false);
   }
 
   #commit(draft: Draft, time: bigint, opens: boolean): RunRecord | undefined {
@@ -141,7 +170,8 @@ export class KeyedJournal implements Journal {
     this.#records += 1;
     if (commit === undefined && (instrument === undefined || !opens)) return undefined;
     const record = storedRecord(run, this.#records, time, draft);
-    if (opens && instrument !== undefined) draft.span.handle = instrument.start(record as unknown as SpanStart, enclosing(draft.span.parent));
+    if (opens && instrument !== undefined)
+      draft.span.handle = instrument.start(record as unknown as SpanStart, enclosing(draft.span.parent));
     commit?.(record);
     return record;
   }
@@ -149,13 +179,27 @@ export class KeyedJournal implements Journal {
   once<T>(key: string, self: Invocation, propose: () => T): T {
     const value = propose();
     const note = (settled: unknown) =>
-      this.note({ key, place: self, step: self.step, attempt: 1, span: self.span, kind: 'once', event: 'done', value: settled as never });
+      this.note({
+        key,
+        place: self,
+        step: self.step,
+        attempt: 1,
+        span: self.span,
+        kind: 'once',
+        event: 'done',
+        value: settled as never,
+      });
     if (value instanceof Promise) return value.then((settled) => (note(settled), settled)) as T;
     note(value);
     return value;
   }
 
-  async wait(key: string, self: Invocation, step: number, request: ApprovalRequest | WaitRequest): Promise<Outcome<Decision>> {
+  async wait(
+    key: string,
+    self: Invocation,
+    step: number,
+    request: ApprovalRequest | WaitRequest,
+  ): Promise<Outcome<Decision>> {
     const stop = this.#parts.stops.at(key);
     if (stop !== undefined) return { ok: false, error: stopError(stop), stop };
     const entry = { key, place: self, step, attempt: 1, span: self.span, kind: 'wait', request } as const;
@@ -163,7 +207,18 @@ export class KeyedJournal implements Journal {
     const since = this.note({ ...entry, event: 'started' });
     const outcome = await answered;
     if (outcome.ok) this.note({ ...entry, event: 'done', value: outcome.value, since });
-    else this.note({ key, place: self, step, attempt: 1, span: self.span, kind: 'wait', event: 'cancel', value: outcome.error, since });
+    else
+      this.note({
+        key,
+        place: self,
+        step,
+        attempt: 1,
+        span: self.span,
+        kind: 'wait',
+        event: 'cancel',
+        value: outcome.error,
+        since,
+      });
     return outcome;
   }
 
@@ -189,7 +244,16 @@ export class KeyedJournal implements Journal {
     });
     this.#parts.activity(self, -1);
     if (interrupted !== undefined) return interrupted;
-    this.note({ key, place: self, step: self.step, attempt: 1, span: self.span, kind: 'sleep', event: 'done', value: deadline });
+    this.note({
+      key,
+      place: self,
+      step: self.step,
+      attempt: 1,
+      span: self.span,
+      kind: 'sleep',
+      event: 'done',
+      value: deadline,
+    });
     return { ok: true, value: null };
   }
 }

@@ -62,7 +62,8 @@ export class Waits {
     return new Promise((resolve) => {
       const expiresMs = request.expiresAt === undefined ? undefined : Date.parse(request.expiresAt) - Date.now();
       const expire = () => this.decide(request.id, { decision: 'deny', reason: 'the approval expired' });
-      const timer = expiresMs === undefined ? undefined : setTimeout(expire, Math.min(Math.max(0, expiresMs), LONGEST_TIMER_MS));
+      const timer =
+        expiresMs === undefined ? undefined : setTimeout(expire, Math.min(Math.max(0, expiresMs), LONGEST_TIMER_MS));
       const settle = (outcome: Outcome<Decision>) => {
         clearTimeout(timer);
         this.#open.delete(request.id);

@@ -18,7 +18,8 @@ export interface Start {
  */
 export function startInput(agent: Agent, input: unknown, label: Label): Start {
   const isModel = agent.type === 'model';
-  if (isModel && Array.isArray(input)) return { brief: conversation(input as readonly InputMessage[]), value: undefined };
+  if (isModel && Array.isArray(input))
+    return { brief: conversation(input as readonly InputMessage[]), value: undefined };
   if (isModel && typeof input === 'string') {
     if (input.trim() === '') throw new ConfigurationError('input', 'empty text', 'Say what the agent is to do.');
     return { brief: [userMessage(input, label)], value: undefined };
@@ -47,7 +48,11 @@ function conversation(input: readonly InputMessage[]): readonly Message[] {
   const messages = normaliseInput(input);
   const problem = checkTranscript(messages);
   if (problem !== undefined) {
-    throw new ConfigurationError(`input[${problem.index}]`, problem.problem, 'Start with a user message and answer every call once, right after it.');
+    throw new ConfigurationError(
+      `input[${problem.index}]`,
+      problem.problem,
+      'Start with a user message and answer every call once, right after it.',
+    );
   }
   return messages;
 }

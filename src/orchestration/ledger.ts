@@ -26,7 +26,10 @@ export class Ledger implements Layer {
   #waiting: (() => void)[] = [];
   readonly #limited: (call: Call<never>, account: { used: number; max: number }) => void;
 
-  constructor(tokens: number | undefined, limited: (call: Call<never>, account: { used: number; max: number }) => void) {
+  constructor(
+    tokens: number | undefined,
+    limited: (call: Call<never>, account: { used: number; max: number }) => void,
+  ) {
     this.#run = tokens === undefined ? undefined : { cap: tokens, spent: 0, reserved: 0, wrapUps: 0 };
     this.#limited = limited;
   }
@@ -67,7 +70,10 @@ export class Ledger implements Layer {
       const cap = node.limits.tokens;
       if (cap === undefined) continue;
       let account = this.#accounts.get(node);
-      if (account === undefined) this.#accounts.set(node, (account = { cap, spent: 0, reserved: 0, wrapUps: 0 }));
+      if (account === undefined) {
+        account = { cap, spent: 0, reserved: 0, wrapUps: 0 };
+        this.#accounts.set(node, account);
+      }
       accounts.push(account);
     }
     if (this.#run !== undefined) accounts.push(this.#run);
@@ -120,4 +126,3 @@ export class Ledger implements Layer {
     for (const woken of waiting) woken();
   }
 }
-

@@ -44,11 +44,20 @@ export class PermissionStep {
     const levels: Level[] = [...above];
     if (delegate !== undefined && (delegate.tools !== undefined || saysSomething(delegate.permissions))) {
       const { rules = [], mode } = delegate.permissions;
-      levels.push({ source: 'delegate', rules: parseRules(rules, `delegate ${self.agent}.permissions.rules`), mode, tools: delegate.tools });
+      levels.push({
+        source: 'delegate',
+        rules: parseRules(rules, `delegate ${self.agent}.permissions.rules`),
+        mode,
+        tools: delegate.tools,
+      });
     }
     const own = self.definition.permissions;
     if (saysSomething(own)) {
-      levels.push({ source: 'agent', rules: parseRules(own.rules ?? [], `agent ${self.agent}.permissions.rules`), mode: own.mode });
+      levels.push({
+        source: 'agent',
+        rules: parseRules(own.rules ?? [], `agent ${self.agent}.permissions.rules`),
+        mode: own.mode,
+      });
     }
     const kept = levels.length === above.length ? above : levels;
     this.#levels.set(self, kept);
@@ -58,7 +67,12 @@ export class PermissionStep {
   permit(query: PermitQuery): Permit | Promise<Permit> {
     const { tool, self } = query;
     const levels = this.#levels.get(self) ?? [this.#runLevel];
-    if (tool.access === 'read' && tool.needsApproval === false && this.#plain.has(levels) && this.#runRules.length === 0) {
+    if (
+      tool.access === 'read' &&
+      tool.needsApproval === false &&
+      this.#plain.has(levels) &&
+      this.#runRules.length === 0
+    ) {
       return { ok: true, args: query.args };
     }
     const verdict = this.#decide(query, levels);
@@ -84,7 +98,8 @@ export class PermissionStep {
     let needsApproval: boolean;
     try {
       const place = { path: self.path, agent: self.agent, step };
-      needsApproval = typeof tool.needsApproval === 'function' ? tool.needsApproval(args as never, place) : tool.needsApproval;
+      needsApproval =
+        typeof tool.needsApproval === 'function' ? tool.needsApproval(args as never, place) : tool.needsApproval;
     } catch (thrown) {
       return { verdict: 'deny', reason: `needsApproval threw: ${messageOf(thrown)}`, suggest: [] };
     }
@@ -96,7 +111,18 @@ export class PermissionStep {
     const { runId, permissions, approve, waits, journal } = this.#parts;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
     const { reason, rule } = verdict;
-    const ask = { id: `${key}/@approval`, runId, path: self.path, agent: self.agent, tool, args, reason, rule, label, expiresAt };
+    const ask = {
+      id: `${key}/@approval`,
+      runId,
+      path: self.path,
+      agent: self.agent,
+      tool,
+      args,
+      reason,
+      rule,
+      label,
+      expiresAt,
+    };
     const request = approvalRequest(ask);
     const waiting = journal.wait(request.id, self, step, request);
     if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
@@ -108,11 +134,17 @@ export class PermissionStep {
       const nobody = answer.value.decision === 'deny' && answer.value.reason === NOBODY;
       return { ok: false, error: denial(tool, checked.reason, nobody ? verdict.suggest : []) };
     }
+    if (checked.verdict === 'resolved')
+      return { ok: false, error: denial(tool, 'the answer is none to an approval', []) };
     if (checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
     return { ok: true, args: checked.args };
   }
 
-  #deny({ key, self, step, tool, callId }: PermitQuery, reason: string, { rule, suggest }: { rule?: string; suggest: readonly string[] }): Permit {
+  #deny(
+    { key, self, step, tool, callId }: PermitQuery,
+    reason: string,
+    { rule, suggest }: { rule?: string; suggest: readonly string[] },
+  ): Permit {
     const value = { decision: 'deny', reason, ...(rule !== undefined && { rule }), tool: tool.name, callId } as const;
     const entry = { key: `${key}/@approval`, place: self, step, attempt: 1, span: self.span } as const;
     this.#parts.journal.note({ ...entry, kind: 'decision', event: 'done', value });
@@ -124,13 +156,15 @@ export class PermissionStep {
 export const NOBODY = 'it needs an approval and nobody is there to give it';
 
 function denial(tool: Tool, reason: string, suggest: readonly string[]) {
-  const lines = suggest.length === 0 ? '' : ` This would allow it: ${suggest.map((line) => `\`${line}\``).join(' or ')}.`;
+  const lines =
+    suggest.length === 0 ? '' : ` This would allow it: ${suggest.map((line) => `\`${line}\``).join(' or ')}.`;
   return { kind: 'denied', message: `${tool.name} was denied: ${reason}.${lines}`, retryable: false };
 }
 
 function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): void {
   waits.asked(request.id);
-  const threw = (thrown: unknown) => waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
+  const threw = (thrown: unknown) =>
+    waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
   try {
     Promise.resolve(approve(request)).then((decision) => waits.decide(request.id, decision), threw);
   } catch (thrown) {
@@ -138,6 +172,12 @@ function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): 
   }
 }
 
-function saysSomething({ rules, mode }: { readonly rules?: readonly string[] | undefined; readonly mode?: unknown }): boolean {
+function saysSomething({
+  rules,
+  mode,
+}: {
+  readonly rules?: readonly string[] | undefined;
+  readonly mode?: unknown;
+}): boolean {
   return mode !== undefined || (rules !== undefined && rules.length > 0);
 }

@@ -67,7 +67,10 @@ export class Places {
 
   async take(self: Invocation, supervisor: Invocation, concurrency: number): Promise<void> {
     let places = this.#bySupervisor.get(supervisor);
-    if (places === undefined) this.#bySupervisor.set(supervisor, (places = new Semaphore(concurrency)));
+    if (places === undefined) {
+      places = new Semaphore(concurrency);
+      this.#bySupervisor.set(supervisor, places);
+    }
     const place = new Place(self, places);
     await place.take(this.#stops);
     this.#held.set(self, place);

@@ -3,7 +3,7 @@ import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import { checkLimits } from '../core/check-limits.ts';
 import { ConfigurationError } from '../core/errors.ts';
-import { type Limits, DEFAULTS } from '../core/limits.ts';
+import { DEFAULTS, type Limits } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
 import type { RunPermissions } from '../core/permission.ts';
@@ -58,7 +58,12 @@ const checked = new WeakSet<Agent>();
 export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
   if (options !== NONE) checkGiven(options);
   checkTree(agent, options);
-  const { timeMs = DEFAULTS.timeMs, depth = DEFAULTS.depth, agents = DEFAULTS.agents, concurrency = DEFAULTS.concurrency } = options.limits ?? NONE_GIVEN;
+  const {
+    timeMs = DEFAULTS.timeMs,
+    depth = DEFAULTS.depth,
+    agents = DEFAULTS.agents,
+    concurrency = DEFAULTS.concurrency,
+  } = options.limits ?? NONE_GIVEN;
   return {
     ...options,
     shared: options.shared === undefined ? NOTHING_SHARED : copyShared(options.shared, 'shared'),
@@ -70,7 +75,7 @@ export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
   };
 }
 
-const NONE_GIVEN = Object.freeze({});
+const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 
 export type CheckedOptions = ReturnType<typeof checkRunOptions>;
 
@@ -81,7 +86,11 @@ function checkGiven(options: RunOptions): void {
     throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Use 1 to 200 letters, digits and _ . : -');
   }
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
-    throw new ConfigurationError('signal', `expected an AbortSignal, got ${shown(signal)}`, 'Pass the signal of an AbortController.');
+    throw new ConfigurationError(
+      'signal',
+      `expected an AbortSignal, got ${shown(signal)}`,
+      'Pass the signal of an AbortController.',
+    );
   }
   checkLimits('limits', options.limits, 'run');
   checkPermissions('permissions', options.permissions, ['trust', 'expiresMs']);
@@ -91,14 +100,16 @@ function checkGiven(options: RunOptions): void {
   for (const name of ['approve', 'onObserverError', 'instrument'] as const) checkFunction(name, options[name]);
   if (model !== undefined) checkModel('model', model);
   if (models !== undefined) for (const [name, one] of Object.entries(models)) checkModel(`models.${name}`, one);
-  if (views !== undefined && !Array.isArray(views)) throw new ConfigurationError('views', `expected an array, got ${shown(views)}`, 'List functions of a record.');
+  if (views !== undefined && !Array.isArray(views))
+    throw new ConfigurationError('views', `expected an array, got ${shown(views)}`, 'List functions of a record.');
   views?.forEach((view, index) => {
     checkFunction(`views[${index}]`, view);
   });
 }
 
 function checkModel(field: string, model: unknown): void {
-  if (typeof model === 'object' && model !== null && 'generate' in model && typeof model.generate === 'function') return;
+  if (typeof model === 'object' && model !== null && 'generate' in model && typeof model.generate === 'function')
+    return;
   throw new ConfigurationError(field, `expected a Model, got ${shown(model)}`, 'Pass an object with generate().');
 }
 
@@ -107,12 +118,25 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
   const { agents, tools, open } = treeFacts(root);
   for (const name of Object.keys(models ?? NONE_GIVEN)) {
     if (!agents.has(name) && !open) {
-      throw new ConfigurationError(`models.${name}`, 'no agent of this tree has that name', `Agents are ${[...agents.keys()].join(', ')}.`);
+      throw new ConfigurationError(
+        `models.${name}`,
+        'no agent of this tree has that name',
+        `Agents are ${[...agents.keys()].join(', ')}.`,
+      );
     }
   }
   for (const agent of agents.values()) {
-    if (agent.type === 'model' && model === undefined && models?.[agent.name] === undefined && agent.model === undefined) {
-      throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run: startRun(agent, input, { model }).');
+    if (
+      agent.type === 'model' &&
+      model === undefined &&
+      models?.[agent.name] === undefined &&
+      agent.model === undefined
+    ) {
+      throw new ConfigurationError(
+        `agent ${agent.name}.model`,
+        'missing',
+        'Give the agent a model, or the run: startRun(agent, input, { model }).',
+      );
     }
   }
   if (!open) {
@@ -124,7 +148,12 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
     if (!Array.isArray(agent.tools)) continue;
     toolset(agent.tools);
     void agent.output?.jsonSchema;
-    if (!open) checkRules(parseRules(agent.permissions.rules ?? [], `agent ${agent.name}.permissions.rules`), tools, `agent ${agent.name}.permissions.rules`);
+    if (!open)
+      checkRules(
+        parseRules(agent.permissions.rules ?? [], `agent ${agent.name}.permissions.rules`),
+        tools,
+        `agent ${agent.name}.permissions.rules`,
+      );
   }
   checked.add(root);
 }

@@ -8,10 +8,10 @@ import type { Call, Outcome } from '../core/journal.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import type { AgentLimits } from '../core/limits.ts';
 import { loop } from '../core/loop.ts';
-import { modelName } from '../core/model-call.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
+import { modelName } from '../core/model-call.ts';
 import type { WaitRequest } from '../core/permission.ts';
-import type { RunRecord, Span } from '../core/record.ts';
+import type { Draft, RunIn, RunOut, RunRecord, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
 import { Stops } from '../core/stops.ts';
@@ -35,8 +35,16 @@ import { WorkClock } from './work-clock.ts';
 /** What of a run is shown to whom; set by the handle while somebody listens. */
 export interface Sink {
   record: ((record: RunRecord) => void) | undefined;
-  delta: ((at: { self: Invocation; key: string; step: number }, attempt: number, delta: ModelDelta) => void) | undefined;
-  progress: ((at: { self: Invocation; key: string; step: number }, call: { name: string; callId: string }, progress: Progress) => void) | undefined;
+  delta:
+    | ((at: { self: Invocation; key: string; step: number }, attempt: number, delta: ModelDelta) => void)
+    | undefined;
+  progress:
+    | ((
+        at: { self: Invocation; key: string; step: number },
+        call: { name: string; callId: string },
+        progress: Progress,
+      ) => void)
+    | undefined;
 }
 
 const RUN_KEY = '@run';
@@ -121,8 +129,12 @@ export class RunTree implements RunContext {
 
   modelOf(self: Invocation, agent: ModelAgent): Model {
     const { models, model } = this.#options;
-    const chosen = (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ?? model ?? agent.model;
-    if (chosen === undefined) throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run.');
+    const chosen =
+      (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??
+      model ??
+      agent.model;
+    if (chosen === undefined)
+      throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run.');
     self.model = modelName(chosen);
     return chosen;
   }
@@ -154,6 +166,38 @@ export class RunTree implements RunContext {
     return tool === sharedRead ? self.sharedLabel : resultLabel(tool, this.#trust);
   }
 
+  /** Opens the run's and the root's span, in the caller's context; `tell` writes their records. */
+  open(request: RunIn, start: Start): { since: bigint; tell: () => void } {
+    const entry = { key: RUN_KEY, place: this.root, step: 0, attempt: 1, span: this.span } as const;
+    const run = this.journal.open({ ...entry, kind: 'run', event: 'started', request });
+    const root = this.journal.open(this.#agentStarted(this.root, start));
+    this.root.since = root.time;
+    return {
+      since: run.time,
+      tell: () => {
+        run.tell();
+        root.tell();
+      },
+    };
+  }
+
+  noteEnd(value: RunOut, since: bigint): void {
+    const entry = { key: RUN_KEY, place: this.root, step: this.root.step, attempt: 1, span: this.span } as const;
+    this.journal.note({
+      ...entry,
+      kind: 'run',
+      event: value.status === 'suspended' ? 'suspended' : 'done',
+      value,
+      since,
+    });
+  }
+
+  /** Resolves when no node at or below a path is at work. */
+  async ended(path: string): Promise<void> {
+    const node = find(this.root, path);
+    if (node !== undefined) await node.ended;
+  }
+
   /** Runs the root. */
   run(start: Start): Promise<Ending> {
     const clock = this.#deadline(this.root, this.#options.limits.timeMs);
@@ -182,6 +226,10 @@ export class RunTree implements RunContext {
       label: child.label,
     });
     parent.children.push(self);
+    let over = () => {};
+    self.ended = new Promise((resolve) => {
+      over = resolve;
+    });
     this.#permissions.enter(self, delegate);
     const start = childStart(agent, child.input, child.label);
     const { definition } = parent;
@@ -189,31 +237,53 @@ export class RunTree implements RunContext {
     if (concurrency !== undefined) await this.#places.take(self, parent, concurrency);
     const clock = self.limits.timeMs === undefined ? undefined : this.#deadline(self, self.limits.timeMs);
     try {
-      this.noteStart(self, start);
+      self.since = this.journal.note(this.#agentStarted(self, start));
       return await this.#drive(self, start);
     } finally {
       clock?.pause();
       this.#places.give(self);
+      over();
     }
   }
 
-  noteStart(self: Invocation, { brief }: Start): void {
+  #agentStarted(self: Invocation, { brief }: Start): Draft {
     const { definition, depth } = self;
     const model = definition.type === 'model' ? modelName(this.modelOf(self, definition)) : undefined;
     const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
     const entry = { key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const;
-    self.since = this.journal.note({ ...entry, kind: 'agent', event: 'started', request: model === undefined ? facts : { ...facts, model } });
+    return { ...entry, kind: 'agent', event: 'started', request: model === undefined ? facts : { ...facts, model } };
   }
 
   async #drive(self: Invocation, { brief, value }: Start): Promise<Ending> {
-    const ending = await (self.definition.type === 'model' ? loop(this, self, brief) : runCode(this, self, value, brief));
+    const ending = await (self.definition.type === 'model'
+      ? loop(this, self, brief)
+      : runCode(this, self, value, brief));
     self.status = ending.status;
     this.#ledger.ended(self);
     if (this.journal.isWatched) {
       const { status, text, error } = ending;
-      const out = { status, text, ownUsage: self.usage, usage: self.treeUsage(), steps: self.step, toolCalls: self.toolCalls };
-      const entry = { key: self.path, place: self, step: self.step, attempt: 1, span: self.span, since: self.since } as const;
-      this.journal.note({ ...entry, kind: 'agent', event: 'done', value: error === undefined ? out : { ...out, error } });
+      const out = {
+        status,
+        text,
+        ownUsage: self.usage,
+        usage: self.treeUsage(),
+        steps: self.step,
+        toolCalls: self.toolCalls,
+      };
+      const entry = {
+        key: self.path,
+        place: self,
+        step: self.step,
+        attempt: 1,
+        span: self.span,
+        since: self.since,
+      } as const;
+      this.journal.note({
+        ...entry,
+        kind: 'agent',
+        event: 'done',
+        value: error === undefined ? out : { ...out, error },
+      });
     }
     return ending;
   }
@@ -224,21 +294,29 @@ export class RunTree implements RunContext {
     for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
       if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
       const max = node.limits.agents;
-      if (max !== undefined && countOf(node) >= max) return `the limit of ${max} agents below and with ${node.agent} is reached`;
+      if (max !== undefined && countOf(node) >= max)
+        return `the limit of ${max} agents below and with ${node.agent} is reached`;
     }
     if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
     if (this.count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
     const named = this.#definitions.get(agent.name);
-    if (named !== undefined && named !== agent) return `duplicate name: within a run ${agent.name} stands for one definition`;
+    if (named !== undefined && named !== agent)
+      return `duplicate name: within a run ${agent.name} stands for one definition`;
     this.#definitions.set(agent.name, agent);
     return undefined;
   }
 
-  #sharedFor({ input, key, parent, label }: ChildCall, delegate: Delegate | undefined): { shared: Shared; sharedLabel: Label } {
+  #sharedFor(
+    { input, key, parent, label }: ChildCall,
+    delegate: Delegate | undefined,
+  ): { shared: Shared; sharedLabel: Label } {
     if (delegate?.shared === undefined) return parent;
     const context = { deps: this.deps, shared: parent.shared, path: key, runId: this.id };
     const given = delegate.shared(input as never, context as never);
-    return { shared: copyShared(given, `delegate ${delegate.agent.name}.shared`), sharedLabel: joinLabels(label, parent.sharedLabel) };
+    return {
+      shared: copyShared(given, `delegate ${delegate.agent.name}.shared`),
+      sharedLabel: joinLabels(label, parent.sharedLabel),
+    };
   }
 
   #deadline(self: Invocation, timeMs: number): { pause(): void } {
@@ -260,7 +338,10 @@ export class RunTree implements RunContext {
     await this.#places.retake(self);
     if (!outcome.ok) return outcome;
     if (outcome.value.decision === 'answer') return { ok: true, value: outcome.value.value };
-    const reason = outcome.value.decision === 'deny' ? (outcome.value.reason ?? 'denied') : `'${outcome.value.decision}' is no answer`;
+    const reason =
+      outcome.value.decision === 'deny'
+        ? (outcome.value.reason ?? 'denied')
+        : `'${outcome.value.decision}' is no answer`;
     return { ok: false, error: { kind: 'denied', message: reason, retryable: false } };
   }
 
@@ -268,7 +349,8 @@ export class RunTree implements RunContext {
   #idle(): void {
     const unasked = this.waits.unasked();
     if (unasked.length === 0) return;
-    if (this.#options.onIdle === 'deny') for (const { id } of unasked) this.waits.decide(id, { decision: 'deny', reason: NOBODY });
+    if (this.#options.onIdle === 'deny')
+      for (const { id } of unasked) this.waits.decide(id, { decision: 'deny', reason: NOBODY });
     if (this.#options.onIdle === 'suspend' && unasked.length === this.waits.pending().length) {
       this.parked = this.waits.pending();
       this.stops.add(this.root.path, { status: 'suspended', reason: 'Waits for a person.' });
@@ -298,7 +380,9 @@ function childStart(agent: Agent, input: unknown, label: Label): Start {
   try {
     return startInput(agent, input, label);
   } catch (thrown) {
-    throw thrown instanceof ConfigurationError ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`) : thrown;
+    throw thrown instanceof ConfigurationError
+      ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)
+      : thrown;
   }
 }
 
@@ -309,6 +393,15 @@ function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
     if (limit !== undefined) limits[name] = before === undefined ? limit : Math.min(before, limit);
   }
   return limits;
+}
+
+function find(node: Invocation, path: string): Invocation | undefined {
+  if (node.path === path) return node;
+  for (const child of node.children) {
+    const found = find(child, path);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function countOf(node: Invocation): number {

@@ -1,7 +1,17 @@
-import EventEmitter from 'eventemitter3';
+import { EventEmitter } from 'eventemitter3';
 import { agentResult, type Ending, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
 import { ConfigurationError, type ErrorRecord, messageOf } from '../core/errors.ts';
-import { type EventBody, type EventOf, eventState, eventsOf, type EventType, modelDelta, runFailed, type RunEvent, toolProgress } from '../core/events.ts';
+import {
+  type EventBody,
+  type EventOf,
+  type EventType,
+  eventState,
+  eventsOf,
+  modelDelta,
+  type RunEvent,
+  runFailed,
+  toolProgress,
+} from '../core/events.ts';
 import { inside } from '../core/inside.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunOut, RunRecord } from '../core/record.ts';
@@ -69,26 +79,43 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
    */
   async decide(id: string, decision: Decision): Promise<void> {
     if (inside.getStore() === this.id) {
-      throw new ConfigurationError('decide', 'a decision made from inside the tree is refused', 'Decide from outside of its tools and procedures.');
+      throw new ConfigurationError(
+        'decide',
+        'a decision made from inside the tree is refused',
+        'Decide from outside of its tools and procedures.',
+      );
     }
     const { waits } = this.#tree;
     const request = waits.get(id) ?? (await this.#appears(id));
     if (request === undefined) {
       const open = this.pending().map((one) => one.id);
-      throw new ConfigurationError('id', `nothing waits under ${JSON.stringify(id)}`, `Pending are: ${open.join(', ') || '(none)'}.`);
+      throw new ConfigurationError(
+        'id',
+        `nothing waits under ${JSON.stringify(id)}`,
+        `Pending are: ${open.join(', ') || '(none)'}.`,
+      );
     }
     const fault = readDecision(decision);
-    if (typeof fault === 'string') throw new ConfigurationError('decision', fault, "Write for example { decision: 'allow' }.");
+    if (typeof fault === 'string')
+      throw new ConfigurationError('decision', fault, "Write for example { decision: 'allow' }.");
     if (request.reason !== 'wait') {
       if (decision.decision !== 'allow' && decision.decision !== 'deny') {
-        throw new ConfigurationError('decision', `${decision.decision} does not answer an approval`, "Write { decision: 'allow' } or 'deny'.");
+        throw new ConfigurationError(
+          'decision',
+          `${decision.decision} does not answer an approval`,
+          "Write { decision: 'allow' } or 'deny'.",
+        );
       }
       waits.decide(id, decision);
       return;
     }
     if (decision.decision === 'deny') return void waits.decide(id, decision);
     if (decision.decision !== 'answer') {
-      throw new ConfigurationError('decision', `${decision.decision} does not answer a question`, "Write { decision: 'answer', value }.");
+      throw new ConfigurationError(
+        'decision',
+        `${decision.decision} does not answer a question`,
+        "Write { decision: 'answer', value }.",
+      );
     }
     const checked = waits.check(id, decision.value);
     if (!checked.ok) {
@@ -114,16 +141,16 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 
   /** Calls `listener` at each event of a type. One that throws or rejects reaches `onObserverError`, never the run. */
   on<Type extends EventType>(type: Type, listener: Listener<Type>): this {
-    this.#listen();
     this.#emitter ??= new EventEmitter();
     this.#emitter.on(type, this.#guard(listener as (event: never) => unknown));
+    this.#listen();
     return this;
   }
 
   once<Type extends EventType>(type: Type, listener: Listener<Type>): this {
-    this.#listen();
     this.#emitter ??= new EventEmitter();
     this.#emitter.once(type, this.#guard(listener as (event: never) => unknown));
+    this.#listen();
     return this;
   }
 
@@ -138,9 +165,9 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     const queue = new EventQueue<RunEvent>((queue) => this.#queues?.delete(queue));
     if (this.#ended) queue.end();
     else {
-      this.#listen();
       this.#queues ??= new Set();
       this.#queues.add(queue);
+      this.#listen();
     }
     return queue;
   }
@@ -175,13 +202,19 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     }
   }
 
+  /** Records are made while somebody looks, chunks while somebody listens to them. */
   #listen(): void {
-    if (this.#state !== undefined || this.#ended) return;
-    this.#state = eventState();
+    if (this.#ended) return;
     const { sink } = this.#tree;
-    sink.record = (record) => this.#show(record);
-    sink.delta = ({ self, key, step }, attempt, delta) => this.#emit(modelDelta(this.#at(self, key, step), attempt, delta));
-    sink.progress = ({ self, key, step }, call, progress) => this.#emit(toolProgress(this.#at(self, key, step), call, progress));
+    this.#state ??= eventState();
+    sink.record ??= (record) => this.#show(record);
+    if (this.#emitter === undefined && this.#queues === undefined) return;
+    if (this.#queues !== undefined || (this.#emitter?.listenerCount('model.delta') ?? 0) > 0) {
+      sink.delta ??= ({ self, key, step }, attempt, delta) =>
+        this.#emit(modelDelta(this.#at(self, key, step), attempt, delta));
+    }
+    sink.progress ??= ({ self, key, step }, call, progress) =>
+      this.#emit(toolProgress(this.#at(self, key, step), call, progress));
   }
 
   #at(place: RunTree['root'], key: string, step: number) {
@@ -206,7 +239,8 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 
   async #run(start: Start, tell: () => void): Promise<RunResult<Output>> {
     const { signal } = this.#options;
-    const abort = () => this.#tree.stops.add(this.#tree.root.path, { status: 'aborted', reason: 'The caller’s signal was aborted.' });
+    const abort = () =>
+      this.#tree.stops.add(this.#tree.root.path, { status: 'aborted', reason: 'The caller’s signal was aborted.' });
     if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort, { once: true });
     try {
@@ -227,7 +261,14 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 
   #out({ status, text, error }: Ending): RunOut {
     const { root, count, parked } = this.#tree;
-    const facts = { status, text, ownUsage: root.usage, usage: root.treeUsage(), steps: count.steps, toolCalls: count.toolCalls };
+    const facts = {
+      status,
+      text,
+      ownUsage: root.usage,
+      usage: root.treeUsage(),
+      steps: count.steps,
+      toolCalls: count.toolCalls,
+    };
     return { ...facts, ...(error !== undefined && { error }), ...(status === 'suspended' && { pending: parked }) };
   }
 
@@ -242,7 +283,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     const { sink } = this.#tree;
     sink.record = undefined;
     sink.delta = undefined;
-    sink.progress = undefined;
+    sink.progress ??= undefined;
     if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
   }
 
@@ -263,4 +304,3 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     );
   }
 }
-

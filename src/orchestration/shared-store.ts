@@ -11,18 +11,25 @@ export const NOTHING_SHARED: Shared = Object.freeze({});
 /** A deep-frozen copy: the caller's object stays as it is. It holds what JSON can hold, so that a resume takes it from the record. */
 export function copyShared(shared: unknown, field: string): Shared {
   if (shared === undefined) return NOTHING_SHARED;
-  if (!isPlainObject(shared)) throw new ConfigurationError(field, `expected an object, got ${shown(shared)}`, 'Give values by name.');
+  if (!isPlainObject(shared))
+    throw new ConfigurationError(field, `expected an object, got ${shown(shared)}`, 'Give values by name.');
   return copy(shared, field, []) as Shared;
 }
 
 function copy(value: unknown, field: string, above: readonly unknown[]): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  if (above.includes(value)) throw new ConfigurationError(field, 'a cycle', 'Shared values are data that JSON can hold.');
+  if (above.includes(value))
+    throw new ConfigurationError(field, 'a cycle', 'Shared values are data that JSON can hold.');
   const path = [...above, value];
-  if (Array.isArray(value)) return Object.freeze(value.map((item, index) => copy(item ?? null, `${field}[${index}]`, path)));
+  if (Array.isArray(value))
+    return Object.freeze(value.map((item, index) => copy(item ?? null, `${field}[${index}]`, path)));
   if (!isPlainObject(value)) {
-    throw new ConfigurationError(field, `got ${shown(value)}`, 'Shared values are data that JSON can hold; pass clients and functions as deps.');
+    throw new ConfigurationError(
+      field,
+      `got ${shown(value)}`,
+      'Shared values are data that JSON can hold; pass clients and functions as deps.',
+    );
   }
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.freeze(Object.fromEntries(entries.map(([key, item]) => [key, copy(item, `${field}.${key}`, path)])));
@@ -37,7 +44,8 @@ export const sharedRead: Tool = defineTool({
   execute(input, { shared }) {
     const { key } = input as { key?: string };
     if (key === undefined) return Object.keys(shared);
-    if (!Object.hasOwn(shared, key)) return `There is no ${JSON.stringify(key)}. Keys are: ${Object.keys(shared).join(', ')}.`;
+    if (!Object.hasOwn(shared, key))
+      return `There is no ${JSON.stringify(key)}. Keys are: ${Object.keys(shared).join(', ')}.`;
     return shared[key];
   },
 });

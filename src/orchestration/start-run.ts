@@ -4,7 +4,7 @@ import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { ConfigurationError } from '../core/errors.ts';
-import { TRUSTED } from '../core/label.ts';
+import { type Label, TRUSTED } from '../core/label.ts';
 import { shown } from '../core/options.ts';
 import { startInput } from './input.ts';
 import { Run } from './run.ts';
@@ -20,11 +20,26 @@ import { RunTree } from './run-tree.ts';
  * run.on('tool.end', (event) => console.error(event.path, event.name));
  * const result = await run.result;
  */
-export function startRun<Input, Output, Deps>(agent: Agent<Input, Output, Deps>, input: Input, ...[options]: OptionsArgument<Deps>): Run<Output> {
-  if (!isAgent(agent)) throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
+export function startRun<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  input: Input,
+  ...[options]: OptionsArgument<Deps>
+): Run<Output> {
+  return startRunWith(agent, input, TRUSTED, options as RunOptions | undefined);
+}
+
+/** The label is that of who calls: what comes in over a border is untrusted. */
+export function startRunWith<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  input: unknown,
+  label: Label,
+  options: RunOptions | undefined,
+): Run<Output> {
+  if (!isAgent(agent))
+    throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   const definition = agent as Agent;
-  const checked = checkRunOptions(definition, options as RunOptions | undefined);
-  const start = startInput(definition, input, TRUSTED);
+  const checked = checkRunOptions(definition, options);
+  const start = startInput(definition, input, label);
   const facts = treeFacts(definition);
   const team = facts.agents.size > 1 || facts.open;
   return new Run<Output>(new RunTree(checked.runId ?? randomUUID(), definition, checked), start, checked, team);

@@ -30,7 +30,8 @@ export class TextStream implements AsyncIterable<string> {
   #textOf(event: RunEvent): string {
     if (event.path !== this.#path) return '';
     if (event.type === 'model.start') this.#begin(event.key);
-    if (event.type === 'model.delta' && event.delta.type === 'text') return this.#delta(event.key, event.attempt, event.delta.text);
+    if (event.type === 'model.delta' && event.delta.type === 'text')
+      return this.#delta(event.key, event.attempt, event.delta.text);
     if (event.type === 'model.end' && !event.isError) {
       if (event.key !== this.#key) this.#begin(event.key);
       this.#at = event.text;

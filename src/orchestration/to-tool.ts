@@ -4,7 +4,7 @@ import { UNTRUSTED } from '../core/label.ts';
 import type { JsonSchema } from '../core/schema.ts';
 import { outputOf } from './call-agent.ts';
 import type { OptionsArgument, RunOptions } from './run-options.ts';
-import { startRun } from './start-run.ts';
+import { startRunWith } from './start-run.ts';
 
 /** A worker as any other system's tool. */
 export interface PlainTool<Output> {
@@ -22,9 +22,16 @@ export interface PlainTool<Output> {
  *
  * @example const { name, description, inputSchema, execute } = toTool(researcher, { model });
  */
-export function toTool<Input, Output, Deps>(agent: Agent<Input, Output, Deps>, ...options: OptionsArgument<Deps>): PlainTool<Output> {
+export function toTool<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  ...options: OptionsArgument<Deps>
+): PlainTool<Output> {
   if (agent.description === '') {
-    throw new ConfigurationError(`agent ${agent.name}.description`, 'a tool needs a description', 'Say in a sentence what the worker is for.');
+    throw new ConfigurationError(
+      `agent ${agent.name}.description`,
+      'a tool needs a description',
+      'Say in a sentence what the worker is for.',
+    );
   }
   const given = (options[0] ?? {}) as RunOptions;
   return {
@@ -32,9 +39,12 @@ export function toTool<Input, Output, Deps>(agent: Agent<Input, Output, Deps>, .
     description: agent.description,
     inputSchema: agent.input.jsonSchema,
     async execute(input, { signal } = {}) {
-      const both = signal === undefined || given.signal === undefined ? (signal ?? given.signal) : AbortSignal.any([signal, given.signal]);
-      const run = startRun(agent as Agent, input as never, { ...given, signal: both, inputLabel: UNTRUSTED } as never);
-      return outputOf(agent.name, await run.result) as Output;
+      const both =
+        signal === undefined || given.signal === undefined
+          ? (signal ?? given.signal)
+          : AbortSignal.any([signal, given.signal]);
+      const run = startRunWith(agent, input, UNTRUSTED, { ...given, signal: both });
+      return outputOf(agent.name, await run.result);
     },
   };
 }
