@@ -1,45 +1,9 @@
 import { ConfigurationError } from '../core/errors.ts';
-import { deepFreeze, isPlainObject, type Json } from '../core/json.ts';
+import { deepFreeze, isPlainObject } from '../core/json.ts';
 import type { Label } from '../core/label.ts';
-import type { AssistantPart, Message, Part } from '../core/message.ts';
+import type { AssistantPart, InputMessage, Message, Part } from '../core/message.ts';
 
-type InputData = string | Uint8Array | URL | { readonly url: string | URL };
-
-type InputPart =
-  | { readonly type: 'text'; readonly text: string }
-  | {
-      readonly type: 'image' | 'file';
-      readonly mediaType: string;
-      readonly data: InputData;
-      readonly name?: string | undefined;
-    };
-
-/**
- * A message as a caller may write it: a {@link Message}, or one whose assistant content is a plain string, whose bytes are a
- * Uint8Array, whose URLs are URL objects, or that leaves out `isError` (false).
- */
-export type InputMessage =
-  | {
-      readonly role: 'user';
-      readonly content: string | readonly InputPart[];
-      readonly label?: Label | undefined;
-      readonly from?: string | undefined;
-    }
-  | {
-      readonly role: 'assistant';
-      readonly content: string | readonly AssistantPart[];
-      readonly native?: { readonly provider: string; readonly turn: Json } | undefined;
-      readonly label?: Label | undefined;
-    }
-  | {
-      readonly role: 'tool';
-      readonly callId: string;
-      readonly name: string;
-      readonly content: string | readonly InputPart[];
-      readonly isError?: boolean | undefined;
-      readonly label?: Label | undefined;
-      readonly ref?: string | undefined;
-    };
+export type { InputMessage } from '../core/message.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -229,6 +229,19 @@ describe('the step log', () => {
     ]);
   });
 
+  it('ends a step that was left without an end before the next one starts', async () => {
+    const { lines } = await linesOf('none', (to) => {
+      to.add({ kind: 'model', event: 'started', key: 'lead/1/model', place: here, step: 1, request: modelIn([]) });
+      step(to, 2);
+    });
+    expect(lines.map(({ step: number, event }) => `${number} ${event}`)).toEqual([
+      '1 start',
+      '1 end',
+      '2 start',
+      '2 end',
+    ]);
+  });
+
   it('is one JSON record a line, whatever a text contains', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
