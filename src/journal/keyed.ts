@@ -1,5 +1,6 @@
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Failure, Journal, Layer, Outcome } from '../core/journal.ts';
+import type { Json } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Draft, Instrument, RunRecord, Span, SpanStart } from '../core/record.ts';
@@ -7,6 +8,7 @@ import { retryDelay } from '../core/retry.ts';
 import { type Stops, stopError } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
 import { Flight } from './flight.ts';
+import { Sleeper } from './sleeper.ts';
 import { enclosing, type RecordedRun, storedRecord } from './stored-record.ts';
 import type { Waits } from './waits.ts';
 
@@ -177,20 +179,24 @@ export class KeyedJournal implements Journal {
   }
 
   once<T>(key: string, self: Invocation, propose: () => T): T {
+    const entry = {
+      key,
+      place: self,
+      step: self.step,
+      attempt: 1,
+      span: self.span,
+      kind: 'once',
+      event: 'done',
+    } as const;
     const value = propose();
-    const note = (settled: unknown) =>
-      this.note({
-        key,
-        place: self,
-        step: self.step,
-        attempt: 1,
-        span: self.span,
-        kind: 'once',
-        event: 'done',
-        value: settled as never,
-      });
-    if (value instanceof Promise) return value.then((settled) => (note(settled), settled)) as T;
-    note(value);
+    if (value instanceof Promise) return this.#settled(entry, value) as T;
+    this.note({ ...entry, value: value as Json });
+    return value;
+  }
+
+  async #settled<T>(entry: OnceEntry, proposed: Promise<T>): Promise<T> {
+    const value = await proposed;
+    this.note({ ...entry, value: value as Json });
     return value;
   }
 
@@ -228,35 +234,25 @@ export class KeyedJournal implements Journal {
     if (stop !== undefined) return { ok: false, error: stopError(stop), stop };
     this.#parts.activity(self, 1);
     const deadline = Date.now() + ms;
-    let interrupted: Outcome<null> | undefined;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => (stops.leave(work), resolve()), Math.min(ms, 2_147_483_647));
-      const work = {
-        key,
-        interrupt: (by: NonNullable<typeof stop>) => {
-          clearTimeout(timer);
-          stops.leave(work);
-          interrupted = { ok: false, error: stopError(by), stop: by };
-          resolve();
-        },
-      };
-      stops.enter(work);
-    });
+    const outcome = await new Sleeper(key, stops, deadline).sleep();
     this.#parts.activity(self, -1);
-    if (interrupted !== undefined) return interrupted;
-    this.note({
-      key,
-      place: self,
-      step: self.step,
-      attempt: 1,
-      span: self.span,
-      kind: 'sleep',
-      event: 'done',
-      value: deadline,
-    });
-    return { ok: true, value: null };
+    if (outcome.ok) {
+      this.note({
+        key,
+        place: self,
+        step: self.step,
+        attempt: 1,
+        span: self.span,
+        kind: 'sleep',
+        event: 'done',
+        value: deadline,
+      });
+    }
+    return outcome;
   }
 }
+
+type OnceEntry = Omit<Extract<Draft, { kind: 'once' | 'sleep' }>, 'value' | 'request' | 'since'>;
 
 function place(call: Call<never> | Call<unknown>, span: Span, attempt: number) {
   return { key: call.key, place: call.self, step: call.step, attempt, span };
