@@ -1,20 +1,23 @@
-import type { Failure, Layer, Work } from '../core/journal.ts';
+import type { Call, Layer, Outcome, Work } from '../core/journal.ts';
 import { Semaphore } from './semaphore.ts';
 
 /** One for the whole tree: places are held by leaf effects only, so nesting cannot deadlock. */
-export function limiter(concurrency: number): Layer {
-  let places: Semaphore | undefined;
-  const take = async (work: Work): Promise<Failure | undefined> => {
-    places ??= new Semaphore(concurrency);
-    work.release = await places.acquire(work);
+export class Limiter implements Layer {
+  readonly #concurrency: number;
+  #places: Semaphore | undefined;
+
+  constructor(concurrency: number) {
+    this.#concurrency = concurrency;
+  }
+
+  async enter(_call: Call<never>, work: Work): Promise<undefined> {
+    this.#places ??= new Semaphore(this.#concurrency);
+    work.release = await this.#places.acquire(work);
     work.onStop = undefined;
-    return undefined;
-  };
-  return {
-    enter: (_call, work) => take(work),
-    leave: (_call, _outcome, work) => {
-      work.release?.();
-      work.release = undefined;
-    },
-  };
+  }
+
+  leave(_call: Call<never>, _outcome: Outcome, work: Work): void {
+    work.release?.();
+    work.release = undefined;
+  }
 }

@@ -70,11 +70,13 @@ export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
     limits: { ...options.limits, timeMs, depth, agents, concurrency },
     permissions: options.permissions ?? NONE_GIVEN,
     onIdle: options.onIdle ?? 'deny',
+    trust: options.permissions?.trust === undefined ? NOBODY_TRUSTED : new Set(options.permissions.trust),
     graceMs: options.graceMs ?? DEFAULTS.graceMs,
     views: options.views ?? [],
   };
 }
 
+const NOBODY_TRUSTED: ReadonlySet<string> = new Set();
 const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 
 export type CheckedOptions = ReturnType<typeof checkRunOptions>;
