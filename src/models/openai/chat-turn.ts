@@ -60,7 +60,8 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
   let usage: CallUsage | undefined;
   let response: { id?: string; model?: string } = {};
 
-  const takeMessage = (message: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean => {
+  const takeChoice = (choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean => {
+    const message = fieldsOf(choice.delta ?? choice.message);
     const said = textOfContent(message.content);
     const thought = textField(message.reasoning_content) ?? textField(message.reasoning) ?? said.reasoning;
     text += said.text;
@@ -69,7 +70,7 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
     if (thought !== '') onDelta?.({ type: 'reasoning', text: thought });
     if (said.text !== '') onDelta?.({ type: 'text', text: said.text });
     let moved = said.text !== '' || thought !== '' || typeof message.refusal === 'string';
-    for (const call of fragmentsOf(message)) moved = calls.take(call, onDelta) || moved;
+    for (const call of fragmentsOf(message, !choice.delta)) moved = calls.take(call, onDelta) || moved;
     return keepExtra(extra, message) || moved;
   };
   return {
@@ -93,7 +94,7 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
         choices++;
         usage = usageOf(choice) ?? usage;
         if (choice.error) throw bodyFailure(choice.error, 'openai', options.secrets);
-        moved = takeMessage(fieldsOf(choice.delta ?? choice.message), onDelta) || moved;
+        moved = takeChoice(choice, onDelta) || moved;
         const reason = textField(choice.finish_reason)?.toLowerCase() ?? (choice.message ? 'stop' : undefined);
         if (reason === undefined) continue;
         moved = true;
@@ -153,8 +154,11 @@ function textOfContent(content: unknown): { text: string; reasoning: string } {
   return { text, reasoning };
 }
 
-function fragmentsOf({ tool_calls, function_call }: Fields): readonly unknown[] {
-  if (Array.isArray(tool_calls)) return tool_calls;
+/** In a whole message each entry is a call of its own; in a delta entries go on with calls that have begun. */
+function fragmentsOf({ tool_calls, function_call }: Fields, isWhole: boolean): readonly unknown[] {
+  if (Array.isArray(tool_calls)) {
+    return isWhole ? tool_calls.map((call, index) => ({ ...fieldsOf(call), index })) : tool_calls;
+  }
   return function_call === undefined || function_call === null ? [] : [{ index: 0, function: function_call }];
 }
 
