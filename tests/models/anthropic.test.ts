@@ -102,7 +102,7 @@ describe('a message', () => {
   });
 
   test('leaves its connection open for the next step', async () => {
-    const { model, server } = await start({ events: [begin(), ...text(0, 'x'), ...end('end_turn')] });
+    const { model, server } = await start({ events: [begin(), ...text(0, 'x'), ...end('end_turn')], ends: 'late' });
     await model.generate(request(), listening());
     await vi.waitFor(async () => {
       const before = server.ports.size;
@@ -134,8 +134,8 @@ describe('a message is an error, never half a turn,', () => {
   });
 
   test('when only pings come for idleTimeoutMs', async () => {
-    const ping = 'event: ping\ndata: {"type":"ping"}\n\n';
-    const server = await play({ events: [begin()], raw: ping.repeat(5), ends: 'hold' });
+    const beat = 'event: ping\ndata: {"type":"ping"}\n\n';
+    const server = await play({ events: [begin()], beat, ends: 'hold' });
     const model = anthropic('claude-x', { baseURL: server.url, idleTimeoutMs: 60 });
     await expect(model.generate(request(), listening())).rejects.toMatchObject({ kind: 'timeout', retryable: true });
     await server.closed;

@@ -121,7 +121,7 @@ describe('a chat completion', () => {
     const cut = await start({ events, ends: 'cut' });
     expect((await cut.model.generate(request(), listening())).content).toEqual([{ type: 'text', text: 'All.' }]);
     const held = await play({ events, ends: 'hold' });
-    const model = openai('m', { baseURL: held.url, idleTimeoutMs: 50 });
+    const model = openai('m', { baseURL: held.url });
     expect((await model.generate(request(), listening())).content).toEqual([{ type: 'text', text: 'All.' }]);
     await held.closed;
   });
@@ -172,7 +172,8 @@ describe('a chat completion is an error, never half a turn,', () => {
   });
 
   test('when nothing moves it on for idleTimeoutMs, whatever pings come', async () => {
-    const server = await play({ events: [chunk({ content: 'Well' })], ends: 'hold' });
+    const beat = 'data: {"choices":[{"index":0,"delta":{}}]}\n\n';
+    const server = await play({ events: [chunk({ content: 'Well' })], beat, ends: 'hold' });
     const model = openai('m', { baseURL: server.url, idleTimeoutMs: 60 });
     await expect(model.generate(request(), listening())).rejects.toMatchObject({ kind: 'timeout', retryable: true });
     await server.closed;

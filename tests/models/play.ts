@@ -12,8 +12,10 @@ export interface Answer {
   readonly events?: readonly unknown[];
   /** Written after the events, byte for byte. */
   readonly raw?: string;
-  /** How it ends: `end` (default), `cut` breaks the connection, `hold` leaves it open and silent. */
-  readonly ends?: 'end' | 'cut' | 'hold';
+  /** Written again and again after that, until the client goes. */
+  readonly beat?: string;
+  /** How it ends: `end` (default), `late` some time after its last event, `cut` breaks the connection, `hold` leaves it open. */
+  readonly ends?: 'end' | 'late' | 'cut' | 'hold';
 }
 
 /** The body of a request, as far as tests look into it. */
@@ -56,7 +58,10 @@ export async function play(...answers: readonly Answer[]): Promise<Played> {
       response.write(': hello\n\n');
       for (const event of events ?? []) response.write(eventText(event));
       if (raw !== undefined) response.write(raw);
+      const beat = setInterval(() => response.write(answer.beat ?? ': beat\n\n'), 10);
+      response.on('close', () => clearInterval(beat));
       if (answer.ends === 'cut') setImmediate(() => response.destroy());
+      else if (answer.ends === 'late') setTimeout(() => response.end(), 30);
       else if (answer.ends !== 'hold') response.end();
     });
   });

@@ -27,7 +27,7 @@ async function repaired(bytes: Uint8Array, cuts: readonly number[]): Promise<unk
 const CHAT = [
   ': busy\r\n\r\ndata:{"id":"c","choices":[{"index":0,"delta":{"content":"Ça va 🙂 "}}]}\r\n\r\n',
   'event: message\n\ndata: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"n","arguments":"{\\"t\\":"}}]}}]}\n\n',
-  'data: {"choices":[{"delta":{"content":"寿司",\ndata: "tool_calls":[{"index":0,"function":{"arguments":"\\"🍣\\"}"}}]}}]}\n\n',
+  'data: {"choices":[{"delta":{"content":"寿司",\r\ndata: "tool_calls":[{"index":0,"function":{"arguments":"\\"🍣\\"}"}}]}}]}\n\n',
   'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\r\rdata: [DONE]',
 ].join('');
 const MESSAGE = [
