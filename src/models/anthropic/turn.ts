@@ -57,37 +57,33 @@ export function anthropicAssembler(options: AnthropicTurnOptions): Assembler {
     if (ending === 'cut' && blocks.size > 0) ending = 'end';
     return true;
   };
+  const take: Assembler['take'] = (event, onDelta) => {
+    const fields = fieldsOf(event);
+    switch (fields.type) {
+      case 'message_start':
+        return begin(fieldsOf(fields.message));
+      case 'content_block_start':
+        return blocks.open(fields.index, fieldsOf(fields.content_block), onDelta);
+      case 'content_block_delta':
+        return blocks.grow(fields.index, fieldsOf(fields.delta), onDelta);
+      case 'message_delta':
+        return takeDelta(fields);
+      case 'message_stop':
+        return close();
+      case 'message':
+        for (const part of eventsOf(fields)) take(part, onDelta);
+        return true;
+      case 'error':
+        throw bodyFailure(event, 'anthropic', options.secrets);
+    }
+    if (fields.type === undefined) refuseOther(event, fields, options.secrets);
+    return false;
+  };
   return {
     get state() {
       return state;
     },
-    take(event, onDelta) {
-      const fields = fieldsOf(event);
-      switch (fields.type) {
-        case 'message_start':
-          return begin(fieldsOf(fields.message));
-        case 'content_block_start':
-          return blocks.open(fields.index, fieldsOf(fields.content_block), onDelta);
-        case 'content_block_delta':
-          return blocks.grow(fields.index, fieldsOf(fields.delta), onDelta);
-        case 'content_block_stop':
-          return true;
-        case 'message_delta':
-          return takeDelta(fields);
-        case 'message_stop':
-          return close();
-        case 'message':
-          begin(fields);
-          for (const [index, block] of listField(fields.content).entries())
-            blocks.open(index, fieldsOf(block), onDelta);
-          takeDelta({ delta: { stop_reason: textField(fields.stop_reason) ?? 'end_turn' } });
-          return close();
-        case 'error':
-          throw bodyFailure(event, 'anthropic', options.secrets);
-      }
-      if (fields.type === undefined) refuseOther(event, fields, options.secrets);
-      return false;
-    },
+    take,
     turn() {
       const counted = usageOf(usage);
       return commit('anthropic', ending, {
@@ -97,6 +93,21 @@ export function anthropicAssembler(options: AnthropicTurnOptions): Assembler {
       });
     },
   };
+}
+
+/** A whole message as the events that a stream would have sent. */
+function eventsOf(message: Fields): Fields[] {
+  const stop_reason = textField(message.stop_reason) ?? 'end_turn';
+  return [
+    { type: 'message_start', message },
+    ...listField(message.content).map((content_block, index) => ({
+      type: 'content_block_start',
+      index,
+      content_block,
+    })),
+    { type: 'message_delta', delta: { stop_reason } },
+    { type: 'message_stop' },
+  ];
 }
 
 function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] | undefined): never {
