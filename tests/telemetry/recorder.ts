@@ -1,4 +1,4 @@
-import type { Draft, Instrument, Place, RunRecord, SpanHandle, SpanStart, View } from '../../src/core/record.ts';
+import type { Entry, Instrument, Place, RunRecord, SpanHandle, SpanStart, View } from '../../src/core/record.ts';
 
 type Loose<T> = T extends unknown ? Omit<T, 'attempt' | 'since'> & { attempt?: number } : never;
 
@@ -11,7 +11,7 @@ export function recorder(options: { run?: string; instrument?: Instrument; views
   let ids = 0;
 
   /** `under` is the id (kind and key) of the enclosing span, as `id` gives it. */
-  function add(loose: Loose<Draft>, under?: string): RunRecord {
+  function add(loose: Loose<Entry>, under?: string): RunRecord {
     time += 1_000_001n;
     const id = spanOf(loose.kind, loose.key);
     const parent = under === undefined ? undefined : spans.get(under);
@@ -43,7 +43,7 @@ export function recorder(options: { run?: string; instrument?: Instrument; views
   return { add, records, handleOf: (id: string) => spans.get(id)?.handle };
 }
 
-export function spanOf(kind: Draft['kind'], key: string): string {
+export function spanOf(kind: Entry['kind'], key: string): string {
   return `${kind} ${key}`;
 }
 
