@@ -29,6 +29,12 @@ export interface JournalParts {
   activity(self: Invocation, busy: 1 | -1): void;
 }
 
+/** A span that is open and whose record is not written yet. */
+export interface Opened {
+  readonly draft: Draft;
+  readonly time: bigint;
+}
+
 /** Effects addressed by key, kept in memory: what is finished lives as long as the run. */
 export class KeyedJournal implements Journal {
   readonly #parts: JournalParts;
@@ -44,14 +50,18 @@ export class KeyedJournal implements Journal {
   }
 
   /** Opens a span at once; its record is written when it is told. */
-  open(draft: Draft): { time: bigint; tell: () => void } {
+  open(draft: Draft): Opened {
     const time = timeNow();
     const { instrument } = this.#parts;
     if (instrument !== undefined) {
       const start = storedRecord(this.#parts, 0, time, draft) as unknown as SpanStart;
       draft.span.handle = instrument.start(start, enclosing(draft.span.parent));
     }
-    return { time, tell: () => this.#commit(draft, time, false) };
+    return { draft, time };
+  }
+
+  tell(opened: readonly Opened[]): void {
+    for (const { draft, time } of opened) this.#commit(draft, time, false);
   }
 
   note(draft: Draft): bigint {

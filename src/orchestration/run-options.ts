@@ -58,24 +58,41 @@ const checked = new WeakSet<Agent>();
 export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
   if (options !== NONE) checkGiven(options);
   checkTree(agent, options);
-  const {
-    timeMs = DEFAULTS.timeMs,
-    depth = DEFAULTS.depth,
-    agents = DEFAULTS.agents,
-    concurrency = DEFAULTS.concurrency,
-  } = options.limits ?? NONE_GIVEN;
   return {
-    ...options,
+    deps: options.deps,
     shared: options.shared === undefined ? NOTHING_SHARED : copyShared(options.shared, 'shared'),
-    limits: { ...options.limits, timeMs, depth, agents, concurrency },
+    runId: options.runId,
+    signal: options.signal,
+    limits: options.limits === undefined ? DEFAULT_LIMITS : withDefaults(options.limits),
     permissions: options.permissions ?? NONE_GIVEN,
-    onIdle: options.onIdle ?? 'deny',
     trust: options.permissions?.trust === undefined ? NOBODY_TRUSTED : new Set(options.permissions.trust),
+    approve: options.approve,
+    onIdle: options.onIdle ?? 'deny',
+    model: options.model,
+    models: options.models,
+    onObserverError: options.onObserverError,
     graceMs: options.graceMs ?? DEFAULTS.graceMs,
-    views: options.views ?? [],
+    instrument: options.instrument,
+    views: options.views ?? NO_VIEWS,
   };
 }
 
+/** What is `undefined` counts as not given. */
+function withDefaults(limits: Limits): RunLimits {
+  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+  return { ...DEFAULT_LIMITS, ...Object.fromEntries(given) };
+}
+
+const NO_VIEWS: readonly View[] = [];
+/** The limits that every run has. */
+type RunLimits = Limits & { readonly [name in 'timeMs' | 'depth' | 'agents' | 'concurrency']: number };
+
+const DEFAULT_LIMITS: RunLimits = Object.freeze({
+  timeMs: DEFAULTS.timeMs,
+  depth: DEFAULTS.depth,
+  agents: DEFAULTS.agents,
+  concurrency: DEFAULTS.concurrency,
+});
 const NOBODY_TRUSTED: ReadonlySet<string> = new Set();
 const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 

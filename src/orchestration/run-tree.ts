@@ -11,12 +11,12 @@ import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-call.ts';
 import type { WaitRequest } from '../core/permission.ts';
-import type { Draft, RunIn, RunOut, RunRecord, Span } from '../core/record.ts';
+import type { Draft, RunIn, RunRecord, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
-import { type JournalParts, KeyedJournal } from '../journal/keyed.ts';
+import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
@@ -48,6 +48,7 @@ export interface Sink {
 }
 
 const RUN_KEY = '@run';
+const NOTHING_OPENED: readonly Opened[] = [];
 
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
 export class RunTree implements RunContext, JournalParts, PermissionParts {
@@ -66,6 +67,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
   readonly #permissions: PermissionStep;
+  #opened: readonly Opened[] = NOTHING_OPENED;
+  #deadline: Deadline | undefined;
   #places: Places | undefined;
   /** One definition a name; from the first child on. */
   #definitions: Map<string, Agent> | undefined;
@@ -160,36 +163,19 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     return tool === sharedRead ? self.sharedLabel : resultLabel(tool, this.options.trust);
   }
 
-  /** Opens the run's and the root's span, in the caller's context; `tell` writes their records. */
-  open(request: RunIn, start: Start): { since: bigint; tell: () => void } {
+  /** Opens the run's and the root's span in the caller's context; `run` writes their records. Gives the time. */
+  open(request: RunIn, start: Start): bigint {
     const entry = { key: RUN_KEY, place: this.root, step: 0, attempt: 1, span: this.span } as const;
     const run = this.journal.open({ ...entry, kind: 'run', event: 'started', request });
     const root = this.journal.open(this.#agentStarted(this.root, start));
     this.root.since = root.time;
-    return {
-      since: run.time,
-      tell: () => {
-        run.tell();
-        root.tell();
-      },
-    };
-  }
-
-  noteEnd(value: RunOut, since: bigint): void {
-    const entry = { key: RUN_KEY, place: this.root, step: this.root.step, attempt: 1, span: this.span } as const;
-    this.journal.note({
-      ...entry,
-      kind: 'run',
-      event: value.status === 'suspended' ? 'suspended' : 'done',
-      value,
-      since,
-    });
+    this.#opened = [run, root];
+    return run.time;
   }
 
   /** Resolves when no node at or below a path is at work. */
   async ended(path: string): Promise<void> {
-    const node = find(this.root, path);
-    if (node !== undefined) await node.ended;
+    await find(this.root, path)?.ended;
   }
 
   activity(self: Invocation, by: 1 | -1): void {
@@ -201,16 +187,40 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     await this.#places?.retake(self);
   }
 
-  /** Runs the root. */
-  async run(start: Start): Promise<Ending> {
-    const deadline = new Deadline(this.root, this.options.limits.timeMs, this.stops);
-    this.#activity.add(deadline);
-    try {
-      return this.#over(this.root, await this.#drive(this.root, start));
-    } finally {
-      deadline.clear();
-      this.#activity.clear();
-    }
+  /** Starts the root; `finish` or `clear` ends it. */
+  begin(start: Start): Promise<Ending> {
+    this.#deadline = new Deadline(this.root, this.options.limits.timeMs, this.stops);
+    this.#activity.add(this.#deadline);
+    this.journal.tell(this.#opened);
+    this.#opened = NOTHING_OPENED;
+    return this.#drive(this.root, start);
+  }
+
+  finish(ending: Ending, since: bigint): void {
+    this.#over(this.root, ending);
+    const { status, text, error } = ending;
+    const { root, count } = this;
+    const facts = {
+      status,
+      text,
+      ownUsage: root.usage,
+      usage: root.treeUsage(),
+      steps: count.steps,
+      toolCalls: count.toolCalls,
+    };
+    const value = {
+      ...facts,
+      ...(error !== undefined && { error }),
+      ...(status === 'suspended' && { pending: this.parked }),
+    };
+    const entry = { key: RUN_KEY, place: root, step: root.step, attempt: 1, span: this.span, since } as const;
+    this.journal.note({ ...entry, kind: 'run', event: status === 'suspended' ? 'suspended' : 'done', value });
+  }
+
+  /** Leaves no timer behind. */
+  clear(): void {
+    this.#deadline?.clear();
+    this.#activity.clear();
   }
 
   async invoke(child: ChildCall): Promise<Ending> {
