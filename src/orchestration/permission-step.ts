@@ -17,6 +17,7 @@ export interface PermissionParts {
   /** The run's. */
   readonly id: string;
   readonly permissions: RunPermissions;
+  readonly rules: readonly Rule[];
   readonly approve: Approve | undefined;
   readonly waits: Waits;
   readonly journal: Journal;
@@ -34,7 +35,7 @@ export class PermissionStep {
 
   constructor(parts: PermissionParts) {
     this.#parts = parts;
-    this.#runRules = [...parseRules(parts.permissions.rules ?? [], 'permissions.rules')];
+    this.#runRules = [...parts.rules];
     this.#runLevels = [{ source: 'run', rules: this.#runRules, mode: parts.permissions.mode }];
   }
 

@@ -9,7 +9,7 @@ import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '.
 import type { RunPermissions } from '../core/permission.ts';
 import type { Instrument, View } from '../core/record.ts';
 import { toolset } from '../core/toolset.ts';
-import { checkRules, parseRules } from '../security/rules.ts';
+import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './permission-step.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
 
@@ -57,7 +57,7 @@ const checked = new WeakSet<Agent>();
 /** Refuses what is wrong before anything starts. Gives the options with their defaults. */
 export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
   if (options !== NONE) checkGiven(options);
-  checkTree(agent, options);
+  const rules = checkTree(agent, options);
   return {
     deps: options.deps,
     shared: options.shared === undefined ? NOTHING_SHARED : copyShared(options.shared, 'shared'),
@@ -65,6 +65,7 @@ export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
     signal: options.signal,
     limits: options.limits === undefined ? DEFAULT_LIMITS : withDefaults(options.limits),
     permissions: options.permissions ?? NONE_GIVEN,
+    rules,
     trust: options.permissions?.trust === undefined ? NOBODY_TRUSTED : new Set(options.permissions.trust),
     approve: options.approve,
     onIdle: options.onIdle ?? 'deny',
@@ -93,6 +94,7 @@ const DEFAULT_LIMITS: RunLimits = Object.freeze({
   agents: DEFAULTS.agents,
   concurrency: DEFAULTS.concurrency,
 });
+const NO_RULES: readonly Rule[] = [];
 const NOBODY_TRUSTED: ReadonlySet<string> = new Set();
 const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 
@@ -133,7 +135,7 @@ function checkModel(field: string, model: unknown): void {
 }
 
 /** Schemas that no model can be shown, agents without a model, rules that name no tool: all before the first call. */
-function checkTree(root: Agent, { model, models, permissions, shared }: RunOptions): void {
+function checkTree(root: Agent, { model, models, permissions, shared }: RunOptions): readonly Rule[] {
   const { agents, tools, open } = treeFacts(root);
   for (const name of Object.keys(models ?? NONE_GIVEN)) {
     if (!agents.has(name) && !open) {
@@ -158,11 +160,12 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
       );
     }
   }
-  if (!open) {
+  const rules = permissions?.rules === undefined ? NO_RULES : parseRules(permissions.rules, 'permissions.rules');
+  if (!open && rules.length > 0) {
     const all = [...tools, ...(shared === undefined ? [] : [sharedRead])];
-    checkRules(parseRules(permissions?.rules ?? [], 'permissions.rules'), all, 'permissions.rules');
+    checkRules(rules, all, 'permissions.rules');
   }
-  if (checked.has(root)) return;
+  if (checked.has(root)) return rules;
   for (const agent of agents.values()) {
     if (!Array.isArray(agent.tools)) continue;
     toolset(agent.tools);
@@ -175,4 +178,5 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
       );
   }
   checked.add(root);
+  return rules;
 }

@@ -105,6 +105,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   get permissions() {
     return this.options.permissions;
   }
+  get rules() {
+    return this.options.rules;
+  }
   get approve() {
     return this.options.approve;
   }
