@@ -62,7 +62,7 @@ export interface Layer {
 export interface Work {
   readonly stop: Stop | undefined;
   /** What a layer keeps between its phases. */
-  release?: (() => void) | undefined;
+  holdsPlace?: boolean;
   reserved?: number | undefined;
   /** Told once, when a stop comes while it waits. */
   onStop?: (() => void) | undefined;

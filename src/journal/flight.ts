@@ -11,7 +11,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   readonly key: string;
   number = 1;
   stop: Stop | undefined;
-  release: (() => void) | undefined;
+  holdsPlace = false;
   reserved: number | undefined;
   onStop: (() => void) | undefined;
   readonly #call: Call<T>;

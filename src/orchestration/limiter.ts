@@ -3,21 +3,26 @@ import { Semaphore } from './semaphore.ts';
 
 /** One for the whole tree: places are held by leaf effects only, so nesting cannot deadlock. */
 export class Limiter implements Layer {
-  readonly #concurrency: number;
-  #places: Semaphore | undefined;
+  readonly #places: Semaphore;
 
   constructor(concurrency: number) {
-    this.#concurrency = concurrency;
+    this.#places = new Semaphore(concurrency);
   }
 
-  async enter(_call: Call<never>, work: Work): Promise<undefined> {
-    this.#places ??= new Semaphore(this.#concurrency);
-    work.release = await this.#places.acquire(work);
+  enter(_call: Call<never>, work: Work): undefined | Promise<undefined> {
+    if (!this.#places.take()) return this.#wait(work);
+    work.holdsPlace = true;
+    return undefined;
+  }
+
+  async #wait(work: Work): Promise<undefined> {
+    work.holdsPlace = await this.#places.wait(work);
     work.onStop = undefined;
   }
 
   leave(_call: Call<never>, _outcome: Outcome, work: Work): void {
-    work.release?.();
-    work.release = undefined;
+    if (!work.holdsPlace) return;
+    work.holdsPlace = false;
+    this.#places.give();
   }
 }
