@@ -1,7 +1,6 @@
 import type { ErrorRecord } from './errors.ts';
 import { isFatal } from './errors.ts';
 import { Guard } from './guard.ts';
-import { inside } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
@@ -121,7 +120,7 @@ async function runProcedure(
     call,
     guard,
   });
-  const work = () => inside.run(run.id, () => tool.run(args as never, flow as never));
+  const work = async () => tool.run(args as never, flow as never);
   let out: ToolOut;
   let value: ToolValue | undefined;
   try {
