@@ -1,6 +1,6 @@
 import type { CodeAgent } from './agent.ts';
 import type { Ending } from './ending.ts';
-import { AgentError, type ErrorRecord, isFatal, messageOf } from './errors.ts';
+import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
 import { Guard } from './guard.ts';
 import { inside } from './inside.ts';
 import type { Invocation } from './invocation.ts';
@@ -51,7 +51,7 @@ export async function runCode(
     return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
-    if (thrown instanceof AgentError) {
+    if (isA(thrown, AgentError)) {
       const { status, error } = thrown.result as { status: Status; error?: ErrorRecord };
       return end(status, {
         error: { kind: error?.kind ?? status, message: thrown.message, retryable: error?.retryable ?? false },
