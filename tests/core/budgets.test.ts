@@ -34,7 +34,7 @@ describe('the limit of tool calls', () => {
         turn(
           ...batch.map(({ kind, n }) => {
             if (kind === 'unknown') return [`unknown_${n}`, { n }] as const;
-            return ['known', kind === 'broken' ? '{"n":' : kind === 'wrong' ? { n: `x${n}` } : { n }] as const;
+            return ['known', kind === 'broken' ? `{"n":${n},` : kind === 'wrong' ? { n: `x${n}` } : { n }] as const;
           }),
         );
       const model = scriptedModel([...batches.map(calls), text('done')]);
