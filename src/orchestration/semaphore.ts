@@ -16,6 +16,7 @@ export class Semaphore {
 
   /** The release of a place, or undefined where a stop came first. Over the limit means queue, not refuse. */
   acquire(waiter: Waiter): Promise<(() => void) | undefined> {
+    if (waiter.stop !== undefined) return Promise.resolve(undefined);
     return new Promise((granted) => {
       waiter.onStop = () => granted(undefined);
       void this.#limit(() => {
