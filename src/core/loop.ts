@@ -36,7 +36,7 @@ export async function loop(run: RunContext, self: Invocation, brief: readonly Me
     self.step += 1;
     run.count.steps += 1;
     const step = self.step;
-    const since = run.journal.note(stepEntry(self, 'started'));
+    const since = beginStep(run, self);
     const reply = settle(talk, await ask(run, talk, `${self.path}/${step}/model`));
     if (!reply.ok) return fail(run, talk, reply, since);
     const turn = isEmpty(reply.value) ? await askAgain(run, talk) : reply;
@@ -313,11 +313,16 @@ function limited(run: RunContext, self: Invocation, limit: Limit): ErrorRecord {
   };
 }
 
-function stepEntry(self: Invocation, event: 'started') {
-  const { path, step, span } = self;
-  return { key: `${path}/${step}`, place: self, step, attempt: 1, span, kind: 'step', event } as const;
+/** Gives the time at which the step began. */
+function beginStep(run: RunContext, self: Invocation): bigint {
+  return run.journal.isWatched ? run.journal.note({ ...stepEntry(self), event: 'started' }) : 0n;
 }
 
 function endStep(run: RunContext, self: Invocation, since: bigint): void {
-  run.journal.note({ ...stepEntry(self, 'started'), event: 'done', since });
+  if (run.journal.isWatched) run.journal.note({ ...stepEntry(self), event: 'done', since });
+}
+
+function stepEntry(self: Invocation) {
+  const { path, step, span } = self;
+  return { key: `${path}/${step}`, place: self, step, attempt: 1, span, kind: 'step' } as const;
 }

@@ -9,6 +9,7 @@ import type { Waits } from '../journal/waits.ts';
 import { approvalRequest, checkDecision } from '../security/approval.ts';
 import { decide, type Level } from '../security/decide.ts';
 import { parseRule, parseRules, type Rule } from '../security/rules.ts';
+import { inside } from './inside.ts';
 
 /** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
 export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;
@@ -174,7 +175,7 @@ function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): 
   const threw = (thrown: unknown) =>
     waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
   try {
-    Promise.resolve(approve(request)).then((decision) => waits.decide(request.id, decision), threw);
+    Promise.resolve(inside.exit(() => approve(request))).then((decision) => waits.decide(request.id, decision), threw);
   } catch (thrown) {
     threw(thrown);
   }
