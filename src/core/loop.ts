@@ -17,7 +17,7 @@ import type { ModelTurn, ToolChoice } from './model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import { parseOutput } from './parse-output.ts';
 import { signatureOf } from './repeats.ts';
-import type { RunContext } from './run-context.ts';
+import type { Opening, RunContext } from './run-context.ts';
 import type { Status } from './status.ts';
 import { stopError } from './stops.ts';
 import { openTalk, type Talk } from './talk.ts';
@@ -27,8 +27,8 @@ import { addUsage, usageOfCall } from './usage.ts';
  * Drives an agent by its model: context → model → admit the batch → dispatch → append → again. A pure function of what its
  * effects returned; rejects only with infrastructure errors.
  */
-export async function loop(run: RunContext, self: Invocation, brief: readonly Message[]): Promise<Ending> {
-  const talk = tryOpen(run, self, brief);
+export async function loop(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
+  const talk = tryOpen(run, self, opening);
   if ('status' in talk) return talk;
   for (;;) {
     const over = stepLimit(run, self);
@@ -64,9 +64,9 @@ export async function loop(run: RunContext, self: Invocation, brief: readonly Me
 }
 
 /** A function of the definition that throws is the end of this invocation, not of the run. */
-function tryOpen(run: RunContext, self: Invocation, brief: readonly Message[]): Talk | Ending {
+function tryOpen(run: RunContext, self: Invocation, opening: Opening): Talk | Ending {
   try {
-    return openTalk(run, self, brief);
+    return openTalk(run, self, opening);
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
     const error = {
@@ -74,7 +74,7 @@ function tryOpen(run: RunContext, self: Invocation, brief: readonly Message[]): 
       message: `a function of the definition threw: ${messageOf(thrown)}`,
       retryable: false,
     };
-    return { self, status: 'model_error', text: '', error, messages: brief, label: self.label };
+    return { self, status: 'model_error', text: '', error, messages: opening.brief, label: self.label };
   }
 }
 
@@ -242,7 +242,9 @@ function end(
   output?: unknown,
 ): Ending {
   const { self, messages } = talk;
-  const facts = { self, status, text, messages: Object.freeze(messages), label: self.label };
+  Object.freeze(messages);
+  if (self.parent === undefined) talk.selector.close(messages, self.label);
+  const facts = { self, status, text, messages, label: self.label };
   return error === undefined ? { ...facts, output } : { ...facts, error };
 }
 

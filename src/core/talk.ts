@@ -5,7 +5,7 @@ import { DEFAULTS } from './limits.ts';
 import type { Message } from './message.ts';
 import { outputLimit, type Question } from './model-call.ts';
 import { Repeats } from './repeats.ts';
-import type { RunContext, Selector } from './run-context.ts';
+import type { Opening, RunContext, Selector } from './run-context.ts';
 import type { Tool } from './tool.ts';
 import { toolset } from './toolset.ts';
 
@@ -23,7 +23,7 @@ export interface Talk {
 }
 
 /** Functions of the definition are decided here, once per invocation. */
-export function openTalk(run: RunContext, self: Invocation, brief: readonly Message[]): Talk {
+export function openTalk(run: RunContext, self: Invocation, { brief, known }: Opening): Talk {
   const agent = self.definition as ModelAgent;
   const model = run.modelOf(self, agent);
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
@@ -37,9 +37,14 @@ export function openTalk(run: RunContext, self: Invocation, brief: readonly Mess
     maxTokens,
     fixedTokens: run.estimate(instructions) + run.estimate(text),
     reserveTokens: Math.min(reserve, Math.floor(maxTokens / 4)),
+    measured: known?.bound === undefined ? undefined : { count: known.messages.length, bound: known.bound },
   });
-  for (const message of brief)
-    self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
+  if (known !== undefined) self.label = joinLabels(self.label, known.label);
+  for (let index = known?.messages.length ?? 0; index < brief.length; index += 1) {
+    const message = brief[index];
+    if (message !== undefined)
+      self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
+  }
   return {
     self,
     agent,
