@@ -51,8 +51,9 @@ export interface Call<T = unknown> {
   ended(outcome: Outcome<T>): unknown;
 }
 
-/** A cross-cutting concern of effects. `enter` gives a failure to refuse; both phases stand once in one list. */
+/** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */
 export interface Layer {
+  /** May wait; a failure refuses the call (once per call only). */
   enter?(call: Call<never>, work: Work): Failure | undefined | Promise<Failure | undefined>;
   leave?(call: Call<never>, outcome: Outcome, work: Work): void;
 }
@@ -61,7 +62,7 @@ export interface Layer {
 export interface Work {
   readonly stop: Stop | undefined;
   /** What a layer keeps between its phases. */
-  release?: (() => void) | undefined;
+  holdsPlace?: boolean;
   reserved?: number | undefined;
   /** Told once, when a stop comes while it waits. */
   onStop?: (() => void) | undefined;

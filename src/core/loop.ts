@@ -1,6 +1,6 @@
 import { type Dispatched, dispatch, OneAtATime, request, toolMessage } from './dispatch.ts';
 import type { Ending } from './ending.ts';
-import type { ErrorRecord } from './errors.ts';
+import { type ErrorRecord, isFatal, messageOf } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import type { Failure, Outcome } from './journal.ts';
 import { joinLabels } from './label.ts';
@@ -28,7 +28,8 @@ import { addUsage, usageOfCall } from './usage.ts';
  * effects returned; rejects only with infrastructure errors.
  */
 export async function loop(run: RunContext, self: Invocation, brief: readonly Message[]): Promise<Ending> {
-  const talk = openTalk(run, self, brief);
+  const talk = tryOpen(run, self, brief);
+  if ('status' in talk) return talk;
   for (;;) {
     const over = stepLimit(run, self);
     if (over !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, over));
@@ -36,7 +37,7 @@ export async function loop(run: RunContext, self: Invocation, brief: readonly Me
     run.count.steps += 1;
     const step = self.step;
     const since = run.journal.note(stepEntry(self, 'started'));
-    const reply = await ask(run, talk, `${self.path}/${step}/model`);
+    const reply = settle(talk, await ask(run, talk, `${self.path}/${step}/model`));
     if (!reply.ok) return fail(run, talk, reply, since);
     const turn = isEmpty(reply.value) ? await askAgain(run, talk) : reply;
     if (!turn.ok) return fail(run, talk, turn, since);
@@ -62,13 +63,28 @@ export async function loop(run: RunContext, self: Invocation, brief: readonly Me
   }
 }
 
-/** One model call over what the window selects. */
-async function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolChoice): Promise<Outcome<ModelTurn>> {
+/** A function of the definition that throws is the end of this invocation, not of the run. */
+function tryOpen(run: RunContext, self: Invocation, brief: readonly Message[]): Talk | Ending {
+  try {
+    return openTalk(run, self, brief);
+  } catch (thrown) {
+    if (isFatal(thrown)) throw thrown;
+    const error = {
+      kind: 'unknown',
+      message: `a function of the definition threw: ${messageOf(thrown)}`,
+      retryable: false,
+    };
+    return { self, status: 'model_error', text: '', error, messages: brief, label: self.label };
+  }
+}
+
+/** One model call over what the window selects. Not async: while it is under way only the effect's own frame is kept. */
+function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolChoice): Promise<Outcome<ModelTurn>> {
   const { self } = talk;
   const selection = talk.selector.select(talk.messages);
   if (!selection.ok) {
     const message = `what must stay needs ${selection.needed} tokens, the window has room for ${selection.available}`;
-    return { ok: false, error: { kind: 'context_limit', message, retryable: false } };
+    return Promise.resolve({ ok: false, error: { kind: 'context_limit', message, retryable: false } });
   }
   if (selection.dropped > 0) {
     const { dropped, tokensBefore, tokensAfter } = selection;
@@ -81,17 +97,16 @@ async function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolCh
     } as const;
     run.journal.note({ ...entry, kind: 'context', event: 'done', value: { dropped, tokensBefore, tokensAfter } });
   }
-  const question = {
-    ...talk.question,
-    messages: selection.messages,
-    from: selection.from,
-    inputTokens: selection.tokensAfter,
-  };
-  const forbidden = toolChoice !== undefined && talk.tools.size > 0;
-  const effect = new ModelCallEffect(run, self, key, forbidden ? { ...question, toolChoice } : question);
-  const outcome = await run.journal.effect(effect);
-  if (!outcome.ok && outcome.stop !== undefined) return outcome;
-  const sum = addUsage(self.usage, usageOfCall(outcome.ok ? outcome.value.usage : undefined));
+  const choice = talk.tools.size > 0 ? toolChoice : undefined;
+  return run.journal.effect(new ModelCallEffect(run, self, key, talk.question, selection, choice));
+}
+
+/** Counts what a model call spent, and tells the window's ruler. */
+function settle(talk: Talk, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
+  const { self } = talk;
+  if (!outcome.ok && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
+  const usage = outcome.ok ? outcome.value.usage : undefined;
+  const sum = addUsage(self.usage, usageOfCall(usage));
   if (sum === undefined) {
     return {
       ok: false,
@@ -99,13 +114,16 @@ async function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolCh
     };
   }
   self.usage = sum;
-  if (outcome.ok && outcome.value.usage !== undefined) talk.selector.anchor(outcome.value.usage.inputTokens);
+  if (usage !== undefined) talk.selector.anchor(usage.inputTokens);
   return outcome;
 }
 
+/** Refused before the provider was reached. */
+const NEVER_ASKED: readonly string[] = ['context_limit', 'token_limit', 'cost_limit'];
+
 /** A turn with neither text nor calls is asked once more, outside `steps`; then the answer is an earlier text of this invocation. */
 async function askAgain(run: RunContext, talk: Talk): Promise<Outcome<ModelTurn>> {
-  const again = await ask(run, talk, `${talk.self.path}/${talk.self.step}/@again`);
+  const again = settle(talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@again`));
   if (!again.ok || !isEmpty(again.value)) return again;
   if (talk.lastText !== '')
     return { ok: true, value: { content: [{ type: 'text', text: talk.lastText }], stop: 'end' } };
@@ -174,7 +192,7 @@ async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Promise<E
     talk,
     note(`Your answer does not have the required form:\n${first.message}\nAnswer again with the corrected JSON alone.`),
   );
-  const repair = await ask(run, talk, `${self.path}/${self.step}/@repair`);
+  const repair = settle(talk, await ask(run, talk, `${self.path}/${self.step}/@repair`));
   if (!repair.ok) return fail(run, talk, repair);
   const calls = toolCallsOf(repair.value.content).length > 0;
   if (!calls && !isEmpty(repair.value)) append(talk, assistant(talk, repair.value));
@@ -196,7 +214,7 @@ async function wrapUp(run: RunContext, talk: Talk, status: Status, cause: ErrorR
   if (!talk.agent.wrapUp) return end(talk, status, cause);
   const kept = talk.messages.length;
   append(talk, note(`${cause.message} No more tools can be called. Say now what you have found, and what is missing.`));
-  const last = await ask(run, talk, `${talk.self.path}/${talk.self.step}/@wrapup`, 'none');
+  const last = settle(talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@wrapup`, 'none'));
   if (!last.ok || isEmpty(last.value) || toolCallsOf(last.value.content).length > 0) {
     talk.messages.length = kept;
     return end(talk, status, cause);

@@ -18,19 +18,22 @@ import { idempotencyKey } from './tool-call.ts';
 import { checkTurn, modelFailure } from './turn.ts';
 import type { CallUsage } from './usage.ts';
 
-/** What is asked of a model, before the ledger says how long the answer may be. */
+/** What stays the same in every request of an invocation. */
 export interface Question {
   readonly model: Model;
   readonly instructions: string;
+  readonly tools: readonly ToolDefinition[];
+  readonly output: ModelRequest['output'];
+  readonly settings: ModelSettings;
+}
+
+/** What is sent of the transcript. */
+interface Sent {
   readonly messages: Message[];
   /** Leading messages that were in the request before. */
   readonly from: number;
-  readonly tools: readonly ToolDefinition[];
-  readonly toolChoice?: ToolChoice;
-  readonly output?: ModelRequest['output'];
-  readonly settings: ModelSettings;
   /** Estimated tokens of the request. */
-  readonly inputTokens: number;
+  readonly tokensAfter: number;
 }
 
 /** The effect of one model call. */
@@ -43,15 +46,26 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly step: number;
   readonly #run: RunContext;
   readonly #question: Question;
+  readonly #sent: Sent;
+  readonly #toolChoice: ToolChoice | undefined;
   readonly #stream: boolean;
   #maxOutputTokens: number | undefined;
 
-  constructor(run: RunContext, self: Invocation, key: string, question: Question) {
+  constructor(
+    run: RunContext,
+    self: Invocation,
+    key: string,
+    question: Question,
+    sent: Sent,
+    toolChoice: ToolChoice | undefined,
+  ) {
     this.#run = run;
     this.self = self;
     this.key = key;
     this.step = self.step;
     this.#question = question;
+    this.#sent = sent;
+    this.#toolChoice = toolChoice;
     this.#stream = run.listening;
     const { model, settings } = question;
     const asked = settings.maxOutputTokens;
@@ -72,19 +86,21 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   worst() {
-    const { model, inputTokens, settings } = this.#question;
+    const { model, settings } = this.#question;
     const asked = settings.maxOutputTokens;
-    return { input: inputTokens, output: asked ?? outputLimit(model), fixed: asked !== undefined };
+    return { input: this.#sent.tokensAfter, output: asked ?? outputLimit(model), fixed: asked !== undefined };
   }
 
   /** Under a cap the answer may be at most what is left of it. */
   allow(tokens: number): void {
-    const left = Math.max(1, tokens - this.#question.inputTokens);
+    const left = Math.max(1, tokens - this.#sent.tokensAfter);
     this.#maxOutputTokens = Math.min(this.#maxOutputTokens ?? outputLimit(this.#question.model), left);
   }
 
   execute(attempt: Attempt): Promise<ModelTurn> {
-    const { model, instructions, messages, tools, toolChoice, output, settings } = this.#question;
+    const { model, instructions, tools, output, settings } = this.#question;
+    const { messages } = this.#sent;
+    const toolChoice = this.#toolChoice;
     const max = this.#maxOutputTokens;
     const request: ModelRequest = {
       instructions,
@@ -128,7 +144,9 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   started(): ModelIn {
-    const { model, messages, from, instructions, tools, toolChoice, output, settings } = this.#question;
+    const { model, instructions, tools, output, settings } = this.#question;
+    const { messages, from } = this.#sent;
+    const toolChoice = this.#toolChoice;
     return {
       model: modelName(model),
       provider: model.provider,

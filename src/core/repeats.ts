@@ -24,7 +24,7 @@ export class Repeats {
   /** Newest last; as many as a repeat needs. */
   readonly #turns: (readonly Past[])[] = [];
   /** Per tool: turns in a row in which it failed. */
-  #failing = new Map<string, number>();
+  #failing: Map<string, number> | undefined;
 
   constructor(max: number, failuresInARow: number) {
     this.#max = max;
@@ -58,10 +58,11 @@ export class Repeats {
   ): string | undefined {
     this.#turns.push(calls);
     if (this.#turns.length > 2 * (this.#max - 1)) this.#turns.shift();
+    if (this.#failing === undefined && !calls.some(({ failed }) => failed)) return undefined;
     const failing = new Map<string, number>();
-    for (const call of calls) if (call.failed) failing.set(call.name, (this.#failing.get(call.name) ?? 0) + 1);
+    for (const call of calls) if (call.failed) failing.set(call.name, (this.#failing?.get(call.name) ?? 0) + 1);
     for (const call of calls) if (!call.failed) failing.delete(call.name);
-    this.#failing = failing;
+    this.#failing = failing.size === 0 ? undefined : failing;
     for (const [name, turns] of failing) if (turns >= this.#failuresInARow) return name;
     return undefined;
   }

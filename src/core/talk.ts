@@ -17,7 +17,7 @@ export interface Talk {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly repeats: Repeats;
   readonly selector: Selector;
-  readonly question: Omit<Question, 'messages' | 'from' | 'inputTokens' | 'toolChoice'>;
+  readonly question: Question;
   /** The newest text of the model in this invocation. */
   lastText: string;
 }
@@ -47,7 +47,7 @@ export function openTalk(run: RunContext, self: Invocation, brief: readonly Mess
     tools: byName,
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,
-    question: { model, instructions, tools: definitions, ...(output && { output }), settings: agent.settings },
+    question: { model, instructions, tools: definitions, output, settings: agent.settings },
     lastText: '',
   };
 }

@@ -11,7 +11,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   readonly key: string;
   number = 1;
   stop: Stop | undefined;
-  release: (() => void) | undefined;
+  holdsPlace = false;
   reserved: number | undefined;
   onStop: (() => void) | undefined;
   readonly #call: Call<T>;
@@ -48,9 +48,8 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     return new Promise((resolve) => {
       this.#settle = resolve;
       this.#timer = setTimeout(timedOut, Math.min(this.#call.timeoutMs, LONGEST_TIMER_MS), this);
-      const execute = () => this.#call.execute(this);
       try {
-        const value = handle === undefined ? execute() : handle.run(execute);
+        const value = handle === undefined ? this.#call.execute(this) : handle.run(() => this.#call.execute(this));
         if (value instanceof Promise) value.then(this.#done, this.#threw);
         else this.#done(value);
       } catch (thrown) {

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'eventemitter3';
-import { agentResult, type Ending, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
+import { agentResult, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
 import { ConfigurationError, type ErrorRecord, messageOf } from '../core/errors.ts';
 import {
   type EventBody,
@@ -14,7 +14,7 @@ import {
 } from '../core/events.ts';
 import { inside } from '../core/inside.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
-import type { RunOut, RunRecord } from '../core/record.ts';
+import type { RunRecord } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
@@ -35,7 +35,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   readonly #tree: RunTree;
   readonly #options: CheckedOptions;
   #emitter: EventEmitter | undefined;
-  readonly #guarded = new WeakMap<object, (event: RunEvent) => void>();
+  #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
   #queues: Set<EventQueue<RunEvent>> | undefined;
   #state: ReturnType<typeof eventState> | undefined;
   #seq = 0;
@@ -47,11 +47,10 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     this.#options = options;
     if (options.views.length > 0 || options.instrument !== undefined) this.#listen();
     const request = { agent: tree.root.agent, team, input: start.brief };
-    // The spans open here, in the caller's context; what the records show is told in the next microtask.
-    const opened = tree.open(request, start);
-    this.#since = opened.since;
-    this.result = Promise.resolve().then(() => this.#run(start, opened.tell));
-    this.result.catch(() => {});
+    // The spans open here, in the caller's context; their records are written in the next microtask.
+    this.#since = tree.open(request, start);
+    this.result = this.#run(start);
+    this.result.catch(noop);
   }
 
   get id(): string {
@@ -155,7 +154,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   off<Type extends EventType>(type: Type, listener: Listener<Type>): this {
-    const guarded = this.#guarded.get(listener);
+    const guarded = this.#guarded?.get(listener);
     if (guarded !== undefined) this.#emitter?.off(type, guarded);
     return this;
   }
@@ -178,6 +177,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   #guard(listener: (event: never) => unknown): (event: RunEvent) => void {
+    this.#guarded ??= new WeakMap();
     let guarded = this.#guarded.get(listener);
     if (guarded === undefined) {
       guarded = (event) => this.#observe(() => listener(event as never));
@@ -237,16 +237,15 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     if (this.#queues !== undefined) for (const queue of this.#queues) queue.push(event);
   }
 
-  async #run(start: Start, tell: () => void): Promise<RunResult<Output>> {
+  async #run(start: Start): Promise<RunResult<Output>> {
+    await undefined;
     const { signal } = this.#options;
-    const abort = () =>
-      this.#tree.stops.add(this.#tree.root.path, { status: 'aborted', reason: 'The caller’s signal was aborted.' });
-    if (signal?.aborted) abort();
-    signal?.addEventListener('abort', abort, { once: true });
+    const abort = signal && (() => this.#tree.stops.add(this.#tree.root.path, ABORTED));
+    if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
+    if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
     try {
-      tell();
-      const ending = await this.#tree.run(start);
-      this.#tree.noteEnd(this.#out(ending), this.#since);
+      const ending = await this.#tree.begin(start);
+      this.#tree.finish(ending, this.#since);
       await this.#flush();
       return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
     } catch (thrown) {
@@ -254,27 +253,17 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
       await this.#flush();
       throw thrown;
     } finally {
-      signal?.removeEventListener('abort', abort);
+      this.#tree.clear();
+      if (abort !== undefined) signal?.removeEventListener('abort', abort);
       this.#end();
     }
-  }
-
-  #out({ status, text, error }: Ending): RunOut {
-    const { root, count, parked } = this.#tree;
-    const facts = {
-      status,
-      text,
-      ownUsage: root.usage,
-      usage: root.treeUsage(),
-      steps: count.steps,
-      toolCalls: count.toolCalls,
-    };
-    return { ...facts, ...(error !== undefined && { error }), ...(status === 'suspended' && { pending: parked }) };
   }
 
   #failed(thrown: unknown): void {
     const error: ErrorRecord = { kind: 'failed', message: messageOf(thrown), retryable: false };
     const { root } = this.#tree;
+    const { instrument } = this.#options;
+    if (instrument?.abandon !== undefined) this.#observe(() => instrument.abandon?.(this.id, error, timeNow()));
     this.#emit(runFailed({ ...this.#at(root, '@run', 0), since: this.#since }, error, root.treeUsage()));
   }
 
@@ -304,3 +293,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     );
   }
 }
+
+const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
+
+function noop(): void {}
