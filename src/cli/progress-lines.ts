@@ -85,7 +85,7 @@ function modelLine(
 ): ProgressLine {
   if (event.isError) return line(`model failed ${spent(event)}: ${firstWords(errorOf(event), 200)}`, 'bad');
   const said = firstWords(event.text, 60);
-  const calls = event.calls.length === 0 ? '' : `→ ${visible(event.calls.join(', '))}`;
+  const calls = event.calls.length === 0 ? '' : `→ ${callNames(event.calls)}`;
   return line(
     `step ${event.step} ${spent(event)} ${[said && `“${said}”`, calls].filter(Boolean).join(' ')}`.trimEnd(),
     'quiet',
@@ -94,6 +94,14 @@ function modelLine(
 
 function callText({ name, args }: { readonly name: string; readonly args?: unknown }): string {
   return `${visible(name)} ${firstWords(typeof args === 'string' ? args : (JSON.stringify(args) ?? ''))}`.trimEnd();
+}
+
+/** `read ×3, write`: each name once, in the order it first came. */
+function callNames(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const texts = [...counts].map(([name, count]) => `${visible(name)}${count === 1 ? '' : ` ×${count}`}`);
+  return texts.join(', ');
 }
 
 function resultText({ result, durationMs }: EventOf<'tool.end'>): string {

@@ -30,6 +30,7 @@ describe('progressLine', () => {
   test('sums up a turn: tokens, time, what was said and what is called', () => {
     const turn = { ...HEAD, ...END, type: 'model.end', isError: false, text: 'I look.', calls: ['look'] } as const;
     expect(textOf(turn)).toBe('step 1 (1,234 tokens, 1.3 s) “I look.” → look');
+    expect(textOf({ ...turn, text: '', calls: ['look', 'ask', 'look'] })).toMatch(/→ look ×2, ask$/);
     const partly = { ...USAGE, modelCalls: 2 };
     expect(textOf({ ...turn, usage: partly })).toContain('1,234+ tokens');
     expect(textOf({ ...turn, usage: { ...USAGE, modelCallsWithUsage: 0 } })).toContain('tokens unknown');
