@@ -1,0 +1,124 @@
+import type { ModelTurn } from 'coxswain';
+import { z } from 'zod';
+import { type Claim, Claims, type Verdict, Verdicts } from '../claims.ts';
+import { type Evidence, report, type Section } from '../report.ts';
+import { queryTermsOf } from '../terms.ts';
+import { facetsOf } from './facets.ts';
+import { type Answered, call, parsed, say, type Transcript } from './transcript.ts';
+
+const CHECKER = 'delegate_checker';
+const DOUBTS = 'Doubts and exceptions';
+/** Claims of one report: the checker may look up fifty, and its answer must be read whole. */
+const MAX_CLAIMS = 24;
+const MAX_VERDICTS_CHARS = 6_000;
+const SIGNATURE =
+  "Written by rules, not by a language model: they found these paragraphs by the question's words and checked each against " +
+  'its file. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, or LLM_MODEL and LLM_BASE_URL, and the same team runs on a model.';
+
+const Task = z.object({ task: z.string() });
+const Place = z.object({ path: z.string(), from: z.int() });
+
+/** A claim, and which part of the question it answers. */
+interface Found extends Claim {
+  readonly section: string;
+}
+
+/** Split, search, check, read, write: one turn each. With `mayCall` false it writes what it has. */
+export function leadTurn(transcript: Transcript, tools: readonly string[], facts: string, mayCall: boolean): ModelTurn {
+  const { brief, answered } = transcript;
+  const facets = facetsOf(brief);
+  const researchers = tools.filter((name) => name.startsWith('delegate_') && name !== CHECKER);
+  if (answered.length === 0 && mayCall) {
+    return call(facets.flatMap((task) => researchers.map((name) => ({ name, args: { task } }))));
+  }
+  const found = claimsOf(answered);
+  const check = answered.find(({ name }) => name === CHECKER);
+  if (check === undefined && found.length > 0 && mayCall) {
+    return call([{ name: CHECKER, args: { claims: found.map(({ text, path, line }) => ({ text, path, line })) } }]);
+  }
+  const verdicts = verdictsOf(check);
+  const standing = verdicts.filter(({ stands }) => stands);
+  const read = answered.filter(({ name }) => name === 'read_lines');
+  if (read.length === 0 && standing.length > 0 && mayCall) {
+    const ranges = new Map(
+      standing.map(({ path, line, to }) => [`${path}:${line}`, { path, from: line, to: to ?? line }]),
+    );
+    return call([...ranges.values()].map((args) => ({ name: 'read_lines', args })));
+  }
+  const sections = sectionsOf(found, verdicts, read);
+  return say(report(brief, sections, notesOf(brief, facets, sections, transcript, verdicts, facts)));
+}
+
+/** The claims of all researchers in the order of the calls, each paragraph once; doubts come last. */
+function claimsOf(answered: readonly Answered[]): Found[] {
+  const claims = new Map<string, Found>();
+  const researched = answered.filter(({ name }) => name.startsWith('delegate_') && name !== CHECKER);
+  const inOrder = [...researched].sort((a, b) => Number(isDoubter(a)) - Number(isDoubter(b)));
+  let left = MAX_VERDICTS_CHARS;
+  for (const one of inOrder) {
+    const task = Task.safeParse(one.args);
+    const output = Claims.safeParse(parsed(one.result));
+    if (one.isError || !task.success || !output.success) continue;
+    for (const claim of output.data.claims) {
+      const key = `${claim.path}:${claim.line}`;
+      if (claims.has(key) || claims.size === MAX_CLAIMS) continue;
+      left -= claim.path.length + 80;
+      if (left > 0) claims.set(key, { ...claim, section: isDoubter(one) ? DOUBTS : task.data.task });
+    }
+  }
+  return [...claims.values()];
+}
+
+function isDoubter({ name }: Answered): boolean {
+  return name === 'delegate_doubter';
+}
+
+function verdictsOf(check: Answered | undefined): Verdict[] {
+  const output = Verdicts.safeParse(parsed(check?.result ?? ''));
+  return check !== undefined && !check.isError && output.success ? output.data.verdicts : [];
+}
+
+/** Only what the checker let stand and what could then be read is evidence. */
+function sectionsOf(found: readonly Found[], verdicts: readonly Verdict[], read: readonly Answered[]): Section[] {
+  const paragraphs = new Map<string, string>();
+  for (const { args, result, isError } of read) {
+    const place = Place.safeParse(args);
+    if (place.success && !isError) paragraphs.set(`${place.data.path}:${place.data.from}`, result);
+  }
+  const sections = new Map<string, Evidence[]>();
+  found.forEach(({ section, text, path }, at) => {
+    const verdict = verdicts[at];
+    const paragraph = verdict?.stands === true ? paragraphs.get(`${path}:${verdict.line}`) : undefined;
+    if (verdict === undefined || paragraph === undefined) return;
+    const evidence = sections.get(section) ?? [];
+    evidence.push({ paragraph, claim: text, path, line: verdict.line });
+    sections.set(section, evidence);
+  });
+  return [...sections].map(([title, evidence]) => ({ title, evidence }));
+}
+
+function notesOf(
+  question: string,
+  facets: readonly string[],
+  sections: readonly Section[],
+  { answered }: Transcript,
+  verdicts: readonly Verdict[],
+  facts: string,
+): string[] {
+  const notes: string[] = [];
+  const failed = answered.filter(({ isError }) => isError);
+  const empty = facets.filter((facet) => !sections.some(({ title }) => title === facet));
+  if (sections.length === 0) {
+    const terms = queryTermsOf(question).join(', ');
+    notes.push(
+      failed.length === 0
+        ? `nothing found: no paragraph has enough of the question's words${terms === '' ? '' : ` (${terms})`}.`
+        : 'nothing found, but the search is not complete:',
+    );
+  } else if (empty.length > 0) notes.push(`No evidence for: ${empty.join(' · ')}`);
+  for (const { name, result } of failed)
+    notes.push(`${name} did not complete: ${(result.split('\n')[0] ?? '').slice(0, 200)}`);
+  const gone = verdicts.filter(({ stands }) => !stands).length;
+  if (gone > 0) notes.push(`Left out, because their words no longer stand in the file: ${gone} claims.`);
+  return ['---', ...notes, ...(facts === '' ? [] : [facts]), SIGNATURE];
+}
