@@ -16,23 +16,19 @@ const time = defineTool({
   description: 'The time in a time zone such as Europe/Lisbon',
   input: z.object({ zone: z.string() }),
   access: 'read',
-  execute: ({ zone }) => new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeStyle: 'short' }).format(new Date()),
+  execute: ({ zone }) => new Date().toLocaleTimeString('en-GB', { timeZone: zone, timeStyle: 'short' }),
 });
 
 const guide = defineAgent({ name: 'guide', instructions: 'Answer in one sentence.', tools: [weather, time] });
 
 // Without a key, a script stands in for the model: it calls both tools, then repeats what they said.
-const call = (name: string, args: object) => ({
-  type: 'tool_call' as const,
-  id: name,
-  name,
-  arguments: JSON.stringify(args),
-});
-const script = scriptedModel((request) => {
-  const results = request.messages.flatMap((message) => (message.role === 'tool' ? [String(message.content)] : []));
+const call = (name: string, args: object) =>
+  ({ type: 'tool_call', id: name, name, arguments: JSON.stringify(args) }) as const;
+const script = scriptedModel(({ messages }) => {
+  const results = messages.flatMap((message) => (message.role === 'tool' ? [String(message.content)] : []));
   return results.length === 0
     ? { content: [call('weather', { city: 'Lisbon' }), call('time', { zone: 'Europe/Lisbon' })], stop: 'tool_calls' }
-    : { content: [{ type: 'text', text: `(scripted) ${results.join(', ')} o'clock` }], stop: 'end' };
+    : { content: [{ type: 'text', text: `(scripted) ${results.join(', ')}` }], stop: 'end' };
 });
 
 const question = 'What are the weather and the time in Lisbon?';

@@ -20,23 +20,18 @@ const editor = defineSupervisor({
 
 // Without a key, scripts stand in for the model, one list of turns for each agent.
 const say = (text: string) => ({ content: [{ type: 'text' as const, text }], stop: 'end' as const });
-const ask = (worker: string) => ({
-  type: 'tool_call' as const,
-  id: worker,
-  name: `delegate_${worker}`,
-  arguments: JSON.stringify({ task: 'the sea at night' }),
-});
+const ask = (name: string) =>
+  ({ type: 'tool_call', id: name, name: `delegate_${name}`, arguments: '{"task":"the sea at night"}' }) as const;
 const script = scriptedModel({
   editor: [
     { content: [ask('poet'), ask('critic')], stop: 'tool_calls' },
-    say('(scripted) The poet wrote: "The dark keeps rowing." The critic warns of: moonlight.'),
+    say('(scripted) The poet: "The dark keeps rowing." The critic: no moonlight.'),
   ],
   poet: [say('The dark keeps rowing.')],
-  critic: [say('moonlight')],
+  critic: [say('no moonlight')],
 });
 
-const result = await runAgent(editor, 'A line about the sea at night', {
-  model: hasModelEnv() ? modelFromEnv() : script,
-});
+const model = hasModelEnv() ? modelFromEnv() : script;
+const result = await runAgent(editor, 'A line about the sea at night', { model });
 console.log(result.text);
 for (const worker of result.tree.children) console.log(`${worker.path}: ${worker.status}`);

@@ -10,6 +10,8 @@ export interface Hit extends Paragraph {
   readonly path: string;
   /** The share of the query's words that stand in it or its headings, rare words and names counting more; 0 … 1. */
   readonly match: number;
+  /** Which of them. */
+  readonly found: readonly string[];
   /** Whether all of that comes from its headings or some from its own words. */
   readonly by: 'words' | 'headings';
 }
@@ -70,14 +72,16 @@ function search(entries: readonly Entry[], places: ReadonlyMap<string, readonly 
     const entry = entries[at];
     if (entry === undefined) continue;
     let fit = 0;
-    let inText = false;
+    const found: string[] = [];
     for (const [term, weight] of weights) {
-      if (entry.words.has(term)) inText = true;
-      fit += weight * (entry.words.has(term) ? 1 : (entry.headingWords.get(term) ?? 0));
+      const strength = entry.words.has(term) ? 1 : (entry.headingWords.get(term) ?? 0);
+      if (strength > 0) found.push(term);
+      fit += weight * strength;
     }
+    const by = found.some((term) => entry.words.has(term)) ? 'words' : 'headings';
     const { path, text, line, to, headings } = entry;
     const match = Math.round((fit / whole) * 1000) / 1000;
-    hits.push({ path, text, line, to, headings, match, by: inText ? 'words' : 'headings', at });
+    hits.push({ path, text, line, to, headings, match, found, by, at });
   }
   return hits.sort((a, b) => b.match - a.match || a.at - b.at).map(({ at: _, ...hit }) => hit);
 }

@@ -9,7 +9,7 @@ import { transcriptOf } from './policy/transcript.ts';
  * key. It understands nothing; it searches by words, quotes and counts, and its report says so. Equal requests give
  * equal turns.
  *
- * What it takes from the instructions are the lines `Method: …` (researchers) and `Folder: …` (the supervisor).
+ * What it takes from the instructions are the lines `Method: … .` (researchers) and `Folder: …` (the supervisor).
  */
 export function policy(): Model {
   return {
@@ -19,7 +19,8 @@ export function policy(): Model {
       const names = tools.map(({ name }) => name);
       const transcript = transcriptOf(messages);
       if (names.includes('find_quote')) return checkerTurn(transcript);
-      if (names.includes('search_documents')) return researcherTurn(lineOf(instructions, 'Method'), transcript);
+      if (names.includes('search_documents'))
+        return researcherTurn(lineOf(instructions, 'Method').split('.')[0] ?? '', transcript);
       return leadTurn(transcript, names, lineOf(instructions, 'Folder'), toolChoice !== 'none');
     },
   };

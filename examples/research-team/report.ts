@@ -7,6 +7,8 @@ export interface Evidence {
 }
 
 export interface Section {
+  /** The part of the question that it answers. */
+  readonly part: string;
   readonly title: string;
   readonly evidence: readonly Evidence[];
 }

@@ -7,6 +7,8 @@ const STOP = new Set(
   should show so some such take tell than that the their them then there these they thing this those through to too
   under until up upon us use used using very want was we were what whats when where whether which while who whom whose
   why will with within without would you your
+  always amount big called deep exactly far fast happen happened happens heavy high kind large long mean means name often
+  old per sort tall type usually wide
   according describe document documents explain file files folder mention mentioned question say source text work`.split(
     /\s+/,
   ),

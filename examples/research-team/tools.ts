@@ -24,11 +24,12 @@ export const searchDocuments = defineTool({
   execute({ query }, { deps }: ToolContext<ResearchDeps>) {
     const hits = deps.index.search(query).slice(0, MAX_HITS);
     return {
-      hits: hits.map(({ path, line, headings, match, by, text }) => ({
+      hits: hits.map(({ path, line, headings, match, found, by, text }) => ({
         path,
         line,
         headings: headings.join(' › '),
         match,
+        found,
         by,
         text: text.slice(0, MAX_HIT_CHARS),
       })),

@@ -94,7 +94,13 @@ function sectionsOf(found: readonly Found[], verdicts: readonly Verdict[], read:
     evidence.push({ paragraph, claim: text, path, line: verdict.line });
     sections.set(section, evidence);
   });
-  return [...sections].map(([title, evidence]) => ({ title, evidence }));
+  // Of a question that is not split the title says it already.
+  const parts = new Set(found.map(({ section }) => section).filter((section) => section !== DOUBTS));
+  return [...sections].map(([part, evidence]) => ({
+    part,
+    evidence,
+    title: parts.size > 1 || part === DOUBTS ? part : 'Evidence',
+  }));
 }
 
 function notesOf(
@@ -107,7 +113,7 @@ function notesOf(
 ): string[] {
   const notes: string[] = [];
   const failed = answered.filter(({ isError }) => isError);
-  const empty = facets.filter((facet) => !sections.some(({ title }) => title === facet));
+  const empty = facets.filter((facet) => !sections.some(({ part }) => part === facet));
   if (sections.length === 0) {
     const terms = queryTermsOf(question).join(', ');
     notes.push(

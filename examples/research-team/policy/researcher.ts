@@ -11,6 +11,7 @@ const Hits = z.object({
       path: z.string(),
       line: z.int(),
       match: z.number(),
+      found: z.array(z.string()),
       by: z.enum(['words', 'headings']),
       text: z.string(),
     }),
@@ -52,8 +53,8 @@ function chosen(method: string, hits: readonly Hit[], least: number): Hit[] {
         .filter(({ by }) => by === 'headings')
         .slice(0, 5);
     case 'doubts':
-      return near(0.6)
-        .filter(({ text }) => DOUBT.test(text))
+      return near(0.5)
+        .filter(({ text, found }) => found.length > 1 && DOUBT.test(text))
         .slice(0, 3);
     default:
       return near(0.75)
