@@ -8,6 +8,7 @@ import {
   hasModelEnv,
   modelFromEnv,
 } from 'coxswain';
+import { longTermMemory } from 'coxswain/memory';
 import { Claims, Verdicts } from './claims.ts';
 import { listed } from './folder.ts';
 import { indexFolder } from './index-folder.ts';
@@ -59,15 +60,19 @@ stands. A claim stands only where find_quote says so; what you know yourself doe
   output: Verdicts,
 });
 
+/** What the supervisor notes lasts as long as the process; name a file instead of `:memory:` to keep it. */
+const notes = longTermMemory({ file: ':memory:' });
+
 const lead = defineSupervisor({
   name: 'lead',
   description: 'Answers a question from a folder of documents, with sources',
   instructions: ({
     deps,
   }: AgentContext<ResearchDeps>) => `You answer a question from a folder of documents, with the help of your workers.
-1. Split the question into its parts. In one turn, give each part to the reader, the indexer and the doubter.
+1. Split the question into its parts. In one turn, give each part to the reader, the indexer and the doubter, and look into
+   your memory for what you noted before.
 2. Give all their claims to the checker, in one call.
-3. Read the paragraphs of the claims that stand with read_lines, all in one turn.
+3. Read the paragraphs of the claims that stand with read_lines, and save a note of what was found where, all in one turn.
 4. Write the report in Markdown: the question as heading, then for each part its evidence: the whole paragraph as a
    blockquote, and below it a list item with the claim, verbatim, ending in path:line and nothing after it.
 Write nothing that no checked claim says. Where sources disagree, show both. If no claim stands, the report says
@@ -75,6 +80,7 @@ Write nothing that no checked claim says. Where sources disagree, show both. If 
 Folder: ${folderFacts(deps)}`,
   workers: [reader, indexer, doubter, checker],
   tools: [readLines],
+  memory: [{ store: notes, namespace: 'notes', read: true, write: true }],
 });
 
 /**

@@ -46,6 +46,11 @@ export function queryTermsOf(question: string): string[] {
   return terms.some(isPair) ? terms.filter((term) => isPair(term) || !UNSPACED_ONLY.test(term)) : terms;
 }
 
+/** The words of a question that count, as they were written. */
+export function tellingWordsOf(question: string): string[] {
+  return (question.match(WORD) ?? []).filter((word) => termsOf(word).length > 0);
+}
+
 /** Whether a question is written without spaces, so that its terms are pairs of characters. */
 export function isUnspaced(question: string): boolean {
   return termsOf(question).some(isPair);

@@ -34,7 +34,14 @@ const answer = (content: Message & { role: 'assistant' }, results: readonly (obj
     }),
   ];
 };
-const LEAD = ['delegate_reader', 'delegate_indexer', 'delegate_doubter', 'delegate_checker', 'read_lines'];
+const LEAD = [
+  'delegate_reader',
+  'delegate_indexer',
+  'delegate_doubter',
+  'delegate_checker',
+  'read_lines',
+  'memory_save',
+];
 
 describe('the supervisor', () => {
   test('hands each part of the question to each researcher, all in one turn', async () => {
@@ -68,12 +75,15 @@ describe('the supervisor', () => {
         { path: 'a b.md', line: 9, stands: false, why: 'gone' },
       ],
     });
-    expect((await next()).calls).toEqual([{ name: 'read_lines', args: { path: 'a b.md', from: 3, to: 4 } }]);
-    await go('Brine is grey.\n> As Ann said.');
+    expect((await next()).calls).toEqual([
+      { name: 'read_lines', args: { path: 'a b.md', from: 3, to: 4 } },
+      { name: 'memory_save', args: { text: 'Asked: brine colour? Found: a b.md:3' } },
+    ]);
+    await go('Brine is grey.\n> As Ann said.', { saved: true });
     const { text } = await next();
     expect(text).toContain('> Brine is grey.\n> > As Ann said.\n\n- Brine is grey. a b.md:3\n');
     expect(text).not.toContain('red');
-    expect(text).toContain('1 claim');
+    expect(text).toContain('do not stand in the file: a b.md:9');
     expect(text).toContain('not by a language model');
   });
 

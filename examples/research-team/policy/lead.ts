@@ -2,7 +2,7 @@ import type { ModelTurn } from 'coxswain';
 import { z } from 'zod';
 import { type Claim, Claims, type Verdict, Verdicts } from '../claims.ts';
 import { type Evidence, report, type Section } from '../report.ts';
-import { queryTermsOf } from '../terms.ts';
+import { tellingWordsOf } from '../terms.ts';
 import { facetsOf } from './facets.ts';
 import { type Answered, call, parsed, say, type Transcript } from './transcript.ts';
 
@@ -16,6 +16,7 @@ const SIGNATURE =
   'its file. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, or LLM_MODEL and LLM_BASE_URL, and the same team runs on a model.';
 
 const Task = z.object({ task: z.string() });
+const Notes = z.object({ hits: z.array(z.object({ text: z.string() })) });
 const Place = z.object({ path: z.string(), from: z.int() });
 
 /** A claim, and which part of the question it answers. */
@@ -23,13 +24,15 @@ interface Found extends Claim {
   readonly section: string;
 }
 
-/** Split, search, check, read, write: one turn each. With `mayCall` false it writes what it has. */
+/** Split and search, check, read and note, write: one turn each. With `mayCall` false it writes what it has. */
 export function leadTurn(transcript: Transcript, tools: readonly string[], facts: string, mayCall: boolean): ModelTurn {
   const { brief, answered } = transcript;
   const facets = facetsOf(brief);
   const researchers = tools.filter((name) => name.startsWith('delegate_') && name !== CHECKER);
+  const memory = (name: string, args: object) => (tools.includes(name) ? [{ name, args }] : []);
   if (answered.length === 0 && mayCall) {
-    return call(facets.flatMap((task) => researchers.map((name) => ({ name, args: { task } }))));
+    const delegations = facets.flatMap((task) => researchers.map((name) => ({ name, args: { task } })));
+    return call([...memory('memory_search', { query: brief }), ...delegations]);
   }
   const found = claimsOf(answered);
   const check = answered.find(({ name }) => name === CHECKER);
@@ -41,12 +44,24 @@ export function leadTurn(transcript: Transcript, tools: readonly string[], facts
   const read = answered.filter(({ name }) => name === 'read_lines');
   if (read.length === 0 && standing.length > 0 && mayCall) {
     const ranges = new Map(
-      standing.map(({ path, line, to }) => [`${path}:${line}`, { path, from: line, to: to ?? line }]),
+      standing.map(({ path, line, to }) => [placeOf({ path, line }), { path, from: line, to: to ?? line }]),
     );
-    return call([...ranges.values()].map((args) => ({ name: 'read_lines', args })));
+    const text = `Asked: ${brief} Found: ${[...ranges.keys()].join(', ')}`;
+    return call([
+      ...[...ranges.values()].map((args) => ({ name: 'read_lines', args })),
+      ...memory('memory_save', { text }),
+    ]);
   }
   const sections = sectionsOf(found, verdicts, read);
-  return say(report(brief, sections, notesOf(brief, facets, sections, transcript, verdicts, facts)));
+  const unchecked = check === undefined || check.isError ? found : [];
+  const notes = [
+    ...resultNotes(brief, facets, sections, unchecked),
+    ...failureNotes(answered, verdicts),
+    ...recalled(answered),
+    facts,
+    SIGNATURE,
+  ];
+  return say(report(brief, sections, ['---', ...notes.filter((note) => note !== '')]));
 }
 
 /** The claims of all researchers in the order of the calls, each paragraph once; doubts come last. */
@@ -60,7 +75,7 @@ function claimsOf(answered: readonly Answered[]): Found[] {
     const output = Claims.safeParse(parsed(one.result));
     if (one.isError || !task.success || !output.success) continue;
     for (const claim of output.data.claims) {
-      const key = `${claim.path}:${claim.line}`;
+      const key = placeOf(claim);
       if (claims.has(key) || claims.size === MAX_CLAIMS) continue;
       left -= claim.path.length + 80;
       if (left > 0) claims.set(key, { ...claim, section: isDoubter(one) ? DOUBTS : task.data.task });
@@ -89,7 +104,7 @@ function sectionsOf(found: readonly Found[], verdicts: readonly Verdict[], read:
   found.forEach(({ section, text, path }, at) => {
     const verdict = verdicts[at];
     const paragraph = verdict?.stands === true ? paragraphs.get(`${path}:${verdict.line}`) : undefined;
-    if (verdict === undefined || paragraph === undefined) return;
+    if (verdict === undefined || !paragraph?.includes(text)) return;
     const evidence = sections.get(section) ?? [];
     evidence.push({ paragraph, claim: text, path, line: verdict.line });
     sections.set(section, evidence);
@@ -103,28 +118,38 @@ function sectionsOf(found: readonly Found[], verdicts: readonly Verdict[], read:
   }));
 }
 
-function notesOf(
+function resultNotes(
   question: string,
   facets: readonly string[],
   sections: readonly Section[],
-  { answered }: Transcript,
-  verdicts: readonly Verdict[],
-  facts: string,
+  unchecked: readonly Found[],
 ): string[] {
-  const notes: string[] = [];
-  const failed = answered.filter(({ isError }) => isError);
+  const words = tellingWordsOf(question).join(', ');
   const empty = facets.filter((facet) => !sections.some(({ part }) => part === facet));
-  if (sections.length === 0) {
-    const terms = queryTermsOf(question).join(', ');
-    notes.push(
-      failed.length === 0
-        ? `nothing found: no paragraph has enough of the question's words${terms === '' ? '' : ` (${terms})`}.`
-        : 'nothing found, but the search is not complete:',
-    );
-  } else if (empty.length > 0) notes.push(`No evidence for: ${empty.join(' · ')}`);
-  for (const { name, result } of failed)
-    notes.push(`${name} did not complete: ${(result.split('\n')[0] ?? '').slice(0, 200)}`);
-  const gone = verdicts.filter(({ stands }) => !stands).length;
-  if (gone > 0) notes.push(`Left out, because their words no longer stand in the file: ${gone} claims.`);
-  return ['---', ...notes, ...(facts === '' ? [] : [facts]), SIGNATURE];
+  if (unchecked.length > 0) return [`Found, but not checked: ${unchecked.map(placeOf).join(', ')}`];
+  if (sections.length > 0) return empty.length === 0 ? [] : [`No evidence for: ${empty.join(' · ')}`];
+  return [`nothing found: no paragraph has enough of the question's words${words === '' ? '' : ` (${words})`}.`];
+}
+
+function failureNotes(answered: readonly Answered[], verdicts: readonly Verdict[]): string[] {
+  const failed = answered.filter(({ isError }) => isError);
+  const gone = verdicts.filter(({ stands }) => !stands);
+  return [
+    ...(failed.length === 0 ? [] : ['The search is not complete.']),
+    ...failed.map(({ name, result }) => `${name} did not complete: ${(result.split('\n')[0] ?? '').slice(0, 200)}`),
+    ...(gone.length === 0
+      ? []
+      : [`Left out, since their words do not stand in the file: ${gone.map(placeOf).join(', ')}`]),
+  ];
+}
+
+/** What the supervisor noted at an earlier question, if its memory has something on this one. */
+function recalled(answered: readonly Answered[]): string[] {
+  const search = answered.find(({ name }) => name === 'memory_search');
+  const notes = Notes.safeParse(parsed(search?.result ?? ''));
+  return notes.success ? notes.data.hits.map(({ text }) => `Noted before: ${text}`) : [];
+}
+
+function placeOf({ path, line }: { readonly path: string; readonly line: number }): string {
+  return `${path}:${line}`;
 }
