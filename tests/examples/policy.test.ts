@@ -77,13 +77,13 @@ describe('the supervisor', () => {
     });
     expect((await next()).calls).toEqual([
       { name: 'read_lines', args: { path: 'a b.md', from: 3, to: 4 } },
-      { name: 'memory_save', args: { text: 'Asked: brine colour? Found: a b.md:3' } },
+      { name: 'memory_save', args: { text: 'Asked: brine colour? Paragraphs found: 1' } },
     ]);
     await go('Brine is grey.\n> As Ann said.', { saved: true });
     const { text } = await next();
     expect(text).toContain('> Brine is grey.\n> > As Ann said.\n\n- Brine is grey. a b.md:3\n');
     expect(text).not.toContain('red');
-    expect(text).toContain('do not stand in the file: a b.md:9');
+    expect(text).toContain('do not stand in the file: a b.md line 9');
     expect(text).toContain('not by a language model');
   });
 

@@ -46,7 +46,7 @@ export function leadTurn(transcript: Transcript, tools: readonly string[], facts
     const ranges = new Map(
       standing.map(({ path, line, to }) => [placeOf({ path, line }), { path, from: line, to: to ?? line }]),
     );
-    const text = `Asked: ${brief} Found: ${[...ranges.keys()].join(', ')}`;
+    const text = `Asked: ${brief} Paragraphs found: ${ranges.size}`;
     return call([
       ...[...ranges.values()].map((args) => ({ name: 'read_lines', args })),
       ...memory('memory_save', { text }),
@@ -126,7 +126,7 @@ function resultNotes(
 ): string[] {
   const words = tellingWordsOf(question).join(', ');
   const empty = facets.filter((facet) => !sections.some(({ part }) => part === facet));
-  if (unchecked.length > 0) return [`Found, but not checked: ${unchecked.map(placeOf).join(', ')}`];
+  if (unchecked.length > 0) return [`Found, but not checked: ${unchecked.map(named).join(', ')}`];
   if (sections.length > 0) return empty.length === 0 ? [] : [`No evidence for: ${empty.join(' · ')}`];
   return [`nothing found: no paragraph has enough of the question's words${words === '' ? '' : ` (${words})`}.`];
 }
@@ -139,7 +139,7 @@ function failureNotes(answered: readonly Answered[], verdicts: readonly Verdict[
     ...failed.map(({ name, result }) => `${name} did not complete: ${(result.split('\n')[0] ?? '').slice(0, 200)}`),
     ...(gone.length === 0
       ? []
-      : [`Left out, since their words do not stand in the file: ${gone.map(placeOf).join(', ')}`]),
+      : [`Left out, since their words do not stand in the file: ${gone.map(named).join(', ')}`]),
   ];
 }
 
@@ -150,6 +150,16 @@ function recalled(answered: readonly Answered[]): string[] {
   return notes.success ? notes.data.hits.map(({ text }) => `Noted before: ${text}`) : [];
 }
 
-function placeOf({ path, line }: { readonly path: string; readonly line: number }): string {
+interface Position {
+  readonly path: string;
+  readonly line: number;
+}
+
+function placeOf({ path, line }: Position): string {
   return `${path}:${line}`;
+}
+
+/** Not `path:line`: that form is kept for claims that stand. */
+function named({ path, line }: Position): string {
+  return `${path} line ${line}`;
 }
