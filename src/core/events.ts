@@ -1,0 +1,314 @@
+import type { ErrorRecord } from './errors.ts';
+import type { Json } from './json.ts';
+import { type Part, textOf, toolCallsOf } from './message.ts';
+import type { ModelDelta, ModelTurn, StopReason } from './model.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
+import type { ParentStep, Place, RunOut, RunRecord, ToolIn, ToolOut } from './record.ts';
+import type { Status } from './status.ts';
+import type { Progress } from './tool.ts';
+import { addUsage, NO_USAGE, type Usage, usageOfCall } from './usage.ts';
+
+interface Head {
+  readonly runId: string;
+  readonly traceId: string;
+  /** Counts this handle's events from 1, without a gap. */
+  readonly seq: number;
+  /** The journal's number; absent for what is shown but never recorded. */
+  readonly record?: number;
+  /** ISO 8601, UTC. */
+  readonly time: string;
+  /** The address of what happened. */
+  readonly key: string;
+  /** The invocation it happened in. */
+  readonly path: string;
+  readonly agent: string;
+  /** 0 before the first step and in procedures. */
+  readonly step: number;
+  readonly parentStep?: ParentStep;
+}
+
+/** What every `*.end` has. `durationMs` is monotonic; `usage` is of what ended and all below it. */
+interface End {
+  readonly durationMs: number;
+  readonly usage: Usage;
+}
+
+interface Failable {
+  readonly isError: boolean;
+  readonly error?: ErrorRecord;
+}
+
+interface Call {
+  readonly name: string;
+  readonly callId: string;
+  readonly args?: Json;
+}
+
+/** What an event of each type says beside its head. */
+export interface EventFields {
+  'run.start': object;
+  'agent.start': object;
+  'step.start': object;
+  'step.end': End & { readonly isError: boolean };
+  'model.start': { readonly model: string };
+  'model.delta': { readonly delta: ModelDelta; readonly attempt: number };
+  'model.retry': { readonly attempt: number; readonly delayMs: number; readonly error: ErrorRecord };
+  'model.end': End &
+    Failable & {
+      readonly text: string /** Names of the calls it asks for. */;
+      readonly calls: readonly string[];
+      readonly stop?: StopReason;
+    };
+  'tool.start': Call;
+  'tool.progress': Call & { readonly progress: Progress };
+  'tool.end': Call & End & Failable & { readonly result?: string | readonly Part[] };
+  'approval.request': { readonly request: ApprovalRequest | WaitRequest };
+  'approval.decision': { readonly id: string; readonly decision: Decision };
+  'gate.closed': { readonly gate: string; readonly untilMs?: number };
+  'gate.opened': { readonly gate: string };
+  'context.compact': { readonly dropped: number; readonly tokensBefore: number; readonly tokensAfter: number };
+  limit: { readonly limit: string; readonly used: number; readonly max: number };
+  'run.diverged': { readonly parts: readonly string[] };
+  'agent.end': End & { readonly status: Status; readonly text: string; readonly error?: ErrorRecord };
+  'run.suspended': End & { readonly status: 'suspended'; readonly pending: readonly (ApprovalRequest | WaitRequest)[] };
+  'run.end': End & {
+    /** `failed` where the run's result rejects. */
+    readonly status: Status | 'failed';
+    readonly text: string;
+    readonly error?: ErrorRecord;
+  };
+}
+
+export type EventType = keyof EventFields;
+
+/** The event of one type: `EventOf<'tool.end'>`. */
+export type EventOf<Type extends EventType> = { [T in Type]: Head & { readonly type: T } & EventFields[T] }[Type];
+
+/** What a run tells while it goes on; `switch (event.type)` narrows it. */
+export type RunEvent = EventOf<EventType>;
+
+/** An event before the handle numbered it. */
+export type EventBody = { [T in EventType]: Omit<Head, 'seq'> & { readonly type: T } & EventFields[T] }[EventType];
+
+/** The records of one kind. */
+export type RecordOf<Kind extends RunRecord['kind']> = RunRecord extends infer One
+  ? One extends RunRecord
+    ? Kind extends One['kind']
+      ? One
+      : never
+    : never
+  : never;
+
+/** What the mapping must remember between a start and its end: open tool calls, and what was spent below an address. One a handle. */
+export interface EventState {
+  readonly open: Map<string, ToolIn>;
+  readonly spent: Map<string, { usage: Usage; isError: boolean }>;
+}
+
+export function eventState(): EventState {
+  return { open: new Map(), spent: new Map() };
+}
+
+/**
+ * The events of one record: none, one, or two where a call ended that never started. The same records give the same
+ * events; `state` holds only what is open.
+ */
+export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
+  const head = headOf(record);
+  switch (record.kind) {
+    case 'run':
+    case 'agent':
+      return boundary(record, head, state);
+    case 'step':
+      return record.event === 'started' ? [{ type: 'step.start', ...head }] : [stepEnd(record, head, state)];
+    case 'model':
+      return [modelEvent(record, head, state)];
+    case 'tool':
+      return toolEvents(record, head, state);
+    case 'wait':
+      if (record.event === 'started') return [{ type: 'approval.request', ...head, request: record.request }];
+      if (record.event === 'cancel') return [];
+      return [{ type: 'approval.decision', ...head, id: record.request.id, decision: record.value }];
+    case 'decision': {
+      // A rule denied it and nobody was asked: the address of the call stands for the id of a request.
+      const decision = { decision: 'deny', reason: record.value.reason } as const;
+      return [{ type: 'approval.decision', ...head, id: record.key, decision }];
+    }
+    case 'limit':
+      return [{ type: 'limit', ...head, ...record.value }];
+    case 'context':
+      return [{ type: 'context.compact', ...head, ...record.value }];
+    case 'memory':
+    case 'embedding':
+    case 'once':
+    case 'sleep':
+      return [];
+  }
+}
+
+/** Where something that has no record happened. `time` in nanoseconds since 1970. */
+export interface EventPlace {
+  readonly run: string;
+  readonly traceId: string;
+  readonly key: string;
+  readonly place: Place;
+  readonly step: number;
+  readonly time: bigint;
+}
+
+/** A piece of a turn, as it streams in. */
+export function modelDelta(at: EventPlace, attempt: number, delta: ModelDelta): EventBody {
+  return { type: 'model.delta', ...headOf(at), attempt, delta };
+}
+
+/** What a tool says while it runs. */
+export function toolProgress(
+  at: EventPlace,
+  call: { readonly name: string; readonly callId: string },
+  progress: Progress,
+): EventBody {
+  return { type: 'tool.progress', ...headOf(at), name: call.name, callId: call.callId, progress };
+}
+
+/** The last event of a run whose result rejects. `since` is when the run began. */
+export function runFailed(
+  at: EventPlace & { readonly since: bigint },
+  error: ErrorRecord,
+  usage: Usage = NO_USAGE,
+): EventBody {
+  return { type: 'run.end', ...headOf(at), ...end(at, usage), status: 'failed', text: '', error };
+}
+
+/** Nanoseconds since 1970 as ISO 8601 in UTC, to the millisecond. */
+export function isoTime(nanoseconds: bigint): string {
+  return new Date(Number(nanoseconds / 1_000_000n)).toISOString();
+}
+
+/** Milliseconds from `since` to `time`, both in nanoseconds; 0 where the start is not known. */
+export function durationMs(record: { readonly time: bigint; readonly since?: bigint }): number {
+  return record.since === undefined ? 0 : Number(record.time - record.since) / 1e6;
+}
+
+function headOf(at: Omit<EventPlace, 'time'> & { readonly time: bigint; readonly record?: number }): Omit<Head, 'seq'> {
+  const { path, agent, parentStep } = at.place;
+  return {
+    runId: at.run,
+    traceId: at.traceId,
+    ...(at.record === undefined ? {} : { record: at.record }),
+    time: isoTime(at.time),
+    key: at.key,
+    path,
+    agent,
+    step: at.step,
+    ...(parentStep === undefined ? {} : { parentStep }),
+  };
+}
+
+function end(record: { readonly time: bigint; readonly since?: bigint }, usage: Usage): End {
+  return { durationMs: durationMs(record), usage };
+}
+
+type Bound = Omit<Head, 'seq'>;
+
+function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, state: EventState): EventBody[] {
+  if (record.event === 'started') return [{ type: record.kind === 'run' ? 'run.start' : 'agent.start', ...head }];
+  const out: RunOut = record.value;
+  const ending = {
+    ...end(record, out.usage),
+    text: out.text,
+    ...(out.error === undefined ? {} : { error: out.error }),
+  };
+  if (record.kind === 'agent') {
+    const call = record.key.slice(0, record.key.lastIndexOf('/'));
+    if (state.open.has(call)) spend(state, call, out.usage, false);
+    return [{ type: 'agent.end', ...head, ...ending, status: out.status }];
+  }
+  if (record.event === 'done') return [{ type: 'run.end', ...head, ...ending, status: out.status }];
+  const { durationMs, usage } = ending;
+  return [{ type: 'run.suspended', ...head, durationMs, usage, status: 'suspended', pending: out.pending ?? [] }];
+}
+
+function modelEvent(record: RecordOf<'model'>, head: Bound, state: EventState): EventBody {
+  switch (record.event) {
+    case 'started':
+      return { type: 'model.start', ...head, model: record.request.model };
+    case 'retry': {
+      const { delayMs, ...error } = record.value;
+      return { type: 'model.retry', ...head, attempt: record.attempt, delayMs, error };
+    }
+    case 'done': {
+      const usage = usageOfCall(record.value.usage);
+      spend(state, stepOf(record), usage, false);
+      return { type: 'model.end', ...head, ...end(record, usage), ...turnFields(record.value), isError: false };
+    }
+    case 'failed':
+    case 'cancel': {
+      const usage = usageOfCall(undefined);
+      spend(state, stepOf(record), usage, true);
+      const failure = { isError: true, error: record.value, text: '', calls: [] };
+      return { type: 'model.end', ...head, ...end(record, usage), ...failure };
+    }
+  }
+}
+
+function turnFields(turn: ModelTurn): { text: string; calls: string[]; stop: StopReason } {
+  return { text: textOf(turn.content), calls: toolCallsOf(turn.content).map((call) => call.name), stop: turn.stop };
+}
+
+function stepEnd(record: RecordOf<'step'>, head: Bound, state: EventState): EventBody {
+  const spent = take(state, stepOf(record));
+  return { type: 'step.end', ...head, ...end(record, spent.usage), isError: spent.isError };
+}
+
+function toolEvents(record: RecordOf<'tool'>, head: Bound, state: EventState): EventBody[] {
+  if (record.event === 'started') {
+    state.open.set(record.key, record.request);
+    return [toolStart(head, record.request)];
+  }
+  const started = state.open.get(record.key);
+  state.open.delete(record.key);
+  const call = record.request ?? started;
+  if (call === undefined) return [];
+  const { name, callId, args } = call;
+  const base = {
+    type: 'tool.end',
+    ...head,
+    name,
+    callId,
+    args,
+    ...end(record, take(state, record.key).usage),
+  } as const;
+  const ended: EventBody =
+    record.event === 'cancel'
+      ? { ...base, isError: true, error: record.value }
+      : { ...base, result: record.value.content, ...failureOf(record.value) };
+  // A refused call has an end; a reader that pairs starts and ends needs the start as well.
+  return started === undefined ? [toolStart(head, call), ended] : [ended];
+}
+
+function toolStart(head: Bound, { name, callId, args }: ToolIn): EventBody {
+  return { type: 'tool.start', ...head, name, callId, args };
+}
+
+function failureOf(out: ToolOut): Failable {
+  return { isError: out.isError, ...(out.error === undefined ? {} : { error: out.error }) };
+}
+
+function stepOf(record: { readonly place: Place; readonly step: number }): string {
+  return `${record.place.path}/${record.step}`;
+}
+
+function spend(state: EventState, key: string, usage: Usage, isError: boolean): void {
+  const before = state.spent.get(key);
+  if (before === undefined) state.spent.set(key, { usage, isError });
+  else {
+    before.usage = addUsage(before.usage, usage) ?? before.usage;
+    before.isError = isError;
+  }
+}
+
+function take(state: EventState, key: string): { usage: Usage; isError: boolean } {
+  const spent = state.spent.get(key) ?? { usage: NO_USAGE, isError: false };
+  state.spent.delete(key);
+  return spent;
+}

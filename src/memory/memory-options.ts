@@ -1,0 +1,108 @@
+import { ConfigurationError } from '../core/errors.ts';
+import { isPlainObject, type Json } from '../core/json.ts';
+import type { Label } from '../core/label.ts';
+import type { Embedder } from '../core/memory.ts';
+import { unitVector } from './cosine-similarity.ts';
+
+export interface LongTermMemoryOptions {
+  /** A path, whose folder exists, or ':memory:'. */
+  readonly file: string;
+  /** Without one the search is lexical only. */
+  readonly embedder?: Embedder | undefined;
+}
+
+export type Fields = { readonly [name: string]: unknown };
+
+/** The value as an object without other fields than these. */
+export function fieldsOf(value: unknown, at: string, known: readonly string[]): Fields {
+  if (!isPlainObject(value)) throw new ConfigurationError(at, 'expected an object', `It has ${known.join(', ')}.`);
+  for (const name in value) {
+    if (!known.includes(name)) {
+      throw new ConfigurationError(`${at}.${name}`, 'unknown option', `Known are ${known.join(', ')}.`);
+    }
+  }
+  return value;
+}
+
+export function stringOf(fields: Fields, name: string, at: string): string {
+  const value = fields[name];
+  if (typeof value === 'string' && value.trim() !== '' && value.isWellFormed()) return value;
+  throw new ConfigurationError(`${at}.${name}`, 'expected a well-formed text that is not blank', 'Give a string.');
+}
+
+export function wholeOf(value: unknown, at: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+  throw new ConfigurationError(at, 'expected a whole number above 0', 'Give 1, 2, 3, …');
+}
+
+/** Metadata or a `where`: an object of JSON values; undefined where there is none. */
+export function jsonObjectOf(value: unknown, at: string): { readonly [key: string]: Json } | undefined {
+  if (value === undefined) return undefined;
+  if (isPlainObject(value)) {
+    const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+    if (entries.every(([, item]) => isJson(item))) return Object.fromEntries(entries) as { [key: string]: Json };
+  }
+  throw new ConfigurationError(at, 'expected an object of JSON values', 'Give plain data: no functions, dates or NaN.');
+}
+
+function isJson(value: unknown): boolean {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (Array.isArray(value)) return value.every(isJson);
+  return isPlainObject(value) && Object.values(value).every(isJson);
+}
+
+export function labelOf(value: unknown, at: string): Label | undefined {
+  if (value === undefined) return undefined;
+  const label = fieldsOf(value, at, ['integrity', 'confidentiality', 'origins']);
+  const { integrity, confidentiality, origins } = label;
+  if (
+    (integrity === 'trusted' || integrity === 'untrusted') &&
+    (confidentiality === 'public' || confidentiality === 'private' || confidentiality === 'secret') &&
+    Array.isArray(origins) &&
+    origins.every((origin) => typeof origin === 'string')
+  ) {
+    return { integrity, confidentiality, origins };
+  }
+  const mend = "Write { integrity: 'untrusted', confidentiality: 'private', origins: ['…'] }.";
+  throw new ConfigurationError(at, 'expected a label', mend);
+}
+
+/** The unit vector to store or compare; a bad one is refused, since SQLite would rank it first or lose it. */
+export function vectorOf(value: unknown, embedder: Embedder | undefined, at: string): Float32Array {
+  if (embedder === undefined) {
+    throw new ConfigurationError(at, 'this memory has no embedder', 'Give longTermMemory an embedder, or no vector.');
+  }
+  if (!(value instanceof Float32Array) && !Array.isArray(value)) {
+    throw new ConfigurationError(at, 'expected numbers', 'Give a Float32Array or a list of numbers.');
+  }
+  if (value.length !== embedder.dimensions) {
+    const problem = `has ${value.length} dimensions, the embedder says ${embedder.dimensions}`;
+    throw new ConfigurationError(at, problem, 'Correct the embedder, or its dimensions.');
+  }
+  const unit = unitVector(value);
+  if (unit !== undefined) return unit;
+  throw new ConfigurationError(at, 'is all zeros or has a number that is not finite', 'Check what the embedder gave.');
+}
+
+export function parseMemoryOptions(value: unknown): LongTermMemoryOptions {
+  const options = fieldsOf(value, 'longTermMemory', ['file', 'embedder']);
+  const file = stringOf(options, 'file', 'longTermMemory');
+  const { embedder } = options;
+  if (embedder === undefined) return { file };
+  const at = 'longTermMemory.embedder';
+  if (embedder === null || typeof embedder !== 'object') {
+    throw new ConfigurationError(at, 'expected an embedder', 'It has id, dimensions and embed(texts, signal).');
+  }
+  const candidate = embedder as Fields;
+  stringOf(candidate, 'id', at);
+  wholeOf(candidate.dimensions, `${at}.dimensions`);
+  if (typeof candidate.embed !== 'function') {
+    throw new ConfigurationError(
+      `${at}.embed`,
+      'expected a function',
+      'Write embed(texts, signal) => Promise<number[][]>.',
+    );
+  }
+  return { file, embedder: embedder as Embedder };
+}

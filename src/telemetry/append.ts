@@ -1,0 +1,69 @@
+import { statSync } from 'node:fs';
+import { appendFile, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { ConfigurationError, CoxswainError, messageOf } from '../core/errors.ts';
+
+export interface Appender {
+  /** Queues text; it is written in order, at most once a turn of the event loop. */
+  write(text: string): void;
+  /** Resolves when all that was queued is in the file; rejects where some could not be written. */
+  flush(): Promise<void>;
+}
+
+/**
+ * Appends to a file that only its owner can read (0600 where it is made). Throws a {@link ConfigurationError} where the
+ * file's folder does not exist. After a failed write nothing more is written, so that a half line stays the last one.
+ */
+export function appender(file: string): Appender {
+  const folder = dirname(file);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new ConfigurationError('jsonlLog.file', `the folder ${folder} does not exist`, 'Make it first.');
+  }
+  let queued: string[] = [];
+  let working: Promise<void> | undefined;
+  let fault: CoxswainError | undefined;
+  let begun = false;
+
+  async function work(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    while (queued.length > 0 && fault === undefined) {
+      const text = queued.join('');
+      queued = [];
+      try {
+        await appendFile(file, begun || !(await endsInside(file)) ? text : `\n${text}`, { mode: 0o600 });
+        begun = true;
+      } catch (thrown) {
+        fault = new CoxswainError('log', `${file}: the step log could not be written: ${messageOf(thrown)}`, {
+          cause: thrown,
+        });
+      }
+    }
+    working = undefined;
+  }
+
+  return {
+    write(text) {
+      if (fault !== undefined) return;
+      queued.push(text);
+      working ??= work();
+    },
+    async flush() {
+      await working;
+      if (fault !== undefined) throw fault;
+    },
+  };
+}
+
+/** Whether a file ends within a line, as a process that was killed leaves it. */
+async function endsInside(file: string): Promise<boolean> {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) return false;
+  const handle = await open(file, 'r').catch(() => undefined);
+  if (handle === undefined) return false;
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+    return bytesRead === 1 && buffer[0] !== 10;
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,93 @@
+import type { ErrorRecord } from '../core/errors.ts';
+import { canonical, type Json, sha256 } from '../core/json.ts';
+import { type AssistantPart, type Message, type Part, textOf, toolCallsOf } from '../core/message.ts';
+import type { ModelTurn } from '../core/model.ts';
+import type { Decision } from '../core/permission.ts';
+import type { ModelIn, ToolIn } from '../core/record.ts';
+
+/** How much of what was said a log holds: `none` has names, counts, sizes and hashes only. Secrets stand in none of them. */
+export type Content = 'none' | 'redacted' | 'full';
+
+/** Plain data as JSON: the core's types are JSON but for their optional fields. */
+function json(value: unknown): Json {
+  return value as Json;
+}
+
+export function shownMessage(message: Message, content: Content): Json {
+  if (content !== 'none') return json(message);
+  const calls = message.role === 'assistant' ? { calls: toolCallsOf(message.content).map((call) => call.name) } : {};
+  const tool = message.role === 'tool' ? { callId: message.callId, name: message.name, isError: message.isError } : {};
+  return { role: message.role, ...calls, ...tool, ...sizeOf(message.content) };
+}
+
+/** The parts of a request that seldom change, as a log shows them. */
+export function shownRequest(request: ModelIn, content: Content): Record<string, Json> {
+  const { model, instructions, tools, settings, toolChoice, output } = request;
+  if (content === 'none') {
+    return {
+      model,
+      instructions: { chars: instructions.length, hash: sha256(instructions) },
+      tools: tools.map((tool) => tool.name),
+    };
+  }
+  return {
+    model,
+    instructions,
+    tools: json(tools),
+    settings: json(settings),
+    toolChoice: toolChoice ?? null,
+    output: output ?? null,
+  };
+}
+
+export function shownTurn(turn: ModelTurn, content: Content): Json {
+  const { usage: _, ...said } = turn;
+  if (content !== 'none') return json(said);
+  return { stop: turn.stop, parts: turn.content.length, ...sizeOf(turn.content), ...responseOf(turn) };
+}
+
+export function shownCalls(turn: ModelTurn, content: Content): Json[] {
+  return toolCallsOf(turn.content).map(({ id, name, arguments: text }) =>
+    content === 'none' ? { id, name, chars: text.length } : { id, name, arguments: text },
+  );
+}
+
+export function shownResult(
+  call: Pick<ToolIn, 'callId' | 'name'>,
+  out: { readonly content?: string | readonly Part[]; readonly isError: boolean; readonly error?: ErrorRecord },
+  content: Content,
+): Json {
+  const error = out.error === undefined ? {} : { error: shownError(out.error, content) };
+  const said =
+    out.content === undefined ? {} : content === 'none' ? sizeOf(out.content) : { content: json(out.content) };
+  return { callId: call.callId, name: call.name, isError: out.isError, ...said, ...error };
+}
+
+export function shownError(error: ErrorRecord, content: Content): Json {
+  if (content !== 'none') return json(error);
+  const { message: _, ...facts } = error;
+  return facts;
+}
+
+/** What an effect gave. */
+export function shownValue(value: Json, content: Content): Json {
+  if (content !== 'none') return { ok: true, value };
+  const text = canonical(value);
+  return { ok: true, chars: text.length, hash: sha256(text) };
+}
+
+export function shownDecision(
+  decision: Decision | { readonly decision: 'deny'; readonly tool: string },
+  content: Content,
+): Json {
+  if (content !== 'none') return json(decision);
+  return { decision: decision.decision, ...('tool' in decision ? { tool: decision.tool } : {}) };
+}
+
+function responseOf(turn: ModelTurn): Record<string, Json> {
+  return turn.response === undefined ? {} : { response: json(turn.response) };
+}
+
+function sizeOf(content: string | readonly (Part | AssistantPart)[]): { chars: number } {
+  return { chars: textOf(content).length };
+}

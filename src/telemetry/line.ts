@@ -1,0 +1,65 @@
+import type { Json } from '../core/json.ts';
+import type { ParentStep } from '../core/record.ts';
+import type { CallUsage } from '../core/usage.ts';
+import { redactor } from './redact.ts';
+
+/**
+ * What a request holds that the one before (of the same invocation) did not. The request's messages are the first
+ * `from` of the one before, then `new`. `hash` is SHA-256 of the hash before, `from` and the canonical JSON of the new
+ * messages as they were sent, joined by `|`: two runs are equal up to a step where their hashes are. The other parts
+ * stand here once and again when they change; null where one is gone.
+ */
+export interface LineModelIn {
+  readonly new: readonly Json[];
+  readonly from: number;
+  readonly hash: string;
+  readonly model?: string;
+  readonly instructions?: Json;
+  readonly tools?: Json;
+  readonly settings?: Json;
+  readonly toolChoice?: Json;
+  readonly output?: Json;
+}
+
+export interface LineEffect {
+  readonly key: string;
+  readonly kind: string;
+  readonly outcome: Json;
+}
+
+/** One line of the step log. Shapes of contents depend on the log's `content`. */
+export interface StepLine {
+  readonly traceId: string;
+  readonly runId: string;
+  readonly agent: string;
+  readonly path: string;
+  /** 0: a procedure, or an agent that ended before its first step. */
+  readonly step: number;
+  /** A model call beside the step's own: `@wrapup`, `@repair`. */
+  readonly call?: string;
+  readonly event: 'start' | 'end';
+  readonly parentStep?: ParentStep;
+  /** Of the model call; of the agent where there is none. */
+  readonly spanId: string;
+  /** ISO 8601, UTC. */
+  readonly time: string;
+  readonly durationMs?: number;
+  readonly modelIn?: LineModelIn;
+  readonly modelOut?: Json;
+  readonly toolCalls?: readonly Json[];
+  readonly toolResults?: readonly Json[];
+  readonly usage?: CallUsage;
+  readonly costUsd?: number;
+  /** `completed`, `failed` or `cancelled` of a step; the agent's own status on its last line. */
+  readonly status?: string;
+  readonly effects?: readonly LineEffect[];
+}
+
+// JSON lets these stand in a text, but readers that split lines by Unicode's rules break there.
+const BREAKS = /[\u0085\u2028\u2029]/g;
+
+/** One line of JSON, its secrets redacted, whatever its texts contain. Ends with the line's end. */
+export function lineText(line: StepLine): string {
+  const text = JSON.stringify(line, redactor);
+  return `${text.replace(BREAKS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
+}

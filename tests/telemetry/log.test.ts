@@ -1,0 +1,283 @@
+import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../src/core/errors.ts';
+import { canonical, sha256 } from '../../src/core/json.ts';
+import type { Message } from '../../src/core/message.ts';
+import { jsonlLog, type StepLine } from '../../src/telemetry/log.ts';
+import { place, recorder } from './recorder.ts';
+import { agentOut, CANARY, modelIn, toolIn, toolOut, user, writeTeam } from './team.ts';
+
+const file = () => join(mkdtempSync(join(tmpdir(), 'coxswain-log-')), 'run.jsonl');
+const here = place('lead', 'lead');
+
+async function linesOf(content: 'none' | 'redacted' | 'full', write: (to: ReturnType<typeof recorder>) => void) {
+  const path = file();
+  const log = jsonlLog(path, { content });
+  write(recorder({ views: [log] }));
+  await log.flush?.();
+  return { text: readFileSync(path, 'utf8'), lines: parse(path), path };
+}
+
+function parse(path: string): StepLine[] {
+  return readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as StepLine);
+}
+
+/** One step whose only answer is a text. */
+function step(
+  to: ReturnType<typeof recorder>,
+  number: number,
+  request = modelIn([user('x')]),
+  key = `lead/${number}/model`,
+) {
+  const beside = key.includes('@');
+  if (!beside) to.add({ kind: 'step', event: 'started', key: `lead/${number}`, place: here, step: number });
+  to.add({ kind: 'model', event: 'started', key, place: here, step: number, request });
+  to.add({
+    kind: 'model',
+    event: 'done',
+    key,
+    place: here,
+    step: number,
+    value: { content: [{ type: 'text', text: 'ok' }], stop: 'end' },
+  });
+  if (!beside) to.add({ kind: 'step', event: 'done', key: `lead/${number}`, place: here, step: number });
+}
+
+describe('the step log', () => {
+  it('has one start and one end line a step, in order, each with the place of the step', async () => {
+    const { lines } = await linesOf('full', writeTeam);
+    expect(lines.map(({ path, step: number, event }) => `${path} ${number} ${event}`)).toEqual([
+      'lead 1 start',
+      'lead/1.0/researcher 1 start',
+      'lead/1.0/researcher 1 end',
+      'lead 1 end',
+      'lead 2 start',
+      'lead 2 end',
+    ]);
+    for (const line of lines) {
+      expect(line).toMatchObject({
+        runId: 'run-1',
+        traceId: 'a'.repeat(32),
+        spanId: expect.stringMatching(/^[0-9a-f]{16}$/),
+      });
+      expect(new Date(line.time).toISOString()).toBe(line.time);
+      expect(line.parentStep).toEqual(
+        line.path === 'lead' ? undefined : { path: 'lead', step: 1, toolCallId: 'call_a' },
+      );
+    }
+  });
+
+  it('says on the end line what came out, what was called, what it gave and what else happened', async () => {
+    const { lines } = await linesOf('full', writeTeam);
+    expect(lines[2]).toMatchObject({
+      status: 'model_error',
+      durationMs: expect.any(Number),
+      usage: { inputTokens: 3, outputTokens: 1 },
+      modelOut: { stop: 'tool_calls' },
+      toolCalls: [{ id: 'call_b', name: 'search' }],
+      toolResults: [{ callId: 'call_b', name: 'search', isError: true, error: { kind: 'threw' } }],
+      effects: [{ key: 'lead/1.0/researcher/1.0/@approval', kind: 'wait', outcome: { decision: 'allow' } }],
+    });
+    expect(lines[3]).toMatchObject({
+      status: 'completed',
+      effects: [{ kind: 'model', outcome: { ok: false, attempt: 1, delayMs: 5 } }],
+    });
+  });
+
+  it('rebuilds every request: messages from the new ones, the rest from where it changed', async () => {
+    const messages: Message[][] = [[user('a')], [user('a'), user('b')], [user('a'), user('c')]];
+    const { lines } = await linesOf('full', (to) => {
+      step(to, 1, modelIn(messages[0] ?? []));
+      step(to, 2, modelIn(messages[1] ?? [], 1));
+      step(
+        to,
+        3,
+        modelIn(messages[2] ?? [], 1, { toolChoice: 'none', settings: { temperature: 1 } }),
+        'lead/3/@wrapup',
+      );
+    });
+    const starts = lines.filter(({ event }) => event === 'start');
+    let rebuilt: unknown[] = [];
+    let hash = '';
+    starts.forEach(({ modelIn: request }, at) => {
+      rebuilt = [...rebuilt.slice(0, request?.from), ...(request?.new ?? [])];
+      expect(rebuilt).toEqual(messages[at]);
+      hash = sha256(`${hash}|${request?.from}|${canonical(request?.new)}`);
+      expect(request?.hash).toBe(hash);
+    });
+    expect(starts[0]?.modelIn).toMatchObject({
+      model: 'openai/gpt-5',
+      instructions: expect.any(String),
+      tools: [{ name: 'search' }],
+    });
+    expect(Object.keys(starts[1]?.modelIn ?? {})).toEqual(['new', 'from', 'hash']);
+    expect(starts[2]).toMatchObject({
+      step: 3,
+      call: '@wrapup',
+      modelIn: { toolChoice: 'none', settings: { temperature: 1 } },
+    });
+    expect(starts[2]?.modelIn).not.toHaveProperty('instructions');
+  });
+
+  it('writes the whole request where it did not see the one before', async () => {
+    const { lines } = await linesOf('full', (to) => step(to, 5, modelIn([user('a'), user('b')], 1)));
+    expect(lines[0]?.modelIn).toMatchObject({ from: 0, new: [{}, {}] });
+  });
+
+  it('holds nothing that was said, without content', async () => {
+    const { text, lines } = await linesOf('none', writeTeam);
+    expect(text).not.toContain(CANARY);
+    expect(lines[0]?.modelIn).toMatchObject({
+      new: [{ role: 'user', chars: 8 + CANARY.length }],
+      model: 'openai/gpt-5',
+      tools: ['search'],
+    });
+    expect((await linesOf('full', writeTeam)).text).toContain(CANARY);
+  });
+
+  it('holds no secret, also at full', async () => {
+    const secret = 'sk-proj-abcdefghijklmnop1234';
+    for (const content of ['redacted', 'full'] as const) {
+      const { text } = await linesOf(content, (to) => {
+        to.add({
+          kind: 'tool',
+          event: 'done',
+          key: 'lead/1.0',
+          place: here,
+          step: 1,
+          ran: true,
+          request: toolIn(),
+          value: toolOut({ content: `key\n${secret}` }),
+        });
+        step(to, 1, modelIn([{ role: 'user', content: `https://bob:hunter2@host/ ${secret}` }]));
+      });
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain('hunter2');
+    }
+  });
+
+  it('gives a procedure one pair with step 0 that holds its effects', async () => {
+    const { lines } = await linesOf('full', (to) => {
+      const base = { place: here, step: 0 } as const;
+      to.add({
+        ...base,
+        kind: 'agent',
+        event: 'started',
+        key: 'lead',
+        request: { agent: 'lead', description: '', type: 'code', brief: [], depth: 1 },
+      });
+      to.add({ ...base, kind: 'once', event: 'done', key: 'lead/token', value: 'a' });
+      to.add({
+        ...base,
+        kind: 'tool',
+        event: 'done',
+        key: 'lead/save~1.0',
+        ran: true,
+        request: toolIn(),
+        value: toolOut(),
+      });
+      to.add({ ...base, kind: 'agent', event: 'done', key: 'lead', value: agentOut() });
+    });
+    expect(lines).toMatchObject([
+      { event: 'start', step: 0 },
+      {
+        event: 'end',
+        step: 0,
+        status: 'completed',
+        toolResults: [{ name: 'search' }],
+        effects: [{ kind: 'once', outcome: { value: 'a' } }, { kind: 'agent' }],
+      },
+    ]);
+  });
+
+  it('shows how an agent ended that had no step, and how one ended that was stopped within one', async () => {
+    const base = { kind: 'agent', key: 'lead', place: here, step: 0 } as const;
+    const start = {
+      ...base,
+      event: 'started',
+      request: { agent: 'lead', description: '', type: 'model', brief: [], depth: 1 },
+    } as const;
+    const none = await linesOf('none', (to) => {
+      to.add(start);
+      to.add({ ...base, event: 'done', value: agentOut({ status: 'token_limit' }) });
+    });
+    expect(none.lines).toMatchObject([
+      { event: 'start', step: 0 },
+      { event: 'end', step: 0, status: 'token_limit' },
+    ]);
+    const within = await linesOf('none', (to) => {
+      to.add(start);
+      to.add({ kind: 'model', event: 'started', key: 'lead/1/model', place: here, step: 1, request: modelIn([]) });
+      to.add({
+        kind: 'run',
+        event: 'suspended',
+        key: 'lead',
+        place: here,
+        step: 1,
+        value: agentOut({ status: 'suspended' }),
+      });
+    });
+    expect(within.lines).toMatchObject([
+      { event: 'start', step: 1 },
+      { event: 'end', step: 1, status: 'suspended' },
+    ]);
+  });
+
+  it('is one JSON record a line, whatever a text contains', async () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('\u2028', '\u2029', '\u0085', '\0', '\ud800', '\r\n', '"\\'),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { maxLength: 5 }), async (texts) => {
+        const said = texts.join('');
+        const { lines, text: written } = await linesOf('full', (to) =>
+          step(to, 1, modelIn([{ role: 'user', content: said }])),
+        );
+        // Python's and other readers' line breaks.
+        expect(written.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/)).toHaveLength(3);
+        expect(lines[0]?.modelIn?.new[0]).toEqual({ role: 'user', content: said });
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('is readable by its owner only, and goes on in a new line after a line that was cut', async () => {
+    const { path } = await linesOf('none', (to) => step(to, 1));
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    writeFileSync(path, '{"half":');
+    const log = jsonlLog(path);
+    step(recorder({ views: [log] }), 1);
+    await log.flush?.();
+    expect(readFileSync(path, 'utf8').split('\n')[0]).toBe('{"half":');
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(4);
+  });
+
+  it('names a missing folder at once, and a file that cannot be written when it is flushed', async () => {
+    expect(() => jsonlLog(join(file(), 'deep', 'run.jsonl'))).toThrow(ConfigurationError);
+    const folder = mkdtempSync(join(tmpdir(), 'coxswain-log-'));
+    const log = jsonlLog(folder);
+    chmodSync(folder, 0o700);
+    step(recorder({ views: [log] }), 1);
+    await expect(log.flush?.()).rejects.toThrow(/step log could not be written: EISDIR/);
+  });
+
+  it('keeps runs apart that share a file', async () => {
+    const path = file();
+    const log = jsonlLog(path);
+    writeTeam(recorder({ run: 'one', views: [log] }));
+    writeTeam(recorder({ run: 'two', views: [log] }));
+    await log.flush?.();
+    expect(
+      parse(path)
+        .map(({ runId }) => runId)
+        .join(),
+    ).toBe([...Array(6).fill('one'), ...Array(6).fill('two')].join());
+  });
+});

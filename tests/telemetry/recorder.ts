@@ -1,0 +1,53 @@
+import type { Draft, Instrument, Place, RunRecord, SpanHandle, SpanStart, View } from '../../src/core/record.ts';
+
+type Loose<T> = T extends unknown ? Omit<T, 'attempt' | 'since'> & { attempt?: number } : never;
+
+/** Writes records as the engine does: numbers, times, ids, and the instrument's start before each `started`. */
+export function recorder(options: { run?: string; instrument?: Instrument; views?: View[] } = {}) {
+  const run = options.run ?? 'run-1';
+  const records: RunRecord[] = [];
+  const spans = new Map<string, { handle: SpanHandle | undefined; spanId: string; since: bigint }>();
+  let time = 1_800_000_000_000_000_123n;
+  let ids = 0;
+
+  /** `under` is the id (kind and key) of the enclosing span, as `id` gives it. */
+  function add(loose: Loose<Draft>, under?: string): RunRecord {
+    time += 1_000_001n;
+    const id = spanOf(loose.kind, loose.key);
+    const parent = under === undefined ? undefined : spans.get(under);
+    if (loose.event === 'started' && loose.kind !== 'step') {
+      const start = { attempt: 1, ...loose, run, time } as SpanStart;
+      const handle = loose.kind === 'wait' ? undefined : options.instrument?.start(start, parent?.handle);
+      ids += 1;
+      const own = handle ?? parent?.handle;
+      spans.set(id, { handle: own, spanId: handle?.spanId ?? ids.toString(16).padStart(16, '0'), since: time });
+    }
+    const span = spans.get(id);
+    const ends = loose.event !== 'started' && loose.event !== 'retry';
+    const record = {
+      attempt: 1,
+      ...loose,
+      ...(ends && span !== undefined ? { since: span.since } : {}),
+      record: records.length + 1,
+      run,
+      epoch: 1,
+      time,
+      traceId: span?.handle?.traceId ?? 'a'.repeat(32),
+      spanId: span?.spanId ?? '0'.repeat(16),
+      parentSpanId: parent?.spanId,
+    } as RunRecord;
+    records.push(record);
+    options.instrument?.(record);
+    for (const view of options.views ?? []) view(record);
+    return record;
+  }
+  return { add, records, handleOf: (id: string) => spans.get(id)?.handle };
+}
+
+export function spanOf(kind: Draft['kind'], key: string): string {
+  return `${kind} ${key}`;
+}
+
+export function place(path: string, agent: string, parentStep?: Place['parentStep']): Place {
+  return { path, agent, ...(parentStep === undefined ? {} : { parentStep }) };
+}
