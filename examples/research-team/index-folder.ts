@@ -1,11 +1,12 @@
 import { type Folder, openFolder } from './folder.ts';
-import { type Paragraph, paragraphsOf } from './paragraphs.ts';
+import type { Paragraph } from './paragraphs.ts';
+import { passagesOf } from './passages.ts';
 import { namesOf, queryTermsOf, termsOf } from './terms.ts';
 
-/** Longest paragraph that is indexed, in characters: a longer one is data, not prose, and no evidence one could read. */
-const MAX_PARAGRAPH = 20_000;
+/** Longest passage that is indexed, in characters: a longer one is data, not prose, and no evidence one could read. */
+const MAX_PASSAGE = 20_000;
 
-/** One paragraph and how well it fits a query. */
+/** One passage and how well it fits a query. */
 export interface Hit extends Paragraph {
   readonly path: string;
   /** The share of the query's words that stand in it or its headings, rare words and names counting more; 0 … 1. */
@@ -18,7 +19,7 @@ export interface Hit extends Paragraph {
 
 export interface FolderIndex {
   readonly folder: Folder;
-  readonly paragraphs: number;
+  readonly passages: number;
   /** What fits at least one word of the query, best first; equal ones in the order of the folder. */
   search(query: string): Hit[];
 }
@@ -30,24 +31,24 @@ interface Entry extends Paragraph {
   readonly headingWords: ReadonlyMap<string, number>;
 }
 
-/** Reads a folder's Markdown and text files into an index of paragraphs, in memory. Throws like {@link openFolder}. */
+/** Reads a folder's Markdown and text files into an index of passages, in memory. Throws like {@link openFolder}. */
 export function indexFolder(given: string): FolderIndex {
   const entries: Entry[] = [];
   const places = new Map<string, number[]>();
   const folder = openFolder(given, (path, text) => {
-    for (const paragraph of paragraphsOf(text)) {
-      if (paragraph.text.length > MAX_PARAGRAPH) continue;
-      const words = new Set(termsOf(paragraph.text));
-      const headingWords = strengths(paragraph.headings);
+    for (const passage of passagesOf(text)) {
+      if (passage.text.length > MAX_PASSAGE) continue;
+      const words = new Set(termsOf(passage.text));
+      const headingWords = strengths(passage.headings);
       for (const term of new Set([...words, ...headingWords.keys()])) {
         const known = places.get(term);
         if (known === undefined) places.set(term, [entries.length]);
         else known.push(entries.length);
       }
-      entries.push({ ...paragraph, path, words, headingWords });
+      entries.push({ ...passage, path, words, headingWords });
     }
   });
-  return { folder, paragraphs: entries.length, search: (query) => search(entries, places, query) };
+  return { folder, passages: entries.length, search: (query) => search(entries, places, query) };
 }
 
 /** The nearest heading says what a paragraph is about, those above it only what the chapter is about. */

@@ -1,39 +1,31 @@
-/** One checked paragraph: what is claimed from it, and where it begins. */
+/** Checked claims and the paragraph they stand in. */
 export interface Evidence {
-  readonly paragraph: string;
-  readonly claim: string;
   readonly path: string;
-  readonly line: number;
+  /** The paragraph's lines, counted from 1. */
+  readonly from: number;
+  readonly to: number;
+  readonly paragraph: string;
+  readonly claims: readonly { readonly text: string; readonly line: number }[];
 }
 
 export interface Section {
-  /** The part of the question that it answers. */
-  readonly part: string;
   readonly title: string;
   readonly evidence: readonly Evidence[];
 }
 
-/** The report of the policy, as Markdown: every paragraph as a blockquote, then what is claimed from it and `path:line`. */
+/** The report of the policy, as Markdown: each paragraph as a blockquote, then what is claimed from it, with `path:line`. */
 export function report(question: string, sections: readonly Section[], notes: readonly string[]): string {
-  const found = sections.filter(({ evidence }) => evidence.length > 0);
-  const body = found.flatMap(({ title, evidence }) => [
-    `## ${title}`,
-    ...evidence.flatMap(({ paragraph, claim, path, line }) => [
-      blockquote(paragraph),
-      listItem(`${claim} ${path}:${line}`),
-    ]),
-  ]);
-  return [`# ${question.replace(/\s+/gu, ' ').trim()}`, ...body, ...notes].join('\n\n');
+  const body = sections.flatMap(({ title, evidence }) => [`## ${title}`, ...evidence.flatMap(blocksOf)]);
+  return [`# ${question.replace(/\s+/gu, ' ').trim()}`, ...body, '---', ...notes].join('\n\n');
 }
 
-function blockquote(text: string): string {
-  return text
+function blocksOf({ path, from, to, paragraph, claims }: Evidence): string[] {
+  const quote = paragraph
     .split('\n')
     .map((line) => (line === '' ? '>' : `> ${line}`))
     .join('\n');
-}
-
-/** The lines of a claim stay as they are in the file, so each of them is verbatim. */
-function listItem(text: string): string {
-  return `- ${text.split('\n').join('\n  ')}`;
+  // The lines of a claim stay as they are in the file, so each of them is verbatim.
+  const items = claims.map(({ text, line }) => `- ${text.replaceAll('\n', '\n  ')} ${path}:${line}`);
+  const begins = claims.some(({ line }) => line === from);
+  return [...(begins ? [] : [`${path}:${from}-${to}`]), quote, items.join('\n')];
 }

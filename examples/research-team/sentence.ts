@@ -16,13 +16,11 @@ export function tellingSentence(paragraph: string, question: string): string {
   return best.length <= MAX_SENTENCE ? best : cut(best);
 }
 
-/** In a list, a table below its head, a quote and code each line stands for itself; in prose a sentence ends at its mark and a blank. */
-function sentencesOf(paragraph: string): string[] {
-  const structured = /^\s*(?:[-*+>|]|\d+[.)]|`{3}|~{3})/m.test(paragraph) || /^(?: {4}|\t)/.test(paragraph);
-  const head = /^\s*\|.*\n\s*\|[\s:|-]+\n/.exec(paragraph)?.[0] ?? '';
-  const pieces = structured
-    ? paragraph.slice(head.length).split('\n')
-    : paragraph.split(/(?<=[.!?]["'”’)\]]?)\s+(?=\S)|(?<=[。！？])/u);
+/** In a table, a quote, code and a list within a list each line stands for itself; else a sentence ends at its mark and a blank. */
+function sentencesOf(passage: string): string[] {
+  const text = passage.trim().replace(MARKER, '');
+  const structured = /^\s*(?:>|\||`{3}|~{3})/.test(passage) || /\n\s*(?:[-*+]|\d+[.)])\s/.test(text);
+  const pieces = text.split(structured ? '\n' : /(?<=[.!?]["'”’)\]]?)\s+(?=\S)|(?<=[。！？])/u);
   return pieces.map((piece) => piece.trim().replace(MARKER, '')).filter((piece) => /[\p{L}\p{N}]/u.test(piece));
 }
 

@@ -16,7 +16,7 @@ const path = z.string().describe('path as search_documents gave it');
 export const searchDocuments = defineTool({
   name: 'search_documents',
   description:
-    'Searches the folder for paragraphs by their words and their headings. Gives the best, each with path, first line, ' +
+    'Searches the folder for paragraphs and list items by their words and headings. Gives the best, each with path, first line, ' +
     'headings and match (0 … 1, the share of your words it has; under 0.5 it is likely about something else).',
   input: z.object({ query: z.string().describe('the words to look for, best the rare ones') }),
   access: 'read',
@@ -39,7 +39,8 @@ export const searchDocuments = defineTool({
 
 export const findQuoteTool = defineTool({
   name: 'find_quote',
-  description: 'Reads the file anew and says whether a quote stands in it verbatim, and the lines of its paragraph.',
+  description:
+    'Reads the file anew and says whether a quote stands in it verbatim, in which line, and the lines (from, to) of its paragraph.',
   input: z.object({ path, quote: z.string(), line: z.int().min(1).optional().describe('where it is said to stand') }),
   access: 'read',
   execute({ path, quote, line }, { deps }: ToolContext<ResearchDeps>) {

@@ -71,7 +71,7 @@ describe('the supervisor', () => {
     ]);
     await go({
       verdicts: [
-        { path: 'a b.md', line: 3, to: 4, stands: true },
+        { path: 'a b.md', line: 4, from: 3, to: 4, stands: true },
         { path: 'a b.md', line: 9, stands: false, why: 'gone' },
       ],
     });
@@ -79,9 +79,9 @@ describe('the supervisor', () => {
       { name: 'read_lines', args: { path: 'a b.md', from: 3, to: 4 } },
       { name: 'memory_save', args: { text: 'Asked: brine colour? Paragraphs found: 1' } },
     ]);
-    await go('Brine is grey.\n> As Ann said.', { saved: true });
+    await go('As Ann said:\nBrine is grey.', { saved: true });
     const { text } = await next();
-    expect(text).toContain('> Brine is grey.\n> > As Ann said.\n\n- Brine is grey. a b.md:3\n');
+    expect(text).toContain('a b.md:3-4\n\n> As Ann said:\n> Brine is grey.\n\n- Brine is grey. a b.md:4\n');
     expect(text).not.toContain('red');
     expect(text).toContain('do not stand in the file: a b.md line 9');
     expect(text).toContain('not by a language model');
@@ -146,7 +146,7 @@ test('a question is split only where a new one begins and each has two content w
 test('the telling sentence is verbatim, also over a line break, in a list and when it is cut', () => {
   const cases = [
     'It is late. The brine\nis grey now. Go.',
-    '- tea\n- 3 litres of brine (grey)',
+    '- tea\n  - 3 litres of brine (grey)',
     `brine grey ${'x '.repeat(400)}`,
     `灰${'色'.repeat(900)}`,
   ];
@@ -159,8 +159,20 @@ test('the telling sentence is verbatim, also over a line break, in a list and wh
 
 test('a quote is found where it is said to stand, and goes with its words', () => {
   const text = 'tea\n\nIt is\r\ngrey.\n\nIt is grey.';
-  expect(findQuote(text, 'It is grey.')).toEqual({ stands: true, line: 3, to: 4 });
-  expect(findQuote(text, 'It is grey.', 6)).toEqual({ stands: true, line: 6, to: 6 });
+  expect(findQuote(text, 'It is grey.')).toEqual({ stands: true, line: 3, from: 3, to: 4 });
+  expect(findQuote(text, 'It is grey.', 6)).toEqual({ stands: true, line: 6, from: 6, to: 6 });
   expect(findQuote(text, 'It is red.')).toMatchObject({ stands: false });
   expect(findQuote(text, ' ')).toMatchObject({ stands: false });
+});
+
+test('a quote within a paragraph gives its own line and the lines of the whole paragraph', () => {
+  expect(findQuote('tea\n\none\ntwo (a+b)\nthree\n', 'two (a+b)')).toEqual({ stands: true, line: 4, from: 3, to: 5 });
+  const list = Array.from({ length: 30 }, (_, at) => `- item ${at}`).join('\n');
+  expect(findQuote(list, 'item 7')).toEqual({ stands: true, line: 8, from: 8, to: 8 });
+  expect(findQuote(list.split('\n').slice(0, 9).join('\n'), 'item 7')).toEqual({
+    stands: true,
+    line: 8,
+    from: 1,
+    to: 9,
+  });
 });

@@ -17,7 +17,7 @@ const SIGNATURE =
 
 const Task = z.object({ task: z.string() });
 const Notes = z.object({ hits: z.array(z.object({ text: z.string() })) });
-const Place = z.object({ path: z.string(), from: z.int() });
+const Range = z.object({ path: z.string(), from: z.int() });
 
 /** A claim, and which part of the question it answers. */
 interface Found extends Claim {
@@ -43,9 +43,7 @@ export function leadTurn(transcript: Transcript, tools: readonly string[], facts
   const standing = verdicts.filter(({ stands }) => stands);
   const read = answered.filter(({ name }) => name === 'read_lines');
   if (read.length === 0 && standing.length > 0 && mayCall) {
-    const ranges = new Map(
-      standing.map(({ path, line, to }) => [placeOf({ path, line }), { path, from: line, to: to ?? line }]),
-    );
+    const ranges = new Map(standing.map((verdict) => [paragraphKey(verdict), rangeOf(verdict)]));
     const text = `Asked: ${brief} Paragraphs found: ${ranges.size}`;
     return call([
       ...[...ranges.values()].map((args) => ({ name: 'read_lines', args })),
@@ -61,7 +59,17 @@ export function leadTurn(transcript: Transcript, tools: readonly string[], facts
     facts,
     SIGNATURE,
   ];
-  return say(report(brief, sections, ['---', ...notes.filter((note) => note !== '')]));
+  // Of a question that is not split the title says it already.
+  const titled = sections.map((section) =>
+    facets.length === 1 && section.title !== DOUBTS ? { ...section, title: 'Evidence' } : section,
+  );
+  return say(
+    report(
+      brief,
+      titled,
+      notes.filter((note) => note !== ''),
+    ),
+  );
 }
 
 /** The claims of all researchers in the order of the calls, each paragraph once; doubts come last. */
@@ -93,29 +101,40 @@ function verdictsOf(check: Answered | undefined): Verdict[] {
   return check !== undefined && !check.isError && output.success ? output.data.verdicts : [];
 }
 
-/** Only what the checker let stand and what could then be read is evidence. */
+/** Only what the checker let stand and what could then be read is evidence; claims of one paragraph stand together. */
 function sectionsOf(found: readonly Found[], verdicts: readonly Verdict[], read: readonly Answered[]): Section[] {
   const paragraphs = new Map<string, string>();
   for (const { args, result, isError } of read) {
-    const place = Place.safeParse(args);
-    if (place.success && !isError) paragraphs.set(`${place.data.path}:${place.data.from}`, result);
+    const range = Range.safeParse(args);
+    if (range.success && !isError) paragraphs.set(placeOf({ path: range.data.path, line: range.data.from }), result);
   }
-  const sections = new Map<string, Evidence[]>();
-  found.forEach(({ section, text, path }, at) => {
+  const groups = new Map<
+    string,
+    { section: string; verdict: Verdict; paragraph: string; claims: Evidence['claims'] }
+  >();
+  found.forEach(({ section, text }, at) => {
     const verdict = verdicts[at];
-    const paragraph = verdict?.stands === true ? paragraphs.get(`${path}:${verdict.line}`) : undefined;
-    if (verdict === undefined || !paragraph?.includes(text)) return;
-    const evidence = sections.get(section) ?? [];
-    evidence.push({ paragraph, claim: text, path, line: verdict.line });
-    sections.set(section, evidence);
+    if (verdict?.stands !== true) return;
+    const key = paragraphKey(verdict);
+    const paragraph = paragraphs.get(key);
+    if (!paragraph?.includes(text)) return;
+    const group = groups.get(key) ?? { section, verdict, paragraph, claims: [] };
+    groups.set(key, { ...group, claims: [...group.claims, { text, line: verdict.line }] });
   });
-  // Of a question that is not split the title says it already.
-  const parts = new Set(found.map(({ section }) => section).filter((section) => section !== DOUBTS));
-  return [...sections].map(([part, evidence]) => ({
-    part,
-    evidence,
-    title: parts.size > 1 || part === DOUBTS ? part : 'Evidence',
-  }));
+  const sections = new Map<string, Evidence[]>();
+  for (const { section, verdict, paragraph, claims } of groups.values()) {
+    const evidence = { ...rangeOf(verdict), paragraph, claims };
+    sections.set(section, [...(sections.get(section) ?? []), evidence]);
+  }
+  return [...sections].map(([title, evidence]) => ({ title, evidence }));
+}
+
+function rangeOf({ path, line, from = line, to = line }: Verdict): { path: string; from: number; to: number } {
+  return { path, from, to };
+}
+
+function paragraphKey(verdict: Verdict): string {
+  return placeOf({ path: verdict.path, line: rangeOf(verdict).from });
 }
 
 function resultNotes(
@@ -125,7 +144,7 @@ function resultNotes(
   unchecked: readonly Found[],
 ): string[] {
   const words = tellingWordsOf(question).join(', ');
-  const empty = facets.filter((facet) => !sections.some(({ part }) => part === facet));
+  const empty = facets.filter((facet) => !sections.some(({ title }) => title === facet));
   if (unchecked.length > 0) return [`Found, but not checked: ${unchecked.map(named).join(', ')}`];
   if (sections.length > 0) return empty.length === 0 ? [] : [`No evidence for: ${empty.join(' · ')}`];
   return [`nothing found: no paragraph has enough of the question's words${words === '' ? '' : ` (${words})`}.`];

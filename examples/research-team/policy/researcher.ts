@@ -36,7 +36,9 @@ export function researcherTurn(method: string, { brief, answered }: Transcript):
   const claims: Claim[] = [];
   let left = MAX_CLAIMS_CHARS;
   for (const { text, path, line } of chosen(method, hits, isUnspaced(brief) ? LEAST_UNSPACED : LEAST)) {
-    const claim = { text: tellingSentence(text, brief), path, line };
+    const sentence = tellingSentence(text, brief);
+    const before = text.slice(0, text.indexOf(sentence)).split('\n').length - 1;
+    const claim = { text: sentence, path, line: line + before };
     left -= JSON.stringify(claim).length;
     if (left > 0 && claim.text !== '') claims.push(claim);
   }
