@@ -41,6 +41,19 @@ test('worker-elsewhere calls a worker from plain code', async () => {
   expect(lines).toEqual(['bill      You owe us for the rope.', 'praise    The new oars are a joy.']);
 });
 
+test('the guide for newcomers shows what the examples run', () => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+  const examples = ['hello-agent', 'hello-supervisor', 'hello-procedure']
+    .map((name) => read(`examples/${name}.ts`))
+    .join('\n');
+  const blocks = [...read('docs/getting-started.md').matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code);
+  const definitions = blocks
+    .flatMap((code) => code.split(/\n(?=const |import |\n)/))
+    .filter((code) => /= define/.test(code));
+  expect(definitions.length).toBeGreaterThan(8);
+  for (const definition of definitions) expect(examples).toContain(definition.trim());
+});
+
 test.each(['hello-agent', 'hello-supervisor', 'hello-procedure', 'worker-elsewhere'])(
   '%s is under 40 lines',
   (name) => {
