@@ -1,13 +1,12 @@
 import { type Folder, openFolder } from './folder.ts';
-import type { Paragraph } from './paragraphs.ts';
-import { passagesOf } from './passages.ts';
+import { type Passage, passagesOf } from './passages.ts';
 import { namesOf, queryTermsOf, termsOf } from './terms.ts';
 
 /** Longest passage that is indexed, in characters: a longer one is data, not prose, and no evidence one could read. */
 const MAX_PASSAGE = 20_000;
 
 /** One passage and how well it fits a query. */
-export interface Hit extends Paragraph {
+export interface Hit extends Passage {
   readonly path: string;
   /** The share of the query's words that stand in it or its headings, rare words and names counting more; 0 … 1. */
   readonly match: number;
@@ -24,7 +23,7 @@ export interface FolderIndex {
   search(query: string): Hit[];
 }
 
-interface Entry extends Paragraph {
+interface Entry extends Passage {
   readonly path: string;
   readonly words: ReadonlySet<string>;
   /** A heading's words, with the strength of the nearest heading that has them. */
@@ -38,8 +37,8 @@ export function indexFolder(given: string): FolderIndex {
   const folder = openFolder(given, (path, text) => {
     for (const passage of passagesOf(text)) {
       if (passage.text.length > MAX_PASSAGE) continue;
-      const words = new Set(termsOf(passage.text));
-      const headingWords = strengths(passage.headings);
+      const words = new Set(passage.byWords ? termsOf(passage.text) : []);
+      const headingWords = strengths(passage);
       for (const term of new Set([...words, ...headingWords.keys()])) {
         const known = places.get(term);
         if (known === undefined) places.set(term, [entries.length]);
@@ -51,12 +50,11 @@ export function indexFolder(given: string): FolderIndex {
   return { folder, passages: entries.length, search: (query) => search(entries, places, query) };
 }
 
-/** The nearest heading says what a paragraph is about, those above it only what the chapter is about. */
-function strengths(headings: readonly string[]): Map<string, number> {
+/** The nearest heading says what a passage is about, those above it only what the chapter is about. */
+function strengths({ headings, lead }: Passage): Map<string, number> {
   const found = new Map<string, number>();
-  headings.forEach((heading, level) => {
-    for (const term of termsOf(heading)) found.set(term, level === headings.length - 1 ? 1 : 0.6);
-  });
+  for (const heading of headings.slice(0, -1)) for (const term of termsOf(heading)) found.set(term, 0.6);
+  for (const nearest of [headings.at(-1) ?? '', lead]) for (const term of termsOf(nearest)) found.set(term, 1);
   return found;
 }
 
@@ -80,9 +78,9 @@ function search(entries: readonly Entry[], places: ReadonlyMap<string, readonly 
       fit += weight * strength;
     }
     const by = found.some((term) => entry.words.has(term)) ? 'words' : 'headings';
-    const { path, text, line, to, headings } = entry;
+    const { words: _words, headingWords: _headingWords, ...passage } = entry;
     const match = Math.round((fit / whole) * 1000) / 1000;
-    hits.push({ path, text, line, to, headings, match, found, by, at });
+    hits.push({ ...passage, match, found, by, at });
   }
   return hits.sort((a, b) => b.match - a.match || a.at - b.at).map(({ at: _, ...hit }) => hit);
 }

@@ -1,45 +1,41 @@
 import { type Paragraph, paragraphsOf } from './paragraphs.ts';
 
-/** Lines of the longest list or table that is quoted whole. */
-const MAX_QUOTED_LINES = 20;
+/** What is found and quoted as one. */
+export interface Passage extends Paragraph {
+  /** Whether its own words count. A list or a table as a whole is found by its headings only, its items by their words. */
+  readonly byWords: boolean;
+  /** What stands before a list (`You need:`) or above the columns of a table, or nothing: it says what the items are. */
+  readonly lead: string;
+}
+
 const ITEM = /^(\s*)(?:[-*+]|\d+[.)])\s/;
 const TABLE_HEAD = /^\s*\|.*\n\s*\|[\s:|-]+(?:\n|$)/;
 
-/** What is searched as one: a paragraph, or within a list or a table one item or row, since each says something of its own. */
-export function passagesOf(text: string): Paragraph[] {
+/** The passages of a text: its paragraphs, and beside each list or table its items or rows, which each say something of their own. */
+export function passagesOf(text: string): Passage[] {
   const paragraphs = paragraphsOf(text);
   return paragraphs.flatMap((paragraph, at) => {
-    const before = paragraphs[at - 1];
-    // `You need:` and then a list: the line before says what the items are.
-    const leadIn = before?.text.trimEnd().endsWith(':') && ITEM.test(paragraph.text) ? [before.text] : [];
-    return itemsOf({ ...paragraph, headings: [...paragraph.headings, ...leadIn] });
+    const items = itemsOf(paragraph);
+    if (items.length === 0) return [{ ...paragraph, byWords: true, lead: '' }];
+    const before = paragraphs[at - 1]?.text.trimEnd() ?? '';
+    const columns = TABLE_HEAD.test(paragraph.text) ? (paragraph.text.split('\n')[0] ?? '') : undefined;
+    const lead = columns ?? (before.endsWith(':') ? before : '');
+    return [{ ...paragraph, byWords: false, lead }, ...items.map((item) => ({ ...item, byWords: true, lead }))];
   });
 }
 
-/** The lines that are quoted as evidence for a line of a paragraph: all of it, or its item where the list is very long. */
-export function evidenceLines(paragraph: Paragraph, line: number): { from: number; to: number } {
-  const items = itemsOf(paragraph);
-  const long = items.length > 1 && paragraph.to - paragraph.line >= MAX_QUOTED_LINES;
-  const item = long ? items.find(({ to }) => to >= line) : undefined;
-  return { from: (item ?? paragraph).line, to: (item ?? paragraph).to };
-}
-
+/** None where the paragraph is neither a list nor a table. */
 function itemsOf(paragraph: Paragraph): Paragraph[] {
-  const head = TABLE_HEAD.exec(paragraph.text)?.[0];
   const lines = paragraph.text.split('\n');
-  if (head !== undefined && lines.length > 2) {
-    // The names of the columns are the heading of each row.
-    const headings = [...paragraph.headings, lines[0] ?? ''];
-    return lines
-      .slice(2)
-      .map((text, at) => ({ text, headings, line: paragraph.line + at + 2, to: paragraph.line + at + 2 }));
-  }
   const indent = ITEM.exec(paragraph.text)?.[1];
-  if (indent === undefined) return [paragraph];
-  const starts = lines.flatMap((line, at) => (ITEM.exec(line)?.[1] === indent ? [at] : []));
+  const isTable = TABLE_HEAD.test(paragraph.text);
+  const starts = lines.flatMap((line, at) => {
+    const starts = isTable ? at > 1 : indent !== undefined && ITEM.exec(line)?.[1] === indent;
+    return starts ? [at] : [];
+  });
   return starts.map((start, n) => {
     const end = starts[n + 1] ?? lines.length;
     const text = lines.slice(start, end).join('\n');
-    return { text, headings: paragraph.headings, line: paragraph.line + start, to: paragraph.line + end - 1 };
+    return { ...paragraph, text, line: paragraph.line + start, to: paragraph.line + end - 1 };
   });
 }

@@ -1,11 +1,9 @@
-/** Checked claims and the paragraph they stand in. */
+/** One checked paragraph: what is claimed from it, and where it begins. */
 export interface Evidence {
-  readonly path: string;
-  /** The paragraph's lines, counted from 1. */
-  readonly from: number;
-  readonly to: number;
   readonly paragraph: string;
-  readonly claims: readonly { readonly text: string; readonly line: number }[];
+  readonly claim: string;
+  readonly path: string;
+  readonly line: number;
 }
 
 export interface Section {
@@ -19,13 +17,8 @@ export function report(question: string, sections: readonly Section[], notes: re
   return [`# ${question.replace(/\s+/gu, ' ').trim()}`, ...body, '---', ...notes].join('\n\n');
 }
 
-function blocksOf({ path, from, to, paragraph, claims }: Evidence): string[] {
-  const quote = paragraph
-    .split('\n')
-    .map((line) => (line === '' ? '>' : `> ${line}`))
-    .join('\n');
+function blocksOf({ paragraph, claim, path, line }: Evidence): string[] {
+  const quote = paragraph.split('\n').map((text) => (text === '' ? '>' : `> ${text}`));
   // The lines of a claim stay as they are in the file, so each of them is verbatim.
-  const items = claims.map(({ text, line }) => `- ${text.replaceAll('\n', '\n  ')} ${path}:${line}`);
-  const begins = claims.some(({ line }) => line === from);
-  return [...(begins ? [] : [`${path}:${from}-${to}`]), quote, items.join('\n')];
+  return [quote.join('\n'), `- ${claim.replaceAll('\n', '\n  ')} ${path}:${line}`];
 }

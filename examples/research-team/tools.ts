@@ -16,7 +16,7 @@ const path = z.string().describe('path as search_documents gave it');
 export const searchDocuments = defineTool({
   name: 'search_documents',
   description:
-    'Searches the folder for paragraphs and list items by their words and headings. Gives the best, each with path, first line, ' +
+    'Searches the folder for paragraphs and list items by their words and headings. Gives the best, each with path, first and last line, ' +
     'headings and match (0 … 1, the share of your words it has; under 0.5 it is likely about something else).',
   input: z.object({ query: z.string().describe('the words to look for, best the rare ones') }),
   access: 'read',
@@ -24,9 +24,10 @@ export const searchDocuments = defineTool({
   execute({ query }, { deps }: ToolContext<ResearchDeps>) {
     const hits = deps.index.search(query).slice(0, MAX_HITS);
     return {
-      hits: hits.map(({ path, line, headings, match, found, by, text }) => ({
+      hits: hits.map(({ path, line, to, headings, match, found, by, text }) => ({
         path,
         line,
+        to,
         headings: headings.join(' › '),
         match,
         found,
@@ -39,8 +40,7 @@ export const searchDocuments = defineTool({
 
 export const findQuoteTool = defineTool({
   name: 'find_quote',
-  description:
-    'Reads the file anew and says whether a quote stands in it verbatim, in which line, and the lines (from, to) of its paragraph.',
+  description: 'Reads the file anew and says whether a quote stands in it verbatim, and in which line it begins.',
   input: z.object({ path, quote: z.string(), line: z.int().min(1).optional().describe('where it is said to stand') }),
   access: 'read',
   execute({ path, quote, line }, { deps }: ToolContext<ResearchDeps>) {
@@ -57,7 +57,7 @@ export const findQuoteTool = defineTool({
 
 export const readLines = defineTool({
   name: 'read_lines',
-  description: 'Reads lines of a file of the folder, as they are now, to quote them. At most 500 lines a call.',
+  description: 'Reads lines of a file of the folder, as they are now, to quote them. At most 2,000 lines a call.',
   input: z.object({
     path,
     from: z.int().min(1).describe('first line, from 1'),
@@ -66,7 +66,7 @@ export const readLines = defineTool({
   access: 'read',
   maxResultChars: 50_000,
   execute({ path, from, to }, { deps }: ToolContext<ResearchDeps>) {
-    const lines = linesOf(deps.index.folder.read(path)).slice(from - 1, Math.min(to, from + 499));
+    const lines = linesOf(deps.index.folder.read(path)).slice(from - 1, Math.min(to, from + 1_999));
     if (lines.length === 0) throw new Error(`${path} has no line ${from}`);
     return lines.join('\n');
   },

@@ -1,9 +1,9 @@
 import type { Message, ModelRequest } from 'coxswain';
 import { describe, expect, test } from 'vitest';
+import { claimText } from '../../examples/research-team/claim-text.ts';
 import { findQuote } from '../../examples/research-team/find-quote.ts';
 import { facetsOf } from '../../examples/research-team/policy/facets.ts';
 import { policy } from '../../examples/research-team/policy.ts';
-import { tellingSentence } from '../../examples/research-team/sentence.ts';
 
 const user = (content: string): Message => ({ role: 'user', content });
 async function turn(tools: string[], messages: Message[], more: Partial<ModelRequest> = {}) {
@@ -55,7 +55,7 @@ describe('the supervisor', () => {
   test('writes only what the checker let stand, each with its place', async () => {
     const messages: Message[] = [user('brine colour?')];
     const next = async () => turn(LEAD, messages);
-    const claim = (text: string, line: number) => ({ text, path: 'a b.md', line });
+    const claim = (text: string, line: number) => ({ text, path: 'a b.md', line, to: line + 1 });
     const go = async (...results: (object | string)[]) => {
       const { content } = await next();
       messages.push(...answer({ role: 'assistant', content }, results));
@@ -71,17 +71,17 @@ describe('the supervisor', () => {
     ]);
     await go({
       verdicts: [
-        { path: 'a b.md', line: 4, from: 3, to: 4, stands: true },
+        { path: 'a b.md', line: 4, stands: true },
         { path: 'a b.md', line: 9, stands: false, why: 'gone' },
       ],
     });
     expect((await next()).calls).toEqual([
-      { name: 'read_lines', args: { path: 'a b.md', from: 3, to: 4 } },
+      { name: 'read_lines', args: { path: 'a b.md', from: 4, to: 5 } },
       { name: 'memory_save', args: { text: 'Asked: brine colour? Paragraphs found: 1' } },
     ]);
-    await go('As Ann said:\nBrine is grey.', { saved: true });
+    await go('Brine is grey.\n> As Ann said.', { saved: true });
     const { text } = await next();
-    expect(text).toContain('a b.md:3-4\n\n> As Ann said:\n> Brine is grey.\n\n- Brine is grey. a b.md:4\n');
+    expect(text).toContain('> Brine is grey.\n> > As Ann said.\n\n- Brine is grey. a b.md:4\n');
     expect(text).not.toContain('red');
     expect(text).toContain('do not stand in the file: a b.md line 9');
     expect(text).toContain('not by a language model');
@@ -107,6 +107,7 @@ describe('a researcher', () => {
   const hit = (line: number, match: number, by: string, text: string, found = ['brine', 'colour']) => ({
     path: 'a.md',
     line,
+    to: line,
     match,
     by,
     text,
@@ -143,36 +144,29 @@ test('a question is split only where a new one begins and each has two content w
   expect(facetsOf('')).toEqual([]);
 });
 
-test('the telling sentence is verbatim, also over a line break, in a list and when it is cut', () => {
-  const cases = [
-    'It is late. The brine\nis grey now. Go.',
-    '- tea\n  - 3 litres of brine (grey)',
-    `brine grey ${'x '.repeat(400)}`,
+test('a claim begins with its passage and goes on to the telling sentence, verbatim', () => {
+  const claim = (passage: string) => claimText(passage, 'brine grey 灰色');
+  expect(claim('It is late. The brine\nis grey now. Go.')).toBe('It is late. The brine\nis grey now.');
+  expect(claim('The brine is grey. So is brine.')).toBe('The brine is grey.');
+  expect(claim('Tea.')).toBe('Tea.');
+  expect(claim('- 3 litres of brine.\n  - grey. Not red.\n  - tea')).toBe('3 litres of brine.');
+  expect(claim('夜。灰色。灯。')).toBe('夜。灰色。');
+  for (const passage of [
+    `Tea. ${'x '.repeat(400)}brine`,
+    `brine ${'x '.repeat(400)}`,
     `灰${'色'.repeat(900)}`,
-  ];
-  for (const paragraph of cases) expect(paragraph).toContain(tellingSentence(paragraph, 'brine grey 灰色'));
-  expect(cases.slice(0, 2).map((paragraph) => tellingSentence(paragraph, 'brine grey'))).toEqual([
-    'The brine\nis grey now.',
-    '3 litres of brine (grey)',
-  ]);
+    `${'😀'.repeat(300)} a`,
+  ]) {
+    expect(passage.startsWith(claim(passage))).toBe(true);
+    expect(claim(passage).length).toBeLessThanOrEqual(400);
+    expect(claim(passage).isWellFormed()).toBe(true);
+  }
 });
 
 test('a quote is found where it is said to stand, and goes with its words', () => {
   const text = 'tea\n\nIt is\r\ngrey.\n\nIt is grey.';
-  expect(findQuote(text, 'It is grey.')).toEqual({ stands: true, line: 3, from: 3, to: 4 });
-  expect(findQuote(text, 'It is grey.', 6)).toEqual({ stands: true, line: 6, from: 6, to: 6 });
+  expect(findQuote(text, 'It is grey.')).toEqual({ stands: true, line: 3 });
+  expect(findQuote(text, 'It is grey.', 6)).toEqual({ stands: true, line: 6 });
   expect(findQuote(text, 'It is red.')).toMatchObject({ stands: false });
   expect(findQuote(text, ' ')).toMatchObject({ stands: false });
-});
-
-test('a quote within a paragraph gives its own line and the lines of the whole paragraph', () => {
-  expect(findQuote('tea\n\none\ntwo (a+b)\nthree\n', 'two (a+b)')).toEqual({ stands: true, line: 4, from: 3, to: 5 });
-  const list = Array.from({ length: 30 }, (_, at) => `- item ${at}`).join('\n');
-  expect(findQuote(list, 'item 7')).toEqual({ stands: true, line: 8, from: 8, to: 8 });
-  expect(findQuote(list.split('\n').slice(0, 9).join('\n'), 'item 7')).toEqual({
-    stands: true,
-    line: 8,
-    from: 1,
-    to: 9,
-  });
 });

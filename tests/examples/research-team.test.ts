@@ -195,16 +195,21 @@ describe('the team', () => {
     expect(places((await answer('Who set the ferry tariff?', folder)).text)).toEqual(['tariff.txt:1']);
   });
 
-  test('quotes quotes, lists, tables and code whole', async () => {
-    const blocks = [
-      '> The ferry bell\n> rings twice.',
-      '- ferry bell\n- ferry horn',
-      '| ferry | bell |\n| --- | --- |\n| one | two |',
-      '```\nferry --bell\n\nstop\n```',
-    ];
-    const folder = folderOf({ 'a.md': blocks.join('\n\n') });
+  test('quotes a quote, a table and code whole, and of a list the item that has the words', async () => {
+    const quote = '> The ferry bell\n> rings twice.';
+    const table = '| ferry | bell |\n| --- | --- |\n| one | two |';
+    const code = '```\nferry --bell\n\nstop\n```';
+    const folder = folderOf({ 'a.md': [quote, '- ferry bell\n- ferry horn', table, code].join('\n\n') });
     const quoted = evidenceOf((await answer('ferry bell', folder)).text).map(({ paragraph }) => paragraph);
-    expect(quoted.toSorted()).toEqual(blocks.toSorted());
+    expect(quoted.toSorted()).toEqual([quote, '- ferry bell', table, code].toSorted());
+  });
+
+  test('quotes a list whole when its heading is what was asked for', async () => {
+    const list = '- rope\n- tea\n- salt';
+    const folder = folderOf({ 'a.md': `# Ferry stores\n\n${list}\n\n# Bell\n\nNone.` });
+    expect(evidenceOf((await answer('What are the ferry stores?', folder)).text)).toEqual([
+      { paragraph: list, claim: 'rope', path: 'a.md', line: 3 },
+    ]);
   });
 
   test('gives the same report to the same question', async () => {

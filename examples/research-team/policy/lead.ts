@@ -37,18 +37,14 @@ export function leadTurn(transcript: Transcript, tools: readonly string[], facts
   const found = claimsOf(answered);
   const check = answered.find(({ name }) => name === CHECKER);
   if (check === undefined && found.length > 0 && mayCall) {
-    return call([{ name: CHECKER, args: { claims: found.map(({ text, path, line }) => ({ text, path, line })) } }]);
+    return call([{ name: CHECKER, args: { claims: found.map(({ section: _, ...claim }) => claim) } }]);
   }
   const verdicts = verdictsOf(check);
-  const standing = verdicts.filter(({ stands }) => stands);
+  const ranges = rangesOf(found, verdicts);
   const read = answered.filter(({ name }) => name === 'read_lines');
-  if (read.length === 0 && standing.length > 0 && mayCall) {
-    const ranges = new Map(standing.map((verdict) => [paragraphKey(verdict), rangeOf(verdict)]));
-    const text = `Asked: ${brief} Paragraphs found: ${ranges.size}`;
-    return call([
-      ...[...ranges.values()].map((args) => ({ name: 'read_lines', args })),
-      ...memory('memory_save', { text }),
-    ]);
+  if (read.length === 0 && ranges.length > 0 && mayCall) {
+    const text = `Asked: ${brief} Paragraphs found: ${ranges.length}`;
+    return call([...ranges.map((args) => ({ name: 'read_lines', args })), ...memory('memory_save', { text })]);
   }
   const sections = sectionsOf(found, verdicts, read);
   const unchecked = check === undefined || check.isError ? found : [];
@@ -74,7 +70,7 @@ export function leadTurn(transcript: Transcript, tools: readonly string[], facts
 
 /** The claims of all researchers in the order of the calls, each paragraph once; doubts come last. */
 function claimsOf(answered: readonly Answered[]): Found[] {
-  const claims = new Map<string, Found>();
+  const claims: Found[] = [];
   const researched = answered.filter(({ name }) => name.startsWith('delegate_') && name !== CHECKER);
   const inOrder = [...researched].sort((a, b) => Number(isDoubter(a)) - Number(isDoubter(b)));
   let left = MAX_VERDICTS_CHARS;
@@ -83,13 +79,17 @@ function claimsOf(answered: readonly Answered[]): Found[] {
     const output = Claims.safeParse(parsed(one.result));
     if (one.isError || !task.success || !output.success) continue;
     for (const claim of output.data.claims) {
-      const key = placeOf(claim);
-      if (claims.has(key) || claims.size === MAX_CLAIMS) continue;
+      if (claims.length === MAX_CLAIMS || claims.some((other) => overlap(other, claim))) continue;
       left -= claim.path.length + 80;
-      if (left > 0) claims.set(key, { ...claim, section: isDoubter(one) ? DOUBTS : task.data.task });
+      if (left > 0) claims.push({ ...claim, section: isDoubter(one) ? DOUBTS : task.data.task });
     }
   }
-  return [...claims.values()];
+  return claims;
+}
+
+/** An item and the list it stands in are one. */
+function overlap(a: Claim, b: Claim): boolean {
+  return a.path === b.path && a.line <= b.to && b.line <= a.to;
 }
 
 function isDoubter({ name }: Answered): boolean {
@@ -101,40 +101,30 @@ function verdictsOf(check: Answered | undefined): Verdict[] {
   return check !== undefined && !check.isError && output.success ? output.data.verdicts : [];
 }
 
-/** Only what the checker let stand and what could then be read is evidence; claims of one paragraph stand together. */
+/** The lines to quote for each claim that stands; where it moved, its paragraph moved with it. */
+function rangesOf(found: readonly Found[], verdicts: readonly Verdict[]): { path: string; from: number; to: number }[] {
+  return found.flatMap(({ path, line, to }, at) => {
+    const verdict = verdicts[at];
+    return verdict?.stands === true ? [{ path, from: verdict.line, to: verdict.line + to - line }] : [];
+  });
+}
+
+/** Only what the checker let stand and what could then be read is evidence. */
 function sectionsOf(found: readonly Found[], verdicts: readonly Verdict[], read: readonly Answered[]): Section[] {
   const paragraphs = new Map<string, string>();
   for (const { args, result, isError } of read) {
     const range = Range.safeParse(args);
     if (range.success && !isError) paragraphs.set(placeOf({ path: range.data.path, line: range.data.from }), result);
   }
-  const groups = new Map<
-    string,
-    { section: string; verdict: Verdict; paragraph: string; claims: Evidence['claims'] }
-  >();
-  found.forEach(({ section, text }, at) => {
-    const verdict = verdicts[at];
-    if (verdict?.stands !== true) return;
-    const key = paragraphKey(verdict);
-    const paragraph = paragraphs.get(key);
-    if (!paragraph?.includes(text)) return;
-    const group = groups.get(key) ?? { section, verdict, paragraph, claims: [] };
-    groups.set(key, { ...group, claims: [...group.claims, { text, line: verdict.line }] });
-  });
   const sections = new Map<string, Evidence[]>();
-  for (const { section, verdict, paragraph, claims } of groups.values()) {
-    const evidence = { ...rangeOf(verdict), paragraph, claims };
+  found.forEach(({ section, text, path }, at) => {
+    const verdict = verdicts[at];
+    const paragraph = verdict?.stands === true ? paragraphs.get(placeOf({ path, line: verdict.line })) : undefined;
+    if (verdict === undefined || !paragraph?.includes(text)) return;
+    const evidence = { paragraph, claim: text, path, line: verdict.line };
     sections.set(section, [...(sections.get(section) ?? []), evidence]);
-  }
+  });
   return [...sections].map(([title, evidence]) => ({ title, evidence }));
-}
-
-function rangeOf({ path, line, from = line, to = line }: Verdict): { path: string; from: number; to: number } {
-  return { path, from, to };
-}
-
-function paragraphKey(verdict: Verdict): string {
-  return placeOf({ path: verdict.path, line: rangeOf(verdict).from });
 }
 
 function resultNotes(

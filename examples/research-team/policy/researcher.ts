@@ -1,7 +1,7 @@
 import type { ModelTurn } from 'coxswain';
 import { z } from 'zod';
+import { claimText } from '../claim-text.ts';
 import type { Claim } from '../claims.ts';
-import { tellingSentence } from '../sentence.ts';
 import { isUnspaced } from '../terms.ts';
 import { call, parsed, say, type Transcript } from './transcript.ts';
 
@@ -10,6 +10,7 @@ const Hits = z.object({
     z.object({
       path: z.string(),
       line: z.int(),
+      to: z.int(),
       match: z.number(),
       found: z.array(z.string()),
       by: z.enum(['words', 'headings']),
@@ -35,10 +36,8 @@ export function researcherTurn(method: string, { brief, answered }: Transcript):
   const hits = found.success ? found.data.hits : [];
   const claims: Claim[] = [];
   let left = MAX_CLAIMS_CHARS;
-  for (const { text, path, line } of chosen(method, hits, isUnspaced(brief) ? LEAST_UNSPACED : LEAST)) {
-    const sentence = tellingSentence(text, brief);
-    const before = text.slice(0, text.indexOf(sentence)).split('\n').length - 1;
-    const claim = { text: sentence, path, line: line + before };
+  for (const { text, path, line, to } of chosen(method, hits, isUnspaced(brief) ? LEAST_UNSPACED : LEAST)) {
+    const claim = { text: claimText(text, brief), path, line, to };
     left -= JSON.stringify(claim).length;
     if (left > 0 && claim.text !== '') claims.push(claim);
   }
