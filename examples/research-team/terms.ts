@@ -7,6 +7,7 @@ const STOP = new Set(
   should show so some such take tell than that the their them then there these they thing this those through to too
   under until up upon us use used using very want was we were what whats when where whether which while who whom whose
   why will with within without would you your
+  aren couldn didn doesn don hadn hasn haven isn shouldn wasn weren wouldn
   always amount big called deep exactly far fast happen happened happens heavy high kind large long mean means name often
   old per sort tall type usually wide
   according describe document documents explain file files folder mention mentioned question say source text work`.split(
@@ -66,9 +67,10 @@ function isPair(term: string): boolean {
  */
 export function namesOf(question: string): Set<string> {
   const words = question.match(WORD) ?? [];
-  const capitals = words.filter((word) => /^\p{Lu}/u.test(word)).length;
-  const shouted = capitals > words.length / 2;
-  const names = words.filter((word, at) => /\p{N}/u.test(word) || (at > 0 && !shouted && /^\p{Lu}/u.test(word)));
+  const capital = (word: string) => /^\p{Lu}/u.test(word);
+  const rest = words.slice(1);
+  const shouted = rest.length > 3 && rest.filter(capital).length > rest.length / 2;
+  const names = words.filter((word, at) => /\p{N}/u.test(word) || (at > 0 && !shouted && capital(word)));
   return new Set(names.flatMap(termsOf));
 }
 
