@@ -12,7 +12,7 @@ import {
   runFailed,
   toolProgress,
 } from '../core/events.ts';
-import { inside } from '../core/inside.ts';
+import { inside, outside } from '../core/inside.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunOut, RunRecord } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
@@ -195,7 +195,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
       }
     };
     try {
-      const returned = call();
+      const returned = outside(call);
       if (returned instanceof Promise) returned.catch(failed);
     } catch (error) {
       failed(error);
