@@ -18,7 +18,7 @@ import { timeNow } from '../core/time.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Start } from './input.ts';
-import { inside } from './inside.ts';
+import { inside, outside } from './inside.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
 import { TextStream } from './text-stream.ts';
@@ -189,7 +189,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   /** Observers are called from inside the tree and are not part of it: they may decide. */
   #observe(call: () => unknown): void {
     try {
-      const returned = inside.exit(call);
+      const returned = outside(call);
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#observerFailed(error));
     } catch (error) {
       this.#observerFailed(error);
