@@ -2,7 +2,8 @@ import type { AgentContext, ModelAgent } from './agent.ts';
 import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
 import { DEFAULTS } from './limits.ts';
-import type { Message } from './message.ts';
+import { type AssistantMessage, type Message, textOf, type UserMessage } from './message.ts';
+import type { ModelTurn } from './model.ts';
 import { outputLimit, type Question } from './model-call.ts';
 import { Repeats } from './repeats.ts';
 import type { Opening, RunContext, Selector } from './run-context.ts';
@@ -55,4 +56,24 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     question: { model, instructions, tools: definitions, output, settings: agent.settings },
     lastText: '',
   };
+}
+
+export function append(talk: Talk, message: Message): void {
+  talk.messages.push(message);
+  if (message.label !== undefined) talk.self.label = joinLabels(talk.self.label, message.label);
+  if (message.role === 'assistant') talk.lastText = textOf(message.content) || talk.lastText;
+}
+
+/** A model turn carries the join of its whole context. */
+export function assistant(talk: Talk, turn: ModelTurn): AssistantMessage {
+  const message = { role: 'assistant', content: turn.content, label: talk.self.label } as const;
+  const { provider } = talk.question.model;
+  return Object.freeze(
+    turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) },
+  );
+}
+
+/** What the loop itself tells the model. */
+export function note(content: string): UserMessage {
+  return Object.freeze({ role: 'user', content, from: 'coxswain' });
 }
