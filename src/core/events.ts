@@ -1,94 +1,13 @@
 import type { ErrorRecord } from './errors.ts';
-import type { Json } from './json.ts';
-import { type Part, textOf, toolCallsOf } from './message.ts';
+import type { EventBody, EventEnd, EventHead } from './event.ts';
+import { textOf, toolCallsOf } from './message.ts';
 import type { ModelDelta, ModelTurn, StopReason } from './model.ts';
-import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
-import type { ParentStep, Place, RunOut, RunRecord, ToolIn, ToolOut } from './record.ts';
-import type { Status } from './status.ts';
+import type { Place, RunOut, RunRecord, ToolIn, ToolOut } from './record.ts';
+import { isoTime } from './time.ts';
 import type { Progress } from './tool.ts';
 import { addUsage, NO_USAGE, type Usage, usageOfCall } from './usage.ts';
 
-interface Head {
-  readonly runId: string;
-  readonly traceId: string;
-  /** Counts this handle's events from 1, without a gap. */
-  readonly seq: number;
-  /** The journal's number; absent for what is shown but never recorded. */
-  readonly record?: number;
-  /** ISO 8601, UTC. */
-  readonly time: string;
-  /** The address of what happened. */
-  readonly key: string;
-  /** The invocation it happened in. */
-  readonly path: string;
-  readonly agent: string;
-  /** 0 before the first step and in procedures. */
-  readonly step: number;
-  readonly parentStep?: ParentStep;
-}
-
-/** What every `*.end` has. `durationMs` is monotonic; `usage` is of what ended and all below it. */
-interface End {
-  readonly durationMs: number;
-  readonly usage: Usage;
-}
-
-interface Failable {
-  readonly isError: boolean;
-  readonly error?: ErrorRecord;
-}
-
-interface Call {
-  readonly name: string;
-  readonly callId: string;
-  readonly args?: Json;
-}
-
-/** What an event of each type says beside its head. */
-export interface EventFields {
-  'run.start': object;
-  'agent.start': object;
-  'step.start': object;
-  'step.end': End & { readonly isError: boolean };
-  'model.start': { readonly model: string };
-  'model.delta': { readonly delta: ModelDelta; readonly attempt: number };
-  'model.retry': { readonly attempt: number; readonly delayMs: number; readonly error: ErrorRecord };
-  'model.end': End &
-    Failable & {
-      readonly text: string /** Names of the calls it asks for. */;
-      readonly calls: readonly string[];
-      readonly stop?: StopReason;
-    };
-  'tool.start': Call;
-  'tool.progress': Call & { readonly progress: Progress };
-  'tool.end': Call & End & Failable & { readonly result?: string | readonly Part[] };
-  'approval.request': { readonly request: ApprovalRequest | WaitRequest };
-  'approval.decision': { readonly id: string; readonly decision: Decision };
-  'gate.closed': { readonly gate: string; readonly untilMs?: number };
-  'gate.opened': { readonly gate: string };
-  'context.compact': { readonly dropped: number; readonly tokensBefore: number; readonly tokensAfter: number };
-  limit: { readonly limit: string; readonly used: number; readonly max: number };
-  'run.diverged': { readonly parts: readonly string[] };
-  'agent.end': End & { readonly status: Status; readonly text: string; readonly error?: ErrorRecord };
-  'run.suspended': End & { readonly status: 'suspended'; readonly pending: readonly (ApprovalRequest | WaitRequest)[] };
-  'run.end': End & {
-    /** `failed` where the run's result rejects. */
-    readonly status: Status | 'failed';
-    readonly text: string;
-    readonly error?: ErrorRecord;
-  };
-}
-
-export type EventType = keyof EventFields;
-
-/** The event of one type: `EventOf<'tool.end'>`. */
-export type EventOf<Type extends EventType> = { [T in Type]: Head & { readonly type: T } & EventFields[T] }[Type];
-
-/** What a run tells while it goes on; `switch (event.type)` narrows it. */
-export type RunEvent = EventOf<EventType>;
-
-/** An event before the handle numbered it. */
-export type EventBody = { [T in EventType]: Omit<Head, 'seq'> & { readonly type: T } & EventFields[T] }[EventType];
+export type { EventBody, EventFields, EventOf, EventType, RunEvent } from './event.ts';
 
 /** The records of one kind. */
 export type RecordOf<Kind extends RunRecord['kind']> = RunRecord extends infer One
@@ -99,9 +18,10 @@ export type RecordOf<Kind extends RunRecord['kind']> = RunRecord extends infer O
     : never
   : never;
 
-/** What the mapping must remember between a start and its end: open tool calls, and what was spent below an address. One a handle. */
+/** What the mapping must remember between a start and its end: open calls, and what was spent below an address. One a handle. */
 export interface EventState {
-  readonly open: Map<string, ToolIn>;
+  /** Tool calls with their request, model calls with none. */
+  readonly open: Map<string, ToolIn | undefined>;
   readonly spent: Map<string, { usage: Usage; isError: boolean }>;
 }
 
@@ -122,7 +42,7 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
     case 'step':
       return record.event === 'started' ? [{ type: 'step.start', ...head }] : [stepEnd(record, head, state)];
     case 'model':
-      return [modelEvent(record, head, state)];
+      return modelEvents(record, head, state);
     case 'tool':
       return toolEvents(record, head, state);
     case 'wait':
@@ -179,17 +99,14 @@ export function runFailed(
   return { type: 'run.end', ...headOf(at), ...end(at, usage), status: 'failed', text: '', error };
 }
 
-/** Nanoseconds since 1970 as ISO 8601 in UTC, to the millisecond. */
-export function isoTime(nanoseconds: bigint): string {
-  return new Date(Number(nanoseconds / 1_000_000n)).toISOString();
-}
-
 /** Milliseconds from `since` to `time`, both in nanoseconds; 0 where the start is not known. */
 export function durationMs(record: { readonly time: bigint; readonly since?: bigint }): number {
   return record.since === undefined ? 0 : Number(record.time - record.since) / 1e6;
 }
 
-function headOf(at: Omit<EventPlace, 'time'> & { readonly time: bigint; readonly record?: number }): Omit<Head, 'seq'> {
+function headOf(
+  at: Omit<EventPlace, 'time'> & { readonly time: bigint; readonly record?: number },
+): Omit<EventHead, 'seq'> {
   const { path, agent, parentStep } = at.place;
   return {
     runId: at.run,
@@ -204,11 +121,11 @@ function headOf(at: Omit<EventPlace, 'time'> & { readonly time: bigint; readonly
   };
 }
 
-function end(record: { readonly time: bigint; readonly since?: bigint }, usage: Usage): End {
+function end(record: { readonly time: bigint; readonly since?: bigint }, usage: Usage): EventEnd {
   return { durationMs: durationMs(record), usage };
 }
 
-type Bound = Omit<Head, 'seq'>;
+type Bound = Omit<EventHead, 'seq'>;
 
 function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, state: EventState): EventBody[] {
   if (record.event === 'started') return [{ type: record.kind === 'run' ? 'run.start' : 'agent.start', ...head }];
@@ -228,25 +145,31 @@ function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, stat
   return [{ type: 'run.suspended', ...head, durationMs, usage, status: 'suspended', pending: out.pending ?? [] }];
 }
 
-function modelEvent(record: RecordOf<'model'>, head: Bound, state: EventState): EventBody {
+function modelEvents(record: RecordOf<'model'>, head: Bound, state: EventState): EventBody[] {
   switch (record.event) {
-    case 'started':
-      return { type: 'model.start', ...head, model: record.request.model };
+    case 'started': {
+      // Each attempt has a record; the call starts once.
+      const again = state.open.has(record.key);
+      state.open.set(record.key, undefined);
+      return again ? [] : [{ type: 'model.start', ...head, model: record.request.model }];
+    }
     case 'retry': {
       const { delayMs, ...error } = record.value;
-      return { type: 'model.retry', ...head, attempt: record.attempt, delayMs, error };
+      return [{ type: 'model.retry', ...head, attempt: record.attempt, delayMs, error }];
     }
     case 'done': {
+      state.open.delete(record.key);
       const usage = usageOfCall(record.value.usage);
       spend(state, stepOf(record), usage, false);
-      return { type: 'model.end', ...head, ...end(record, usage), ...turnFields(record.value), isError: false };
+      return [{ type: 'model.end', ...head, ...end(record, usage), ...turnFields(record.value), isError: false }];
     }
     case 'failed':
     case 'cancel': {
+      state.open.delete(record.key);
       const usage = usageOfCall(undefined);
       spend(state, stepOf(record), usage, true);
       const failure = { isError: true, error: record.value, text: '', calls: [] };
-      return { type: 'model.end', ...head, ...end(record, usage), ...failure };
+      return [{ type: 'model.end', ...head, ...end(record, usage), ...failure }];
     }
   }
 }
@@ -290,7 +213,7 @@ function toolStart(head: Bound, { name, callId, args }: ToolIn): EventBody {
   return { type: 'tool.start', ...head, name, callId, args };
 }
 
-function failureOf(out: ToolOut): Failable {
+function failureOf(out: ToolOut): { isError: boolean; error?: ErrorRecord } {
   return { isError: out.isError, ...(out.error === undefined ? {} : { error: out.error }) };
 }
 

@@ -1,6 +1,7 @@
 import type { Agent } from './agent.ts';
 import type { Outcome } from './journal.ts';
 import type { Json } from './json.ts';
+import type { Label } from './label.ts';
 import type { Limits } from './limits.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
@@ -49,7 +50,9 @@ export interface FlowEffect {
 export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
   effect(effect: FlowEffect): Promise<Outcome>;
   /** The join of all that the caller had seen: what is written on its behalf carries it. */
-  readonly label: import('./label.ts').Label;
+  readonly label: Label;
+  /** What was read by other ways than these calls joins the label of the result. */
+  join(label: Label): void;
   readonly agent: string;
   readonly runId: string;
 }

@@ -1,15 +1,22 @@
 import type { ErrorRecord } from './errors.ts';
+import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
 import type { RetryOptions } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
-import type { Draft, Place } from './record.ts';
+import type { Draft, Entry, Span } from './record.ts';
+import type { Stop } from './status.ts';
 import type { OnInDoubt, SideEffect } from './tool.ts';
 import type { CallUsage } from './usage.ts';
 
+/** What did not happen, and why. With `stop` it is no outcome: it was kept from happening, and a resume tries again. */
+export interface Failure {
+  readonly ok: false;
+  readonly error: ErrorRecord;
+  readonly stop?: Stop;
+}
+
 /** What an effect gave. Failures are outcomes too: they are recorded and replayed. */
-export type Outcome<T = unknown> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly error: ErrorRecord };
+export type Outcome<T = unknown> = { readonly ok: true; readonly value: T } | Failure;
 
 /** An attempt that is under way: what `execute` may ask of it. The signal exists once it is read. */
 export interface Attempt {
@@ -21,45 +28,59 @@ export interface Attempt {
 export interface Call<T = unknown> {
   readonly key: string;
   readonly kind: 'model' | 'tool' | 'memory' | 'embedding';
-  readonly place: Place;
+  readonly self: Invocation;
   readonly step: number;
-  /** What the `started` record shows. */
-  readonly facts: Draft['request'];
+  /** The span that encloses the call's own. */
+  readonly parent: Span;
   readonly sideEffect: SideEffect;
   readonly onInDoubt: OnInDoubt;
   readonly timeoutMs: number;
   readonly graceMs: number;
-  /** What the ledger reserves before the call; absent where it spends no tokens. */
-  readonly worst?: { readonly tokens: number };
-  /** Who is asked before it runs at once with others: calls of one provider share a gate. */
-  readonly gate?: string;
   readonly retry?: RetryOptions;
+  /** Tokens that the ledger reserves before it runs; asked only under a token cap. `fixed` where the output was asked for by number. */
+  worst?(): { readonly input: number; readonly output: number; readonly fixed: boolean };
+  /** What is left under the cap, told before the call starts. */
+  allow?(tokens: number): void;
   execute(attempt: Attempt): T | Promise<T>;
   /** What was thrown, as an error to record. */
   failure(thrown: unknown): ErrorRecord;
-  /** What the outcome spent. */
+  /** What the outcome spent, where it was reported. */
   usage?(value: T): CallUsage | undefined;
+  /** What views are shown at its start and end. */
+  started(): Extract<Entry, { event: 'started' }>['request'];
+  ended(outcome: Outcome<T>): unknown;
+}
+
+/** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */
+export interface Layer {
+  /** May wait; a failure refuses the call (once per call only). */
+  enter?(call: Call<never>, work: Work): Failure | undefined | Promise<Failure | undefined>;
+  leave?(call: Call<never>, outcome: Outcome, work: Work): void;
+}
+
+/** A call under way, as layers see it. */
+export interface Work {
+  readonly stop: Stop | undefined;
+  /** What a layer keeps between its phases. */
+  holdsPlace?: boolean;
+  reserved?: number | undefined;
+  /** Told once, when a stop comes while it waits. */
+  onStop?: (() => void) | undefined;
 }
 
 /** The one port to the outside world. `effect` rejects only with JournalError, FencedError, DivergenceError, which no layer catches. */
 export interface Journal {
   effect<T>(call: Call<T>): Promise<Outcome<T>>;
   /** The recorded value, if there is one, else what `propose` gives, recorded. */
-  once<T extends Json>(key: string, place: Place, step: number, propose: () => T): T | Promise<T>;
-  /** Approvals, questions, signals. Gives the decision, or the stop that came first. */
-  wait(
-    key: string,
-    place: Place,
-    step: number,
-    request: ApprovalRequest | WaitRequest,
-  ): Promise<Decision | StoppedWait>;
-  /** The absolute deadline is recorded. Resolves early, with the error, at a stop. */
-  sleep(key: string, place: Place, ms: number): Promise<Outcome<null>>;
-  /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. */
-  note(draft: Draft): void;
+  once<T>(key: string, self: Invocation, propose: () => T): T;
+  /** Approvals, questions, signals: the decision, or the failure that came first. */
+  wait(key: string, self: Invocation, step: number, request: ApprovalRequest | WaitRequest): Promise<Outcome<Decision>>;
+  /** The absolute deadline is recorded. */
+  sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>>;
+  /** False where records would be seen by nobody: then nothing needs to be noted. */
+  readonly isWatched: boolean;
+  /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
+  note(draft: Draft): bigint;
 }
 
-export interface StoppedWait {
-  readonly decision: 'stopped';
-  readonly error: ErrorRecord;
-}
+export type JsonOutcome = Outcome<Json>;

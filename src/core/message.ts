@@ -54,6 +54,44 @@ export interface ToolMessage {
 /** One message of a transcript. Frozen, and never changed once it is in one. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
+type InputData = string | Uint8Array | URL | { readonly url: string | URL };
+
+type InputPart =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image' | 'file';
+      readonly mediaType: string;
+      readonly data: InputData;
+      readonly name?: string | undefined;
+    };
+
+/**
+ * A message as a caller may write it: a {@link Message}, or one whose assistant content is a plain string, whose bytes are a
+ * Uint8Array, whose URLs are URL objects, or that leaves out `isError` (false).
+ */
+export type InputMessage =
+  | {
+      readonly role: 'user';
+      readonly content: string | readonly InputPart[];
+      readonly label?: Label | undefined;
+      readonly from?: string | undefined;
+    }
+  | {
+      readonly role: 'assistant';
+      readonly content: string | readonly AssistantPart[];
+      readonly native?: { readonly provider: string; readonly turn: Json } | undefined;
+      readonly label?: Label | undefined;
+    }
+  | {
+      readonly role: 'tool';
+      readonly callId: string;
+      readonly name: string;
+      readonly content: string | readonly InputPart[];
+      readonly isError?: boolean | undefined;
+      readonly label?: Label | undefined;
+      readonly ref?: string | undefined;
+    };
+
 /** The text of a message or turn; parts that are not text count for nothing. */
 export function textOf(content: string | readonly (Part | AssistantPart)[]): string {
   if (typeof content === 'string') return content;
@@ -63,5 +101,7 @@ export function textOf(content: string | readonly (Part | AssistantPart)[]): str
 }
 
 export function toolCallsOf(content: readonly AssistantPart[]): ToolCall[] {
-  return content.filter((part) => part.type === 'tool_call');
+  const calls: ToolCall[] = [];
+  for (const part of content) if (part.type === 'tool_call') calls.push(part);
+  return calls;
 }

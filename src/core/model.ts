@@ -67,6 +67,8 @@ export interface ModelContext {
   /** Given only when somebody listens. */
   readonly onDelta?: (delta: ModelDelta) => void;
   readonly idempotencyKey?: string;
+  /** The invocation's agent, for scripted models. */
+  readonly agent?: string;
 }
 
 /** The port to a language model. One call, one turn: it neither retries nor remembers. */

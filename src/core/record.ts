@@ -58,6 +58,8 @@ export interface ToolOut {
   readonly content: string | readonly Part[];
   readonly isError: boolean;
   readonly label: Label;
+  /** Whether content is only front and back of the whole. */
+  readonly cut?: boolean;
   readonly error?: ErrorRecord;
 }
 
@@ -108,7 +110,7 @@ export interface RunOut extends AgentOut {
  * | wait | none | request | done decision, cancel |
  * | decision, once, sleep, limit, context | none | – | done |
  */
-export type Draft = Common &
+export type Entry = Common &
   (
     | { readonly kind: 'run'; readonly event: 'started'; readonly request: RunIn }
     | { readonly kind: 'run'; readonly event: 'done' | 'suspended'; readonly value: RunOut; readonly request?: never }
@@ -194,8 +196,18 @@ interface Common {
   readonly since?: bigint;
 }
 
+/** A span by its address. `handle` is there where an instrument opened one. */
+export interface Span {
+  readonly key: string;
+  readonly parent: Span | undefined;
+  handle: SpanHandle | undefined;
+}
+
+/** An entry on its way to the journal: `span` is its own where its kind has one, else that of the invocation. */
+export type Draft = Entry & { readonly span: Span };
+
 /** One boundary of a run, as it was written. Events, log, spans, metrics and cost are views of these. */
-export type RunRecord = Draft & {
+export type RunRecord = Entry & {
   /** Counts from 1 within the run. */
   readonly record: number;
   readonly run: string;
@@ -226,7 +238,7 @@ export interface SpanHandle {
 
 /** What an instrument is told when a run, an agent, a procedure or the first attempt of a call starts. */
 export type SpanStart = Extract<
-  Draft,
+  Entry,
   { event: 'started'; kind: 'run' | 'agent' | 'model' | 'tool' | 'memory' | 'embedding' }
 > & {
   readonly run: string;
@@ -236,4 +248,6 @@ export type SpanStart = Extract<
 /** At most one a run: OpenTelemetry. Called synchronously at each start; as a view it ends its spans with the records' times. */
 export interface Instrument extends View {
   start(start: SpanStart, parent: SpanHandle | undefined): SpanHandle | undefined;
+  /** The run's result rejects: what is still open ends now. */
+  abandon?(run: string, error: ErrorRecord, time: bigint): void;
 }

@@ -1,6 +1,8 @@
-import type { Agent } from './agent.ts';
+import type { Agent, AgentContext } from './agent.ts';
 import type { Flow } from './flow.ts';
 import type { Label } from './label.ts';
+import type { AgentLimits } from './limits.ts';
+import type { Permissions } from './permission.ts';
 import type { Schema } from './schema.ts';
 
 /** What a call does to the world. Risk, side effect, doubt and asking follow from it. */
@@ -41,11 +43,13 @@ export interface ToolContext<Deps = unknown> {
   progress(progress: Progress): void;
 }
 
+declare const needs: unique symbol;
+
 /** A validated tool definition. Frozen; holds no state, so one tool serves many runs at once. */
-interface ToolFacts<Input> {
+interface ToolFacts<Deps> {
   readonly name: string;
   readonly description: string;
-  readonly input: Schema<Input>;
+  readonly input: Schema;
   readonly access: Access;
   readonly risk: Risk;
   readonly sideEffect: SideEffect;
@@ -65,25 +69,41 @@ interface ToolFacts<Input> {
   readonly aliases: readonly string[];
   /** SHA-256 of name, description, parameters and access: an approval is bound to it. */
   readonly hash: string;
+  /** Only a type: what the tool takes from `deps`. */
+  readonly [needs]?: (deps: Deps) => void;
 }
 
 /** One effect, opaque: `execute` does it. */
-export interface LeafTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Input> {
+export interface LeafTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Deps> {
   readonly type: 'leaf';
   execute(input: Input, context: ToolContext<Deps>): Output | Promise<Output>;
 }
 
 /** Code that awaits calls of the port under keys below its own; never itself an effect. */
-export interface ProcedureTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Input> {
+export interface ProcedureTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Deps> {
   readonly type: 'procedure';
   run(input: Input, flow: Flow<Deps>): Promise<Output>;
   /** The agent that a delegate hands its brief to. */
   readonly delegate?: Delegate;
 }
 
+/** A worker as its supervisor has it: every option only narrows. */
 export interface Delegate {
   readonly agent: Agent;
+  readonly limits: AgentLimits;
+  /** A cap: names of the only tools that the worker and all below it may call. */
+  readonly tools: readonly string[] | undefined;
+  readonly permissions: Permissions;
+  /** The worker's whole shared store; without it, its parent's. */
+  readonly shared: ((brief: never, context: AgentContext<never>) => { readonly [key: string]: unknown }) | undefined;
 }
+
+/** The `deps` that a list of tools needs: the intersection of what each needs. */
+export type DepsOf<Tools extends readonly unknown[]> = Tools[number] extends { readonly [needs]?: infer Need }
+  ? NonNullable<Need> extends (deps: infer Deps) => void
+    ? Deps
+    : unknown
+  : unknown;
 
 export type Tool<Input = never, Output = unknown, Deps = never> =
   | LeafTool<Input, Output, Deps>

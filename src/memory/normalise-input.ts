@@ -1,45 +1,9 @@
 import { ConfigurationError } from '../core/errors.ts';
-import { deepFreeze, isPlainObject, type Json } from '../core/json.ts';
+import { deepFreeze, isPlainObject } from '../core/json.ts';
 import type { Label } from '../core/label.ts';
-import type { AssistantPart, Message, Part } from '../core/message.ts';
+import type { AssistantPart, InputMessage, Message, Part } from '../core/message.ts';
 
-type InputData = string | Uint8Array | URL | { readonly url: string | URL };
-
-type InputPart =
-  | { readonly type: 'text'; readonly text: string }
-  | {
-      readonly type: 'image' | 'file';
-      readonly mediaType: string;
-      readonly data: InputData;
-      readonly name?: string | undefined;
-    };
-
-/**
- * A message as a caller may write it: a {@link Message}, or one whose assistant content is a plain string, whose bytes are a
- * Uint8Array, whose URLs are URL objects, or that leaves out `isError` (false).
- */
-export type InputMessage =
-  | {
-      readonly role: 'user';
-      readonly content: string | readonly InputPart[];
-      readonly label?: Label | undefined;
-      readonly from?: string | undefined;
-    }
-  | {
-      readonly role: 'assistant';
-      readonly content: string | readonly AssistantPart[];
-      readonly native?: { readonly provider: string; readonly turn: Json } | undefined;
-      readonly label?: Label | undefined;
-    }
-  | {
-      readonly role: 'tool';
-      readonly callId: string;
-      readonly name: string;
-      readonly content: string | readonly InputPart[];
-      readonly isError?: boolean | undefined;
-      readonly label?: Label | undefined;
-      readonly ref?: string | undefined;
-    };
+export type { InputMessage } from '../core/message.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -64,12 +28,82 @@ const ASSISTANT_PARTS = ['text', 'reasoning', 'tool_call'] as const;
  * The messages of an input as frozen {@link Message}s. One that is frozen with its content and parts is taken as it is (a
  * conversation that goes on); every other is copied, and the caller's object stays as it was.
  *
+ * @param from where the first of them stands in the input, for errors.
  * @throws ConfigurationError that names the place (`input[3].content[0].type`) and the mend.
  */
-export function normaliseInput(messages: readonly InputMessage[]): Message[] {
+export function normaliseInput(messages: readonly InputMessage[], from = 0): Message[] {
   const list: unknown = messages;
   if (!Array.isArray(list)) throw wrong('input', 'expected a list of messages', list, 'Pass an array of messages.');
-  return list.map((message, index) => messageOf(message, `input[${index}]`));
+  return list.map((message: unknown, index) => {
+    return plainText(message) ?? (isMessage(message) ? message : messageOf(message, `input[${from + index}]`));
+  });
+}
+
+/** The commonest message, quickly: a role and a text, and nothing else. */
+function plainText(value: unknown): Message | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const { role, content } = value;
+  if (typeof content !== 'string' || (role !== 'user' && role !== 'assistant') || !has(value, 2)) return undefined;
+  if (role === 'user') return Object.freeze({ role, content });
+  return Object.freeze({ role, content: Object.freeze([Object.freeze({ type: 'text', text: content })]) });
+}
+
+/**
+ * True for a message of an earlier result: frozen, whole, without a field too many. It builds no path, so that a long
+ * conversation costs little; what it does not know, with a label or a native turn of the caller's own, is left to the full check.
+ */
+function isMessage(value: unknown): value is Message {
+  if (!isPlainObject(value) || !Object.isFrozen(value)) return false;
+  const { role, content, label, native } = value;
+  if (role !== 'user' && role !== 'assistant' && role !== 'tool') return false;
+  for (const name in value) if (!MESSAGE_FIELDS[role].has(name)) return false;
+  if (role === 'tool') {
+    if (typeof value.callId !== 'string' || typeof value.name !== 'string' || typeof value.isError !== 'boolean')
+      return false;
+    if (value.ref !== undefined && typeof value.ref !== 'string') return false;
+  }
+  if (value.from !== undefined && typeof value.from !== 'string') return false;
+  if (label !== undefined && !isLabel(label)) return false;
+  if (native !== undefined && !isNative(native)) return false;
+  if (typeof content === 'string') return role !== 'assistant';
+  return (
+    Array.isArray(content) && Object.isFrozen(content) && content.every(role === 'assistant' ? isAssistantPart : isText)
+  );
+}
+
+function isText(value: unknown): boolean {
+  return (
+    isPlainObject(value) &&
+    Object.isFrozen(value) &&
+    value.type === 'text' &&
+    typeof value.text === 'string' &&
+    has(value, 2)
+  );
+}
+
+function isAssistantPart(value: unknown): boolean {
+  if (isText(value)) return true;
+  if (!isPlainObject(value) || !Object.isFrozen(value) || value.type !== 'tool_call' || !has(value, 4)) return false;
+  return typeof value.id === 'string' && typeof value.name === 'string' && typeof value.arguments === 'string';
+}
+
+function isLabel(value: unknown): boolean {
+  if (!isPlainObject(value) || !Object.isFrozen(value) || !has(value, 3)) return false;
+  const { integrity, confidentiality, origins } = value;
+  if (integrity !== 'trusted' && integrity !== 'untrusted') return false;
+  if (confidentiality !== 'public' && confidentiality !== 'private' && confidentiality !== 'secret') return false;
+  return Array.isArray(origins) && Object.isFrozen(origins) && origins.every((origin) => typeof origin === 'string');
+}
+
+function isNative(value: unknown): boolean {
+  if (!isPlainObject(value) || !Object.isFrozen(value) || !has(value, 2)) return false;
+  return typeof value.provider === 'string' && value.turn !== undefined && Object.isFrozen(value.turn);
+}
+
+function has(value: Fields, count: number): boolean {
+  let fields = 0;
+  for (const _ in value) fields++;
+  return fields === count;
 }
 
 function messageOf(value: unknown, at: string): Message {

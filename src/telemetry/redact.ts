@@ -41,6 +41,7 @@ export function redact(text: string): string {
 
 /** A replacer for `JSON.stringify`: redacts each text, and whatever text stands under a name like `password`. */
 export function redactor(name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'string') return value;
   return SECRET_NAME.test(name) ? REDACTED : redact(value);
 }

@@ -98,6 +98,21 @@ describe('normaliseInput', () => {
     expect(second[1]).toBe(first[1]);
   });
 
+  it('copies what is frozen only on the outside', () => {
+    const part = { type: 'text' as const, text: 'a' };
+    const label = { integrity: 'trusted' as const, confidentiality: 'public' as const, origins: [] };
+    const input: InputMessage[] = [
+      Object.freeze({ role: 'user', content: Object.freeze([part]) }),
+      Object.freeze({ role: 'user', content: [Object.freeze({ ...part })] }),
+      Object.freeze({ role: 'user', content: 'a', label }),
+    ];
+    const messages = normaliseInput(input);
+    expect(messages).toStrictEqual(input);
+    expect(messages.every(deeplyFrozen)).toBe(true);
+    expect(messages.some((message, index) => message === input[index])).toBe(false);
+    expect(Object.isFrozen(part) || Object.isFrozen(label)).toBe(false);
+  });
+
   it.each([
     [[{ role: 'system', content: 'x' }], 'input[0].role', 'instructions'],
     [[user, { role: 'user', content: [{ type: 'video' }] }], 'input[1].content[0].type', "'text', 'image', 'file'"],
@@ -112,6 +127,12 @@ describe('normaliseInput', () => {
     [[{ role: 'tool', name: 'a', content: '' }], 'input[0].callId', 'string'],
     [[{ role: 'user', content: 'x', label: { integrity: 'sure' } }], 'input[0].label.integrity', "'trusted'"],
     [[Object.freeze({ role: 'robot', content: 'x' })], 'input[0].role', "'user'"],
+    [
+      [Object.freeze({ role: 'user', content: 'x', label: Object.freeze({}) })],
+      'input[0].label.integrity',
+      "'trusted'",
+    ],
+    [[Object.freeze({ role: 'user', content: 'x', cache: 1 })], 'input[0].cache', 'role, content'],
     [[null], 'input[0]', 'role'],
   ])('refuses %j and names the place', (messages, field, mend) => {
     expect(() => normaliseInput(messages as never)).toThrowError(

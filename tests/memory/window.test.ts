@@ -158,17 +158,22 @@ describe('the window', () => {
           const window = new Window({ maxTokens, fixedTokens, reserveTokens });
           const transcript: Message[] = [];
           let previous: readonly Message[] = [];
+          let sentEvery = true;
           for (const [step, group] of parts.entries()) {
             transcript.push(...group);
             const selection = window.select(transcript);
             if (!selection.ok) {
               expect(selection.needed).toBeGreaterThan(selection.available);
+              sentEvery = false;
               continue;
             }
             expectWhole(selection.messages, parts.slice(0, step + 1), transcript);
             expect(selection.tokensAfter).toBeLessThanOrEqual(maxTokens);
             expect(selection.from).toBe(commonPrefix(previous, selection.messages));
             if (selection.dropped === 0) expect(selection.from).toBe(previous.length);
+            // What was dropped does not come back: all but the group that is new was sent before.
+            const fresh = selection.messages.filter((message) => !previous.includes(message));
+            if (step > 0 && sentEvery) expect(fresh).toEqual(group);
             previous = selection.messages;
             if (step % 3 === 0) window.anchor(selection.tokensAfter * (reports[step] ?? 1));
           }

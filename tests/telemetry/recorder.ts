@@ -1,4 +1,4 @@
-import type { Draft, Instrument, Place, RunRecord, SpanHandle, SpanStart, View } from '../../src/core/record.ts';
+import type { Entry, Instrument, Place, RunRecord, SpanHandle, SpanStart, View } from '../../src/core/record.ts';
 
 type Loose<T> = T extends unknown ? Omit<T, 'attempt' | 'since'> & { attempt?: number } : never;
 
@@ -11,11 +11,11 @@ export function recorder(options: { run?: string; instrument?: Instrument; views
   let ids = 0;
 
   /** `under` is the id (kind and key) of the enclosing span, as `id` gives it. */
-  function add(loose: Loose<Draft>, under?: string): RunRecord {
+  function add(loose: Loose<Entry>, under?: string): RunRecord {
     time += 1_000_001n;
     const id = spanOf(loose.kind, loose.key);
     const parent = under === undefined ? undefined : spans.get(under);
-    if (loose.event === 'started' && loose.kind !== 'step') {
+    if (loose.event === 'started' && loose.kind !== 'step' && !spans.has(id)) {
       const start = { attempt: 1, ...loose, run, time } as SpanStart;
       const handle = loose.kind === 'wait' ? undefined : options.instrument?.start(start, parent?.handle);
       ids += 1;
@@ -24,18 +24,17 @@ export function recorder(options: { run?: string; instrument?: Instrument; views
     }
     const span = spans.get(id);
     const ends = loose.event !== 'started' && loose.event !== 'retry';
-    const record = {
-      attempt: 1,
-      ...loose,
-      ...(ends && span !== undefined ? { since: span.since } : {}),
-      record: records.length + 1,
+    // As in the engine, ids are not the record's own properties: a view that spreads a record loses them.
+    const inherited = {
       run,
       epoch: 1,
-      time,
       traceId: span?.handle?.traceId ?? 'a'.repeat(32),
       spanId: span?.spanId ?? '0'.repeat(16),
       parentSpanId: parent?.spanId,
-    } as RunRecord;
+    };
+    const since = ends && span !== undefined ? { since: span.since } : {};
+    const own = { attempt: 1, ...loose, ...since, record: records.length + 1, time };
+    const record = Object.assign(Object.create(inherited), own) as RunRecord;
     records.push(record);
     options.instrument?.(record);
     for (const view of options.views ?? []) view(record);
@@ -44,7 +43,7 @@ export function recorder(options: { run?: string; instrument?: Instrument; views
   return { add, records, handleOf: (id: string) => spans.get(id)?.handle };
 }
 
-export function spanOf(kind: Draft['kind'], key: string): string {
+export function spanOf(kind: Entry['kind'], key: string): string {
   return `${kind} ${key}`;
 }
 

@@ -30,7 +30,7 @@ export function agentOut(more: Partial<AgentOut> = {}): AgentOut {
 }
 
 export function toolIn(more: Partial<ToolIn> = {}): ToolIn {
-  return { name: 'search', description: `Search ${CANARY}`, callId: 'call_a', args: { query: CANARY }, ...more };
+  return { name: 'search', description: 'Search', callId: 'call_a', args: { query: CANARY }, ...more };
 }
 
 export function toolOut(more: Partial<ToolOut> = {}): ToolOut {
@@ -73,6 +73,7 @@ export function writeTeam(to: ReturnType<typeof recorder>): void {
     { ...model, event: 'retry', value: { kind: 'rate_limit', message: `slow ${CANARY}`, retryable: true, delayMs: 5 } },
     agent,
   );
+  to.add({ ...model, event: 'started', attempt: 2, request: modelIn([first]) }, agent);
   to.add(
     {
       ...model,

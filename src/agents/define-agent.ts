@@ -1,0 +1,270 @@
+import type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from '../core/agent.ts';
+import { checkLimits } from '../core/check-limits.ts';
+import { compileSchema } from '../core/compile-schema.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import type { Flow } from '../core/flow.ts';
+import { isPlainObject } from '../core/json.ts';
+import type { AgentLimits } from '../core/limits.ts';
+import type { MemoryGrant } from '../core/memory.ts';
+import type { InputMessage } from '../core/message.ts';
+import type { Model, ModelSettings } from '../core/model.ts';
+import {
+  checkFunction,
+  checkOneOf,
+  checkOptions,
+  checkPositive,
+  checkText,
+  checkWhole,
+  shown,
+} from '../core/options.ts';
+import type { Permissions } from '../core/permission.ts';
+import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
+import type { DepsOf, Tool } from '../core/tool.ts';
+import { treeFacts } from './tree-facts.ts';
+
+interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined> {
+  /** `^[a-zA-Z][a-zA-Z0-9_-]{0,54}$`, so that `delegate_<name>` fits. */
+  readonly name: string;
+  /** What a supervisor's model reads. */
+  readonly description?: string | undefined;
+  /** The typed brief; default `{ task, constraints? }`. */
+  readonly input?: In;
+  /** The form of the answer; checked, repaired once, then `invalid_output`. Default: text. */
+  readonly output?: Out;
+  /** Bounds of each invocation. */
+  readonly limits?: AgentLimits | undefined;
+  /** They only narrow what the run allows. */
+  readonly permissions?: Permissions | undefined;
+}
+
+/** What `defineAgent` takes for an agent that a model drives. */
+export interface ModelAgentOptions<
+  In extends SchemaLike | undefined,
+  Out extends SchemaLike | undefined,
+  Tools extends readonly Tool[],
+  Deps,
+> extends CommonOptions<In, Out> {
+  readonly instructions: string | ((context: AgentContext<Deps>) => string);
+  /** Without one, the run's. */
+  readonly model?: Model | undefined;
+  readonly settings?: ModelSettings | undefined;
+  readonly tools?: Tools | ((context: AgentContext<Deps>) => Tools);
+  readonly context?: ContextOptions | undefined;
+  /** One extra call after `step_limit` and `loop_detected`, to say what it has. Default true. */
+  readonly wrapUp?: boolean | undefined;
+  readonly memory?: readonly MemoryGrant<Deps>[] | undefined;
+}
+
+/** What `defineAgent` takes for an agent that is code: a procedure. */
+export interface CodeAgentOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined, Deps, Returned>
+  extends CommonOptions<In, Out> {
+  run(input: InputOf<In>, flow: Flow<Deps>): Promise<Returned> | Returned;
+}
+
+type InputOf<In> = In extends SchemaLike ? InferOutput<In> : Brief;
+type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out> : Otherwise;
+
+/** What a model-driven agent takes: text, its own input, or the messages of a conversation. */
+export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
+
+const COMMON = ['name', 'description', 'input', 'output', 'limits', 'permissions'];
+const MODEL = [...COMMON, 'instructions', 'model', 'settings', 'tools', 'context', 'wrapUp', 'memory'];
+const CODE = [...COMMON, 'run'];
+export const AGENT_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,54}$/;
+const RESERVED: readonly unknown[] = ['user', 'system', 'assistant', 'tool', 'operator'];
+
+/**
+ * Defines an agent: instructions and tools for a model, or code with `run`. The result is frozen data; it holds no state.
+ *
+ * @throws ConfigurationError naming the field and the mend.
+ * @example
+ * const researcher = defineAgent({
+ *   name: 'researcher', description: 'Finds facts in the notes',
+ *   instructions: 'You find facts.', tools: [search], output: z.object({ answer: z.string() }),
+ * });
+ */
+export function defineAgent<
+  const In extends SchemaLike | undefined = undefined,
+  const Out extends SchemaLike | undefined = undefined,
+  const Tools extends readonly Tool[] = [],
+  Deps = unknown,
+>(
+  options: ModelAgentOptions<In, Out, Tools, Deps>,
+): ModelAgent<ModelInput<In>, OutputOf<Out, string>, Deps & DepsOf<Tools>>;
+export function defineAgent<
+  const In extends SchemaLike | undefined = undefined,
+  const Out extends SchemaLike | undefined = undefined,
+  Deps = unknown,
+  Returned = unknown,
+>(options: CodeAgentOptions<In, Out, Deps, Returned>): CodeAgent<InputOf<In>, OutputOf<Out, Returned>, Deps>;
+export function defineAgent(options: object): Agent {
+  return buildAgent(options as BuildOptions, undefined);
+}
+
+type BuildOptions = CommonOptions<SchemaLike, SchemaLike> &
+  Partial<Omit<ModelAgentOptions<SchemaLike, SchemaLike, readonly Tool[], never>, 'memory'>> & {
+    readonly memory?: readonly MemoryGrant[];
+    readonly run?: CodeAgent['run'];
+  };
+
+/** `concurrency` is a supervisor's. */
+export function buildAgent(options: BuildOptions, concurrency: number | undefined): Agent {
+  const isCode = isPlainObject(options) && options.run !== undefined;
+  checkOptions('agent', options, isCode ? CODE : MODEL, ['hooks']);
+  checkAgentName('agent.name', options.name);
+  const field = `agent ${options.name}`;
+  if (options.description !== undefined)
+    checkText(`${field}.description`, options.description, 'Say in a sentence what it is for.');
+  checkLimits(`${field}.limits`, options.limits, 'agent');
+  checkPermissions(`${field}.permissions`, options.permissions);
+  const facts = {
+    name: options.name,
+    description: options.description ?? '',
+    input: options.input === undefined ? BRIEF : compileSchema(options.input, `${field}.input`, { root: 'object' }),
+    ownInput: options.input !== undefined,
+    output:
+      options.output === undefined ? undefined : compileSchema(options.output, `${field}.output`, { root: 'any' }),
+    limits: Object.freeze({ ...options.limits }),
+    permissions: Object.freeze({ ...options.permissions }),
+  };
+  if (options.run !== undefined) {
+    checkFunction(`${field}.run`, options.run);
+    return Object.freeze({ ...facts, type: 'code', tools: Object.freeze([]), run: options.run.bind(options) });
+  }
+  const agent = Object.freeze({ ...facts, ...modelFacts(field, options), type: 'model', concurrency }) as ModelAgent;
+  treeFacts(agent);
+  return agent;
+}
+
+function modelFacts(field: string, options: BuildOptions) {
+  const { instructions, model, settings = {}, tools = [], context = {}, wrapUp = true, memory = [] } = options;
+  if (typeof instructions !== 'function')
+    checkText(`${field}.instructions`, instructions, 'Say what the agent is to do, or give run for one that is code.');
+  if (model !== undefined && (typeof model !== 'object' || model === null || typeof model.generate !== 'function')) {
+    throw new ConfigurationError(
+      `${field}.model`,
+      `expected a Model, got ${shown(model)}`,
+      "Pass for example anthropic('claude-…') or an object with generate().",
+    );
+  }
+  if (!isPlainObject(settings))
+    throw new ConfigurationError(`${field}.settings`, 'expected an object', 'Write { temperature, maxOutputTokens }.');
+  checkWhole(`${field}.settings.maxOutputTokens`, settings.maxOutputTokens, 1);
+  checkOptions(`${field}.context`, context, ['maxTokens', 'compact']);
+  checkPositive(`${field}.context.maxTokens`, context.maxTokens);
+  checkCompact(`${field}.context.compact`, context.compact);
+  checkOneOf(`${field}.wrapUp`, wrapUp, [true, false]);
+  if (typeof tools !== 'function') checkTools(`${field}.tools`, tools);
+  checkMemory(`${field}.memory`, memory);
+  return {
+    instructions: instructions as ModelAgent['instructions'],
+    model,
+    settings: Object.freeze({ ...settings }),
+    tools: typeof tools === 'function' ? (tools as ModelAgent['tools']) : Object.freeze([...tools]),
+    context: Object.freeze({ ...context }),
+    wrapUp,
+    memory: Object.freeze(memory.map((grant) => Object.freeze({ ...grant }))),
+  };
+}
+
+function checkCompact(field: string, compact: unknown): void {
+  if (compact === undefined || compact === 'drop') return;
+  const known = compact === 'summarize' || isPlainObject(compact) || typeof compact === 'function';
+  throw new ConfigurationError(
+    field,
+    known ? 'only drop is built yet' : `got ${shown(compact)}`,
+    "Write 'drop' or leave it out.",
+  );
+}
+
+/** Also used at the start of a run, for tools that a function gave. */
+export function checkTools(field: string, tools: unknown): asserts tools is readonly Tool[] {
+  if (!Array.isArray(tools))
+    throw new ConfigurationError(
+      field,
+      `expected an array, got ${shown(tools)}`,
+      'List tools made by defineTool or delegate.',
+    );
+  const names = new Set<string>();
+  tools.forEach((tool: unknown, index) => {
+    if (!isTool(tool))
+      throw new ConfigurationError(
+        `${field}[${index}]`,
+        `expected a tool, got ${shown(tool)}`,
+        'Make it with defineTool; an agent becomes a tool by delegate(agent).',
+      );
+    for (const name of [tool.name, ...tool.aliases]) {
+      if (names.has(name))
+        throw new ConfigurationError(
+          `${field}[${index}]`,
+          `duplicate name ${name}`,
+          'Give each tool of an agent its own name; a delegate takes toolName.',
+        );
+      names.add(name);
+    }
+  });
+}
+
+function isTool(value: unknown): value is Tool {
+  if (typeof value !== 'object' || value === null || !Object.isFrozen(value)) return false;
+  const { type } = value as { type?: unknown };
+  return type === 'leaf' || type === 'procedure';
+}
+
+function checkMemory(field: string, memory: unknown): void {
+  if (!Array.isArray(memory))
+    throw new ConfigurationError(
+      field,
+      `expected an array, got ${shown(memory)}`,
+      'List grants { store, namespace, read, write }.',
+    );
+  memory.forEach((grant: unknown, index) => {
+    const at = `${field}[${index}]`;
+    checkOptions(at, grant, ['store', 'namespace', 'read', 'write']);
+    const { store, namespace, read, write } = grant as MemoryGrant;
+    if (typeof store?.search !== 'function' || typeof store.add !== 'function') {
+      throw new ConfigurationError(`${at}.store`, 'expected a memory store', 'Make one with longTermMemory({ file }).');
+    }
+    if (typeof namespace !== 'function')
+      checkText(`${at}.namespace`, namespace, 'Name the namespace, or give a function of { deps }.');
+    checkOneOf(`${at}.read`, read, [true, false]);
+    checkOneOf(`${at}.write`, write, [true, false]);
+  });
+}
+
+export function checkPermissions(field: string, permissions: unknown, more: readonly string[] = []): void {
+  if (permissions === undefined) return;
+  checkOptions(field, permissions, ['rules', 'mode', ...more]);
+  const { rules, mode } = permissions as Permissions;
+  checkOneOf(`${field}.mode`, mode, ['ask', 'plan', 'acceptWrites', 'unattended', 'acceptAll']);
+  if (rules === undefined) return;
+  const texts = Array.isArray(rules) && rules.every((rule) => typeof rule === 'string');
+  if (!texts)
+    throw new ConfigurationError(`${field}.rules`, 'expected an array of texts', "Write for example ['allow search'].");
+}
+
+export function checkAgentName(field: string, name: unknown): void {
+  if (typeof name !== 'string' || !AGENT_NAME.test(name)) {
+    throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${AGENT_NAME.source}.`);
+  }
+  if (RESERVED.includes(name))
+    throw new ConfigurationError(field, `the name ${name} is reserved`, 'Choose another name.');
+}
+
+const BRIEF: Schema = compileSchema(
+  {
+    type: 'object',
+    properties: {
+      task: {
+        type: 'string',
+        minLength: 1,
+        description: 'What to do, with all that is needed to do it: nothing else is seen.',
+      },
+      constraints: { type: 'string', description: 'What to keep to: form, sources, bounds.' },
+    },
+    required: ['task'],
+    additionalProperties: false,
+  },
+  'input',
+  { root: 'object' },
+);

@@ -1,0 +1,92 @@
+import type { Agent, ModelAgent } from '../core/agent.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import { isPlainObject } from '../core/json.ts';
+import { DEFAULTS } from '../core/limits.ts';
+import { checkOneOf, checkWhole, shown } from '../core/options.ts';
+import type { SchemaLike } from '../core/schema.ts';
+import type { DepsOf, Tool } from '../core/tool.ts';
+import { buildAgent, type ModelAgentOptions, type ModelInput } from './define-agent.ts';
+import { delegate, isAgent } from './delegate.ts';
+
+/** What `defineSupervisor` takes beside what an agent takes. */
+export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
+  /** Agents, or delegates with options; each is a tool of the supervisor's model. */
+  readonly workers: Workers;
+  /** How many workers run at once; default 4. One that waits for a person gives its place back. */
+  readonly concurrency?: number | undefined;
+  /** What if some fail: `collect` gives every worker's result, each with its status. */
+  readonly fanOut?: 'collect' | undefined;
+}
+
+type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
+  [At in keyof Workers]: Workers[At] extends Agent<never, unknown, infer Deps>
+    ? Tool<never, unknown, Deps>
+    : Workers[At];
+}>;
+
+/**
+ * Defines an agent whose tools are other agents. It is an agent like any other: supervisors nest.
+ *
+ * @example
+ * const lead = defineSupervisor({ name: 'lead', instructions: 'Split the question.', workers: [researcher, writer] });
+ */
+export function defineSupervisor<
+  const Workers extends readonly (Agent | Tool)[],
+  const In extends SchemaLike | undefined = undefined,
+  const Out extends SchemaLike | undefined = undefined,
+  const Tools extends readonly Tool[] = [],
+  Deps = unknown,
+>(
+  options: ModelAgentOptions<In, Out, Tools, Deps> & SupervisorOptions<Workers>,
+): ModelAgent<
+  ModelInput<In>,
+  Out extends SchemaLike ? import('../core/schema.ts').InferOutput<Out> : string,
+  Deps & DepsOf<Tools> & DepsOfWorkers<Workers>
+> {
+  if (!isPlainObject(options))
+    throw new ConfigurationError(
+      'supervisor',
+      `expected an object, got ${shown(options)}`,
+      'Pass { name, instructions, workers }.',
+    );
+  const { workers, concurrency, fanOut, tools, ...agent } = options;
+  const field = `supervisor ${typeof agent.name === 'string' ? agent.name : '?'}`;
+  if (!Array.isArray(workers) || workers.length === 0) {
+    throw new ConfigurationError(
+      `${field}.workers`,
+      'expected at least one worker',
+      'List agents, or delegate(agent, options).',
+    );
+  }
+  checkWhole(`${field}.concurrency`, concurrency, 1);
+  if (
+    fanOut !== undefined &&
+    fanOut !== 'collect' &&
+    (fanOut === 'failFast' || fanOut === 'race' || isPlainObject(fanOut))
+  ) {
+    throw new ConfigurationError(`${field}.fanOut`, 'only collect is built yet', "Write 'collect' or leave it out.");
+  }
+  checkOneOf(`${field}.fanOut`, fanOut, ['collect']);
+  if (typeof tools === 'function') {
+    throw new ConfigurationError(
+      `${field}.tools`,
+      'a function that gives tools cannot stand beside workers',
+      'List tools, or use defineAgent with delegates.',
+    );
+  }
+  const delegates = workers.map((worker: Agent | Tool, index) => {
+    if (isAgent(worker)) return delegate(worker) as Tool;
+    if (typeof worker === 'object' && worker !== null && 'delegate' in worker && worker.delegate !== undefined)
+      return worker as Tool;
+    throw new ConfigurationError(
+      `${field}.workers[${index}]`,
+      `expected an agent or a delegate, got ${shown(worker)}`,
+      'Ordinary tools go into tools.',
+    );
+  });
+  const built = { ...agent, tools: [...delegates, ...(tools ?? [])] };
+  return buildAgent(
+    built as unknown as Parameters<typeof buildAgent>[0],
+    concurrency ?? DEFAULTS.supervisorConcurrency,
+  ) as never;
+}

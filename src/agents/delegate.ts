@@ -1,0 +1,83 @@
+import type { Agent, AgentContext } from '../core/agent.ts';
+import { checkLimits } from '../core/check-limits.ts';
+import { defineDelegate } from '../core/define-tool.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import type { BuiltinFlow } from '../core/flow.ts';
+import type { AgentLimits } from '../core/limits.ts';
+import { checkFunction, checkOptions, shown } from '../core/options.ts';
+import type { Permissions } from '../core/permission.ts';
+import type { ProcedureTool } from '../core/tool.ts';
+import { checkPermissions } from './define-agent.ts';
+
+export interface DelegateOptions<Input, Deps> {
+  /** Default `delegate_<agent>`. */
+  readonly toolName?: string | undefined;
+  /** What the supervisor's model reads; default the agent's description. */
+  readonly description?: string | undefined;
+  /** Narrower than the agent's own. */
+  readonly limits?: AgentLimits | undefined;
+  /** A cap: names of the only tools that the worker and all below it may call. */
+  readonly tools?: readonly string[] | undefined;
+  /** Only narrower. */
+  readonly permissions?: Permissions | undefined;
+  /** The worker's whole shared store; without it, its parent's. */
+  readonly shared?: ((brief: Input, context: AgentContext<Deps>) => { readonly [key: string]: unknown }) | undefined;
+}
+
+const OPTIONS = ['toolName', 'description', 'limits', 'tools', 'permissions', 'shared'];
+
+/**
+ * Makes a worker a tool: its input is the worker's brief, its result the worker's answer. A worker that did not complete is an
+ * error result `<status>: <cause>`. The child sees its brief and nothing else of its parent.
+ */
+export function delegate<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  options: DelegateOptions<Input, Deps> = {},
+): ProcedureTool<Input, Output, Deps> {
+  if (!isAgent(agent))
+    throw new ConfigurationError('delegate', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
+  const field = `delegate ${agent.name}`;
+  checkOptions(field, options, OPTIONS, ['apart', 'passThrough', 'timeoutMs']);
+  checkLimits(`${field}.limits`, options.limits, 'agent');
+  checkPermissions(`${field}.permissions`, options.permissions);
+  checkFunction(`${field}.shared`, options.shared);
+  const { tools } = options;
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
+    throw new ConfigurationError(
+      `${field}.tools`,
+      'expected an array of names',
+      'List the tools that the worker may call.',
+    );
+  }
+  const description = options.description ?? agent.description;
+  if (description === '') {
+    throw new ConfigurationError(
+      `${field}.description`,
+      'a worker needs a description',
+      'Say in a sentence what it is for: the supervisor’s model reads it.',
+    );
+  }
+  const tool = {
+    name: options.toolName ?? `delegate_${agent.name}`,
+    description,
+    input: {},
+    access: 'read',
+    parallel: true,
+    run: (input: never, flow: BuiltinFlow) => flow.call(agent as Agent<never, Output, never>, input),
+  } as const;
+  return defineDelegate(tool as unknown as Parameters<typeof defineDelegate>[0], agent.input, {
+    agent: agent as Agent,
+    limits: Object.freeze({ ...options.limits }),
+    tools: tools === undefined ? undefined : Object.freeze([...tools]),
+    permissions: Object.freeze({ ...options.permissions }),
+    shared: options.shared as never,
+  }) as unknown as ProcedureTool<Input, Output, Deps>;
+}
+
+export { delegate as createDelegateTool };
+
+export function isAgent(value: unknown): value is Agent {
+  if (typeof value !== 'object' || value === null || !Object.isFrozen(value)) return false;
+  const { type, ownInput } = value as { type?: unknown; ownInput?: unknown };
+  return (type === 'model' || type === 'code') && typeof ownInput === 'boolean';
+}

@@ -1,0 +1,228 @@
+import { compileSchema } from './compile-schema.ts';
+import { ConfigurationError } from './errors.ts';
+import type { Flow } from './flow.ts';
+import { canonical, sha256 } from './json.ts';
+import type { Label } from './label.ts';
+import { DEFAULTS } from './limits.ts';
+import { checkFunction, checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from './options.ts';
+import type { InferOutput, Schema, SchemaLike } from './schema.ts';
+import type {
+  Access,
+  Delegate,
+  LeafTool,
+  OnInDoubt,
+  ProcedureTool,
+  Risk,
+  SideEffect,
+  Tool,
+  ToolContext,
+} from './tool.ts';
+
+/** What `defineTool` takes beside `execute` or `run`. */
+export interface ToolOptions<S extends SchemaLike> {
+  /** `^[a-zA-Z][a-zA-Z0-9_-]{0,63}$` */
+  readonly name: string;
+  /** What the model reads. */
+  readonly description: string;
+  /** A Standard Schema with JSON Schema (zod ≥ 4.2), `{ schema, jsonSchema }`, or a JSON Schema object. It validates synchronously. */
+  readonly input: S;
+  /** Required: risk, side effect, doubt and whether a person is asked follow from it. */
+  readonly access: Access;
+  readonly risk?: Risk | undefined;
+  /** The same call twice does what it does once. Default false; makes doubt `retry`. */
+  readonly idempotent?: boolean | undefined;
+  readonly onInDoubt?: OnInDoubt | undefined;
+  /** Milliseconds; default 60,000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long work that ignores its signal is waited for, in milliseconds; default the run's, 5,000. */
+  readonly graceMs?: number | undefined;
+  /** Default 8,000; front and back are kept. */
+  readonly maxResultChars?: number | undefined;
+  /** True adds an ask, false removes none. */
+  readonly needsApproval?: boolean | ((args: InferOutput<S>, context: ApprovalContext) => boolean) | undefined;
+  /** Replaces the fields it names in the label of a result; default untrusted, public. */
+  readonly result?: Partial<Label> | undefined;
+  /** The argument that scoped rules look at; default: the only required string. */
+  readonly ruleArg?: string | undefined;
+  /** May run beside other calls of its turn; default: access read. */
+  readonly parallel?: boolean | undefined;
+  /** Exempt from the repeat guard. */
+  readonly repeatable?: boolean | undefined;
+  /** Old names, accepted, never shown. */
+  readonly aliases?: readonly string[] | undefined;
+}
+
+export interface ApprovalContext {
+  readonly path: string;
+  readonly agent: string;
+  readonly step: number;
+}
+
+const OPTIONS = [
+  ...[
+    'name',
+    'description',
+    'input',
+    'access',
+    'risk',
+    'idempotent',
+    'onInDoubt',
+    'timeoutMs',
+    'graceMs',
+    'maxResultChars',
+  ],
+  ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases', 'execute', 'run'],
+];
+const ACCESSES: readonly Access[] = ['read', 'write', 'send', 'spend', 'delete', 'execute'];
+export const TOOL_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+
+/**
+ * Defines a tool: a leaf with `execute` (one effect, opaque), or a procedure with `run` (code over the port).
+ *
+ * @throws ConfigurationError naming the field and the mend.
+ * @example
+ * const search = defineTool({
+ *   name: 'search', description: 'Search the notes', access: 'read',
+ *   input: z.object({ query: z.string() }),
+ *   execute: ({ query }, ctx) => find(query, ctx.signal),
+ * });
+ */
+export function defineTool<const S extends SchemaLike, Output, Deps = unknown>(
+  options: ToolOptions<S> & { execute(input: InferOutput<S>, context: ToolContext<Deps>): Output | Promise<Output> },
+): LeafTool<InferOutput<S>, Output, Deps>;
+export function defineTool<const S extends SchemaLike, Output, Deps = unknown>(
+  options: ToolOptions<S> & { run(input: InferOutput<S>, flow: Flow<Deps>): Promise<Output> },
+): ProcedureTool<InferOutput<S>, Output, Deps>;
+export function defineTool(
+  options: ToolOptions<SchemaLike> & { execute?: LeafTool['execute']; run?: ProcedureTool['run'] },
+): Tool {
+  checkOptions('tool', options, OPTIONS);
+  const field = `tool ${typeof options.name === 'string' ? options.name : '?'}`;
+  checkToolOptions(field, options);
+  const { execute, run } = options;
+  checkFunction(`${field}.execute`, execute);
+  checkFunction(`${field}.run`, run);
+  if ((execute === undefined) === (run === undefined)) {
+    throw new ConfigurationError(
+      `${field}.execute`,
+      'a tool has either execute or run',
+      'Give execute for a leaf, run for a procedure.',
+    );
+  }
+  const facts = toolFacts(options, compileSchema(options.input, `${field}.input`));
+  if (execute !== undefined) return freezeTool({ type: 'leaf', execute: execute.bind(options) }, facts) as LeafTool;
+  return freezeTool({ type: 'procedure', run: (run as ProcedureTool['run']).bind(options) }, facts) as ProcedureTool;
+}
+
+/** A delegate is a procedure that knows its agent, so that a tree can be walked before it runs. */
+export function defineDelegate(
+  options: ToolOptions<SchemaLike> & { run: ProcedureTool['run'] },
+  input: Schema,
+  delegate: Delegate,
+): ProcedureTool {
+  checkToolOptions(`delegate ${options.name}`, options);
+  return freezeTool({ type: 'procedure', run: options.run, delegate }, toolFacts(options, input)) as ProcedureTool;
+}
+
+function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void {
+  checkToolName(`${field}.name`, options.name);
+  checkText(`${field}.description`, options.description, 'Say in a sentence what the tool does: the model reads it.');
+  if (options.access === undefined) {
+    throw new ConfigurationError(
+      `${field}.access`,
+      'missing',
+      `Write one of ${ACCESSES.join(', ')}: what a call does to the world.`,
+    );
+  }
+  checkOneOf(`${field}.access`, options.access, ACCESSES);
+  checkOneOf(`${field}.risk`, options.risk, ['low', 'medium', 'high']);
+  checkOneOf(`${field}.onInDoubt`, options.onInDoubt, ['retry', 'fail', 'ask']);
+  for (const flag of ['idempotent', 'parallel', 'repeatable'] as const)
+    checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
+  checkPositive(`${field}.timeoutMs`, options.timeoutMs);
+  if (options.graceMs !== 0) checkPositive(`${field}.graceMs`, options.graceMs);
+  checkWhole(`${field}.maxResultChars`, options.maxResultChars, 1);
+  if (typeof options.needsApproval !== 'boolean') checkFunction(`${field}.needsApproval`, options.needsApproval);
+  if (options.result !== undefined) {
+    checkOptions(`${field}.result`, options.result, ['integrity', 'confidentiality', 'origins']);
+    checkOneOf(`${field}.result.integrity`, options.result.integrity, ['trusted', 'untrusted']);
+    checkOneOf(`${field}.result.confidentiality`, options.result.confidentiality, ['public', 'private', 'secret']);
+  }
+  const aliases = options.aliases ?? [];
+  if (!Array.isArray(aliases))
+    throw new ConfigurationError(`${field}.aliases`, `expected an array, got ${shown(aliases)}`, 'List old names.');
+  aliases.forEach((alias, index) => {
+    checkToolName(`${field}.aliases[${index}]`, alias);
+  });
+}
+
+export function checkToolName(field: string, name: unknown): void {
+  if (typeof name === 'string' && TOOL_NAME.test(name)) return;
+  throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${TOOL_NAME.source}.`);
+}
+
+const RISK: Record<Access, Risk> = {
+  read: 'low',
+  write: 'medium',
+  send: 'high',
+  spend: 'high',
+  delete: 'high',
+  execute: 'high',
+};
+
+function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
+  const { name, description, access } = options;
+  const sideEffect: SideEffect = access === 'read' ? 'none' : options.idempotent ? 'idempotent' : 'unsafe';
+  return {
+    name,
+    description,
+    input,
+    access,
+    risk: options.risk ?? RISK[access],
+    sideEffect,
+    onInDoubt: options.onInDoubt ?? (sideEffect === 'unsafe' ? 'ask' : 'retry'),
+    timeoutMs: options.timeoutMs ?? DEFAULTS.toolTimeoutMs,
+    graceMs: options.graceMs,
+    maxResultChars: options.maxResultChars ?? DEFAULTS.maxResultChars,
+    needsApproval: options.needsApproval ?? false,
+    result: options.result && Object.freeze({ ...options.result }),
+    parallel: options.parallel ?? access === 'read',
+    repeatable: options.repeatable ?? false,
+    aliases: Object.freeze([...(options.aliases ?? [])]),
+    givenRuleArg: options.ruleArg,
+  };
+}
+
+/** Adds what is worked out when it is first asked: the schema is converted then. */
+function freezeTool(kind: object, { givenRuleArg, ...facts }: ReturnType<typeof toolFacts>): object {
+  let hash: string | undefined;
+  let ruleArg: { readonly name: string | undefined } | undefined;
+  return Object.freeze({
+    ...kind,
+    ...facts,
+    get ruleArg() {
+      ruleArg ??= { name: givenRuleArg ?? onlyRequiredString(facts.input) };
+      return ruleArg.name;
+    },
+    get hash() {
+      hash ??= sha256(
+        canonical({
+          name: facts.name,
+          description: facts.description,
+          access: facts.access,
+          parameters: facts.input.jsonSchema,
+        }),
+      );
+      return hash;
+    },
+  });
+}
+
+function onlyRequiredString(input: Schema): string | undefined {
+  const { properties, required } = input.jsonSchema as {
+    properties?: Record<string, { type?: unknown }>;
+    required?: string[];
+  };
+  const strings = (required ?? []).filter((name) => properties?.[name]?.type === 'string');
+  return strings.length === 1 ? strings[0] : undefined;
+}

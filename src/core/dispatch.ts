@@ -1,0 +1,191 @@
+import type { ErrorRecord } from './errors.ts';
+import { isFatal } from './errors.ts';
+import { Guard } from './guard.ts';
+import type { Invocation } from './invocation.ts';
+import type { Json } from './json.ts';
+import type { Label } from './label.ts';
+import type { ToolCall, ToolMessage } from './message.ts';
+import { parseArguments } from './parse-arguments.ts';
+import { openProcedure } from './procedure.ts';
+import type { Span, ToolIn, ToolOut } from './record.ts';
+import type { RunContext } from './run-context.ts';
+import type { ProcedureTool, Tool } from './tool.ts';
+import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
+import { type ToolValue, toolOut, toolValue } from './tool-value.ts';
+
+/** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
+export interface Requested {
+  readonly call: ToolCall;
+  readonly tool: Tool | undefined;
+  readonly args: Json;
+  readonly refused?: ErrorRecord;
+}
+
+/** A call's result: what the model is told, and for code the value or the error. */
+export interface Dispatched {
+  readonly out: ToolOut;
+  readonly value?: ToolValue;
+}
+
+/** Calls that are not `parallel` run one at a time, in call order among those that may start. One per turn. */
+export class OneAtATime {
+  #last: Promise<void> | undefined;
+
+  /** Resolves when it is this call's turn, with what ends the turn. */
+  async enter(): Promise<() => void> {
+    const before = this.#last;
+    let leave = () => {};
+    this.#last = new Promise((resolve) => {
+      leave = resolve;
+    });
+    await before;
+    return leave;
+  }
+}
+
+/** Finds the tool and reads the arguments. Each mistake is a result for the model. */
+export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Requested {
+  const tool = tools.get(call.name);
+  if (tool === undefined) {
+    const names = [...new Set([...tools.values()].map(({ name }) => name))].join(', ');
+    const message = `There is no tool ${JSON.stringify(call.name.slice(0, 64))}. Tools are: ${names || '(none)'}.`;
+    return { call, tool, args: call.arguments, refused: { kind: 'unknown_tool', message, retryable: false } };
+  }
+  const parsed = parseArguments(call.arguments, tool.input);
+  if (parsed.ok) return { call, tool, args: parsed.value as Json };
+  return {
+    call,
+    tool,
+    args: call.arguments,
+    refused: { kind: parsed.kind, message: parsed.message, retryable: false },
+  };
+}
+
+/** Permission, then the effect or the procedure's own calls. Rejects only with infrastructure errors. */
+export async function dispatch(
+  run: RunContext,
+  self: Invocation,
+  at: { readonly key: string; readonly step: number; readonly parent: Span },
+  requested: Requested,
+  label: Label,
+  oneAtATime: OneAtATime,
+): Promise<Dispatched> {
+  const { call, tool } = requested;
+  if (tool === undefined || requested.refused !== undefined) {
+    const error = requested.refused ?? { kind: 'unknown_tool', message: 'unknown tool', retryable: false };
+    return refuse(run, self, at, requested, error, label);
+  }
+  const query = { key: at.key, self, step: at.step, callId: call.id, tool, args: requested.args, label };
+  const asked = run.permit(query);
+  const permit = asked instanceof Promise ? await asked : asked;
+  if (!permit.ok) return refuse(run, self, at, requested, permit.error, label);
+  const leave = tool.parallel ? undefined : await oneAtATime.enter();
+  try {
+    const facts = toolIn(tool, call, permit.args, permit.rule);
+    if (tool.type === 'procedure') return await runProcedure(run, self, at, tool, facts, permit.args, label);
+    const of = {
+      key: at.key,
+      step: at.step,
+      parent: at.parent,
+      self,
+      tool,
+      in: facts,
+      args: permit.args,
+      label: run.resultLabel(tool, self),
+    };
+    const effect = new ToolCallEffect(run, of);
+    const outcome = await run.journal.effect(effect);
+    return outcome.ok ? { out: effect.ended(outcome), value: outcome.value } : { out: effect.ended(outcome) };
+  } finally {
+    leave?.();
+  }
+}
+
+/** A procedure is no effect: it awaits calls of its own, and what it gives is worked out anew at a resume. */
+async function runProcedure(
+  run: RunContext,
+  self: Invocation,
+  at: { key: string; step: number; parent: Span },
+  tool: ProcedureTool,
+  call: ToolIn,
+  args: Json,
+  label: Label,
+): Promise<Dispatched> {
+  const span: Span = { key: at.key, parent: at.parent, handle: undefined };
+  const parentStep = { path: self.path, step: at.step, toolCallId: call.callId };
+  const entry = { key: at.key, place: self, step: at.step, attempt: 1, span, request: call } as const;
+  const since = run.journal.note({ ...entry, kind: 'tool', event: 'started' });
+  const guard = new Guard(at.key, run.stops);
+  const flow = openProcedure(run, {
+    self,
+    base: at.key,
+    span,
+    parentStep,
+    step: at.step,
+    label,
+    delegate: tool.delegate && tool,
+    call,
+    guard,
+  });
+  const work = async () => tool.run(args as never, flow as never);
+  let out: ToolOut;
+  let value: ToolValue | undefined;
+  try {
+    // A delegate awaits only its child, which obeys every stop by itself.
+    value = toolValue(await (tool.delegate ? work() : guard.over(work, run.graceMs)));
+    out = toolOut(value, tool.maxResultChars, procedureLabel(tool, flow.label));
+  } catch (thrown) {
+    if (isFatal(thrown)) throw thrown;
+    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label));
+  }
+  run.journal.note({ ...entry, kind: 'tool', event: out.isError ? 'failed' : 'done', value: out, ran: true, since });
+  return value === undefined ? { out } : { out, value };
+}
+
+function procedureLabel(tool: Tool, label: Label): Label {
+  return tool.result === undefined ? label : Object.freeze({ ...label, ...tool.result });
+}
+
+function refuse(
+  run: RunContext,
+  self: Invocation,
+  at: { key: string; step: number; parent: Span },
+  requested: Requested,
+  error: ErrorRecord,
+  label: Label,
+): Dispatched {
+  const { call, tool } = requested;
+  // An error text that quotes arguments says what the model said: it carries the label of the turn.
+  const out = failedOut(tool, error, label);
+  const span: Span = { key: at.key, parent: at.parent, handle: undefined };
+  const entry = { key: at.key, place: self, step: at.step, attempt: 1, span } as const;
+  run.journal.note({
+    ...entry,
+    kind: 'tool',
+    event: 'failed',
+    request: toolIn(tool, call, requested.args),
+    value: out,
+    ran: false,
+  });
+  return { out };
+}
+
+function toolIn(tool: Tool | undefined, call: ToolCall, args: Json, rule?: string): ToolIn {
+  if (tool === undefined) return { name: call.name, description: '', callId: call.id, args };
+  const { name, description, access } = tool;
+  const facts = { name, description, callId: call.id, args, access };
+  if (tool.type === 'procedure' && tool.delegate) return { ...facts, delegate: tool.delegate.agent.name };
+  return rule === undefined ? facts : { ...facts, rule };
+}
+
+export function toolMessage(call: ToolCall, key: string, out: ToolOut): ToolMessage {
+  const message = {
+    role: 'tool',
+    callId: call.id,
+    name: call.name,
+    content: out.content,
+    isError: out.isError,
+    label: out.label,
+  } as const;
+  return Object.freeze(out.cut ? { ...message, ref: key } : message);
+}

@@ -1,0 +1,62 @@
+import type { ErrorRecord } from './errors.ts';
+import type { Stop } from './status.ts';
+import { type Interruptible, type Stops, stopError } from './stops.ts';
+
+/** A procedure's stop that came before it ended. */
+export class Stopped extends Error {
+  readonly record: ErrorRecord;
+  constructor(stop: Stop) {
+    super(stop.reason);
+    this.record = stopError(stop);
+  }
+}
+
+/** Watches over the user's code of a procedure: it has a signal, and when it ignores that it is abandoned after the grace. */
+export class Guard implements Interruptible {
+  readonly key: string;
+  readonly #stops: Stops;
+  #controller: AbortController | undefined;
+  #stop: Stop | undefined;
+  #abandon: (() => void) | undefined;
+
+  constructor(key: string, stops: Stops) {
+    this.key = key;
+    this.#stops = stops;
+  }
+
+  /** Made when it is first read. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#stop !== undefined) this.#controller.abort(abortReason(this.#stop));
+    }
+    return this.#controller.signal;
+  }
+
+  interrupt(stop: Stop): void {
+    this.#stop = stop;
+    this.#controller?.abort(abortReason(stop));
+    this.#abandon?.();
+  }
+
+  /** The work's own end, or `Stopped` when a stop came and the grace has passed. */
+  async over<T>(work: () => Promise<T>, graceMs: number): Promise<T> {
+    this.#stops.enter(this);
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<T>((resolve, reject) => {
+        this.#abandon = () => {
+          timer ??= setTimeout(() => this.#stop && reject(new Stopped(this.#stop)), graceMs);
+        };
+        work().then(resolve, reject);
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#stops.leave(this);
+    }
+  }
+}
+
+export function abortReason(stop: Stop): DOMException {
+  return new DOMException(stop.reason, stop.status === 'timeout' ? 'TimeoutError' : 'AbortError');
+}

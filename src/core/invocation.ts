@@ -1,0 +1,73 @@
+import type { Agent } from './agent.ts';
+import type { Label } from './label.ts';
+import type { AgentLimits } from './limits.ts';
+import type { ParentStep, Place, Span } from './record.ts';
+import type { Status } from './status.ts';
+import { addUsage, NO_USAGE, type Usage } from './usage.ts';
+
+/** One run of one agent: a node of the tree. Its path is the address of all that it does. */
+export class Invocation implements Place {
+  readonly path: string;
+  readonly definition: Agent;
+  readonly parent: Invocation | undefined;
+  readonly parentStep?: ParentStep;
+  /** The root has depth 1. */
+  readonly depth: number;
+  readonly span: Span;
+  /** The definition's, narrowed by the delegate. */
+  readonly limits: AgentLimits;
+  readonly shared: { readonly [key: string]: unknown };
+  /** What is known of where the shared values came from. */
+  readonly sharedLabel: Label;
+  status: Status | 'running' | 'waiting' = 'running';
+  /** `provider/id` of the model that drives it. */
+  model: string | undefined;
+  step = 0;
+  toolCalls = 0;
+  /** Of its own model calls. */
+  usage: Usage = NO_USAGE;
+  /** The join of all it has seen. */
+  label: Label;
+  readonly children: Invocation[] = [];
+  /** When it started, in nanoseconds since 1970. */
+  since = 0n;
+  /** Resolves when it is over, however. */
+  ended: Promise<void> | undefined;
+  /** Effects under way, and waits for a person, at and below it. */
+  busy = 0;
+  waiting = 0;
+
+  constructor(of: {
+    path: string;
+    definition: Agent;
+    parent: Invocation | undefined;
+    parentStep: ParentStep | undefined;
+    span: Span;
+    limits: AgentLimits;
+    shared: { readonly [key: string]: unknown };
+    sharedLabel: Label;
+    label: Label;
+  }) {
+    this.path = of.path;
+    this.definition = of.definition;
+    this.parent = of.parent;
+    if (of.parentStep !== undefined) this.parentStep = of.parentStep;
+    this.depth = of.parent === undefined ? 1 : of.parent.depth + 1;
+    this.span = of.span;
+    this.limits = of.limits;
+    this.shared = of.shared;
+    this.sharedLabel = of.sharedLabel;
+    this.label = of.label;
+  }
+
+  get agent(): string {
+    return this.definition.name;
+  }
+
+  /** Of its subtree; each call counts once. */
+  treeUsage(): Usage {
+    let sum = this.usage;
+    for (const child of this.children) sum = addUsage(sum, child.treeUsage()) ?? sum;
+    return sum;
+  }
+}

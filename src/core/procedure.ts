@@ -1,0 +1,257 @@
+import type { Agent } from './agent.ts';
+import { compileSchema } from './compile-schema.ts';
+import { dispatch, OneAtATime, type Requested } from './dispatch.ts';
+import { agentResult, type Ending } from './ending.ts';
+import {
+  AgentError,
+  ConfigurationError,
+  type ErrorRecord,
+  messageOf,
+  ToolError,
+  type ToolErrorKind,
+} from './errors.ts';
+import type { BuiltinFlow, FlowEffect } from './flow.ts';
+import type { Guard } from './guard.ts';
+import type { Invocation } from './invocation.ts';
+import type { Call, Outcome } from './journal.ts';
+import { canonical, type Json, sha256 } from './json.ts';
+import { joinLabels, type Label } from './label.ts';
+import type { ParentStep, Span, ToolIn } from './record.ts';
+import type { RunContext } from './run-context.ts';
+import type { InferOutput, SchemaLike } from './schema.ts';
+import type { Progress, Tool } from './tool.ts';
+import { progressLogger } from './tool-call.ts';
+import { valueForCode } from './tool-value.ts';
+
+/** Where a procedure stands: an agent's invocation, or a tool call of one. */
+export interface ProcedurePlace {
+  readonly self: Invocation;
+  /** Its keys lie below this. */
+  readonly base: string;
+  readonly span: Span;
+  /** The nearest model step above. */
+  readonly parentStep: ParentStep | undefined;
+  readonly step: number;
+  readonly label: Label;
+  /** The delegate tool, where that is what it is: the child's key then ends in its name. */
+  readonly delegate?: Tool | undefined;
+  readonly call?: ToolIn | undefined;
+  readonly guard: Guard;
+}
+
+export function openProcedure(run: RunContext, place: ProcedurePlace): BuiltinFlow {
+  return new Procedure(run, place);
+}
+
+/** A legal id of the user's: a part of an address. */
+const ID = /^[^/@~\s][^/\s]{0,199}$/u;
+
+class Procedure implements BuiltinFlow {
+  readonly #run: RunContext;
+  readonly #place: ProcedurePlace;
+  readonly #ordinals = new Map<string, number>();
+  readonly #ids = new Set<string>();
+  readonly #oneAtATime = new OneAtATime();
+  #label: Label;
+
+  constructor(run: RunContext, place: ProcedurePlace) {
+    this.#run = run;
+    this.#place = place;
+    this.#label = place.label;
+  }
+
+  get deps() {
+    return this.#run.deps;
+  }
+  get shared() {
+    return this.#place.self.shared;
+  }
+  get limits() {
+    return this.#run.limits;
+  }
+  get path() {
+    return this.#place.base;
+  }
+  get agent() {
+    return this.#place.self.agent;
+  }
+  get runId() {
+    return this.#run.id;
+  }
+  get label() {
+    return this.#label;
+  }
+  get signal() {
+    return this.#place.guard.signal;
+  }
+  get logger() {
+    return progressLogger((progress) => this.progress(progress));
+  }
+
+  join(label: Label): void {
+    this.#label = joinLabels(this.#label, label);
+  }
+
+  progress(progress: Progress): void {
+    const { self, base, step, call } = this.#place;
+    this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
+  }
+
+  async call<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    input: Input,
+    options?: { id?: string },
+  ): Promise<Output> {
+    const { self, span, parentStep, delegate } = this.#place;
+    const key =
+      delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
+    const ending = await this.#run.invoke({
+      key,
+      agent,
+      input,
+      parent: self,
+      parentStep,
+      parentSpan: span,
+      label: this.#label,
+      delegate,
+    });
+    this.join(ending.label);
+    if (ending.status === 'completed') return ending.output as Output;
+    throw agentError(this.#run, ending);
+  }
+
+  async tool<Input, Output>(
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>> {
+    const key = this.#key(tool.name, args, options?.id);
+    const { self, span, step } = this.#place;
+    const { requested, error } = this.#requested(tool, args, key);
+    const { out, value } = await dispatch(
+      this.#run,
+      self,
+      { key, step, parent: span },
+      requested,
+      this.#label,
+      this.#oneAtATime,
+    );
+    this.join(out.label);
+    if (value !== undefined) return valueForCode(value) as Awaited<Output>;
+    throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
+  }
+
+  #requested(tool: Tool, args: unknown, key: string): { requested: Requested; error?: ErrorRecord } {
+    const call = { type: 'tool_call', id: key, name: tool.name, arguments: '' } as const;
+    const checked = tool.input.validate(args);
+    if (checked.ok) return { requested: { call, tool, args: checked.value as Json } };
+    const message = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    const error = { kind: 'invalid_args', message: `${tool.name}: ${message}`, retryable: false };
+    return { requested: { call, tool, args: null, refused: error }, error };
+  }
+
+  async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {
+    const key = `${this.#place.base}/${this.#id(id)}`;
+    const value = await this.#run.journal.once(key, this.#place.self, propose);
+    const text = JSON.stringify(value);
+    return text === undefined ? (undefined as T) : (JSON.parse(text) as T);
+  }
+
+  async wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+    const { self, base, step } = this.#place;
+    const key = `${base}/${this.#id(id)}`;
+    const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
+    const shown = {
+      id: key,
+      runId: this.#run.id,
+      path: self.path,
+      agent: self.agent,
+      reason: 'wait',
+      request: request as Json,
+    } as const;
+    const outcome = await this.#run.waitFor(key, self, step, shown, compiled);
+    if (!outcome.ok) throw toolError(outcome.error);
+    return outcome.value as InferOutput<S>;
+  }
+
+  async sleep(ms: number): Promise<void> {
+    if (!(ms >= 0)) throw new ConfigurationError('ctx.sleep', `got ${ms}`, 'Pass milliseconds ≥ 0.');
+    const outcome = await this.#run.journal.sleep(this.#key('@sleep', ms, undefined), this.#place.self, ms);
+    if (!outcome.ok) throw toolError(outcome.error);
+  }
+
+  async now(): Promise<number> {
+    return this.#run.journal.once(this.#key('@now', null, undefined), this.#place.self, () => Date.now());
+  }
+
+  async random(): Promise<number> {
+    return this.#run.journal.once(this.#key('@random', null, undefined), this.#place.self, () => Math.random());
+  }
+
+  effect(effect: FlowEffect): Promise<Outcome> {
+    const { self, base, step, span } = this.#place;
+    const call: Call<Json> = {
+      key: `${base}/${this.#id(effect.id)}`,
+      kind: effect.kind,
+      self,
+      step,
+      parent: span,
+      sideEffect: effect.sideEffect,
+      onInDoubt: 'retry',
+      timeoutMs: effect.timeoutMs,
+      graceMs: this.#run.graceMs,
+      execute: (attempt) => effect.execute(attempt.signal),
+      failure: (thrown) => ({ kind: 'threw', message: messageOf(thrown), retryable: false }),
+      started: () => effect.facts,
+      ended: (outcome) => (outcome.ok ? outcome.value : outcome.error),
+    };
+    return this.#run.journal.effect(call);
+  }
+
+  /** What is called and with what, not when: branches of a `Promise.all` may interleave as they like. */
+  #key(name: string, input: unknown, id: string | undefined): string {
+    const { base } = this.#place;
+    if (id !== undefined) return `${base}/${this.#id(id)}`;
+    const stem = `${name}~${sha256(canonical(input)).slice(0, 8)}`;
+    const ordinal = this.#ordinals.get(stem) ?? 0;
+    this.#ordinals.set(stem, ordinal + 1);
+    return `${base}/${stem}.${ordinal}`;
+  }
+
+  #id(id: string): string {
+    if (typeof id !== 'string' || !ID.test(id)) {
+      throw new ConfigurationError(
+        'id',
+        `illegal id ${JSON.stringify(id)}`,
+        'An id has no blank and no slash and does not begin with @ or ~.',
+      );
+    }
+    if (this.#ids.has(id))
+      throw new ConfigurationError(
+        'id',
+        `duplicate id ${JSON.stringify(id)}`,
+        'Give each call of a procedure its own id.',
+      );
+    this.#ids.add(id);
+    return id;
+  }
+}
+
+function agentError(run: RunContext, ending: Ending): AgentError {
+  const cause = ending.error?.message ?? 'no cause given';
+  return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
+}
+
+const TOOL_ERRORS: readonly string[] = [
+  'invalid_json',
+  'invalid_args',
+  'unknown_tool',
+  'threw',
+  'timeout',
+  'denied',
+  'unknown_outcome',
+];
+
+export function toolError(error: ErrorRecord): ToolError {
+  return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);
+}

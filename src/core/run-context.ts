@@ -1,0 +1,108 @@
+import type { Agent, ModelAgent } from './agent.ts';
+import type { Ending } from './ending.ts';
+import type { ErrorRecord } from './errors.ts';
+import type { Invocation } from './invocation.ts';
+import type { Journal, Outcome } from './journal.ts';
+import type { Json } from './json.ts';
+import type { Label } from './label.ts';
+import type { Limits } from './limits.ts';
+import type { Message } from './message.ts';
+import type { Model, ModelDelta } from './model.ts';
+import type { WaitRequest } from './permission.ts';
+import type { ParentStep, Span } from './record.ts';
+import type { Schema } from './schema.ts';
+import type { Stop } from './status.ts';
+import type { Stops } from './stops.ts';
+import type { Progress, Tool } from './tool.ts';
+
+/** What an invocation of a model starts with. */
+export interface Opening {
+  readonly brief: readonly Message[];
+  /** Leading messages of the brief whose labels are joined and whose tokens are bounded already. */
+  readonly known?:
+    | { readonly messages: readonly Message[]; readonly label: Label; readonly bound: number | undefined }
+    | undefined;
+}
+
+/** What of a transcript is sent: one selector per invocation. */
+export interface Selector {
+  select(transcript: readonly Message[]): Selection;
+  /** The input tokens that the provider reported for the last selection. */
+  anchor(inputTokens: number): void;
+  /** The transcript is complete, and a conversation may go on from it. */
+  close(transcript: readonly Message[], label: Label): void;
+}
+
+export type Selection =
+  | {
+      readonly ok: true;
+      readonly messages: Message[];
+      /** Leading entries that were also those of the selection before. */
+      readonly from: number;
+      readonly dropped: number;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  | { readonly ok: false; readonly needed: number; readonly available: number };
+
+/** One call before the permission step. */
+export interface PermitQuery {
+  readonly key: string;
+  readonly self: Invocation;
+  readonly step: number;
+  readonly callId: string;
+  readonly tool: Tool;
+  readonly args: Json;
+  /** The join of all that led to the call. */
+  readonly label: Label;
+}
+
+export type Permit =
+  | { readonly ok: true; readonly args: Json; readonly rule?: string | undefined }
+  | { readonly ok: false; readonly error: ErrorRecord; readonly stop?: Stop | undefined };
+
+/** A child about to start. */
+export interface ChildCall {
+  readonly key: string;
+  readonly agent: Agent;
+  readonly input: unknown;
+  readonly parent: Invocation;
+  readonly parentStep: ParentStep | undefined;
+  readonly parentSpan: Span;
+  readonly label: Label;
+  /** What a delegate narrows, if it is one. */
+  readonly delegate?: Tool | undefined;
+}
+
+/** All that a loop or procedure reaches of its run. The orchestration composes it from the rooms. */
+export interface RunContext {
+  readonly id: string;
+  readonly traceId: string;
+  readonly deps: unknown;
+  readonly graceMs: number;
+  readonly limits: Limits;
+  readonly journal: Journal;
+  /** Of the whole tree. */
+  readonly count: { steps: number; toolCalls: number; agents: number };
+  readonly stops: Stops;
+  modelOf(self: Invocation, agent: ModelAgent): Model;
+  selector(options: {
+    readonly maxTokens: number;
+    readonly fixedTokens: number;
+    readonly reserveTokens: number;
+    readonly measured?: { readonly count: number; readonly bound: number } | undefined;
+  }): Selector;
+  estimate(text: string): number;
+  /** The agent's own tools, those that follow from its grants and its shared store, less what a cap above takes away. */
+  toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[];
+  permit(query: PermitQuery): Permit | Promise<Permit>;
+  resultLabel(tool: Tool, self: Invocation): Label;
+  /** A procedure's question to a person or another process; an answer that the schema refuses is none. */
+  waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
+  /** Runs a child; rejects only with infrastructure errors. Refusals (depth, agents) are failures. */
+  invoke(child: ChildCall): Promise<Ending>;
+  /** True while somebody listens to chunks. */
+  readonly listening: boolean;
+  delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void;
+  progress(self: Invocation, key: string, step: number, name: string, callId: string, progress: Progress): void;
+}

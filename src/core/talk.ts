@@ -1,0 +1,58 @@
+import type { AgentContext, ModelAgent } from './agent.ts';
+import type { Invocation } from './invocation.ts';
+import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
+import { DEFAULTS } from './limits.ts';
+import type { Message } from './message.ts';
+import { outputLimit, type Question } from './model-call.ts';
+import { Repeats } from './repeats.ts';
+import type { Opening, RunContext, Selector } from './run-context.ts';
+import type { Tool } from './tool.ts';
+import { toolset } from './toolset.ts';
+
+/** The state of one loop: an append-only transcript, and what stays the same from request to request. */
+export interface Talk {
+  readonly self: Invocation;
+  readonly agent: ModelAgent;
+  readonly messages: Message[];
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly repeats: Repeats;
+  readonly selector: Selector;
+  readonly question: Question;
+  /** The newest text of the model in this invocation. */
+  lastText: string;
+}
+
+/** Functions of the definition are decided here, once per invocation. */
+export function openTalk(run: RunContext, self: Invocation, { brief, known }: Opening): Talk {
+  const agent = self.definition as ModelAgent;
+  const model = run.modelOf(self, agent);
+  const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
+  const instructions = typeof agent.instructions === 'function' ? agent.instructions(context) : agent.instructions;
+  const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
+  const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
+  const output = agent.output && { name: agent.name, schema: agent.output.jsonSchema };
+  const maxTokens = agent.context.maxTokens ?? model.limits?.contextTokens ?? DEFAULTS.contextTokens;
+  const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
+  const selector = run.selector({
+    maxTokens,
+    fixedTokens: run.estimate(instructions) + run.estimate(text),
+    reserveTokens: Math.min(reserve, Math.floor(maxTokens / 4)),
+    measured: known?.bound === undefined ? undefined : { count: known.messages.length, bound: known.bound },
+  });
+  if (known !== undefined) self.label = joinLabels(self.label, known.label);
+  for (let index = known?.messages.length ?? 0; index < brief.length; index += 1) {
+    const message = brief[index];
+    if (message !== undefined)
+      self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
+  }
+  return {
+    self,
+    agent,
+    messages: brief.slice(),
+    tools: byName,
+    repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
+    selector,
+    question: { model, instructions, tools: definitions, output, settings: agent.settings },
+    lastText: '',
+  };
+}

@@ -1,0 +1,173 @@
+import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
+import type { Invocation } from './invocation.ts';
+import type { Attempt, Call, Outcome } from './journal.ts';
+import { type Json, sha256 } from './json.ts';
+import type { Label } from './label.ts';
+import { DEFAULTS } from './limits.ts';
+import type { Span, ToolIn, ToolOut } from './record.ts';
+import type { RunContext } from './run-context.ts';
+import type { LeafTool, Logger, Progress, Tool, ToolContext } from './tool.ts';
+import { type ToolValue, toolOut, toolValue } from './tool-value.ts';
+
+/** The effect of one leaf call. */
+export class ToolCallEffect implements Call<ToolValue> {
+  readonly kind = 'tool';
+  readonly key: string;
+  readonly self: Invocation;
+  readonly step: number;
+  readonly parent: Span;
+  readonly tool: LeafTool;
+  readonly in: ToolIn;
+  readonly #run: RunContext;
+  readonly #args: Json;
+  readonly #label: Label;
+  #out: ToolOut | undefined;
+
+  constructor(
+    run: RunContext,
+    of: {
+      key: string;
+      self: Invocation;
+      step: number;
+      parent: Span;
+      tool: LeafTool;
+      in: ToolIn;
+      args: Json;
+      label: Label;
+    },
+  ) {
+    this.#run = run;
+    this.key = of.key;
+    this.self = of.self;
+    this.step = of.step;
+    this.parent = of.parent;
+    this.tool = of.tool;
+    this.in = of.in;
+    this.#args = of.args;
+    this.#label = of.label;
+  }
+
+  get sideEffect() {
+    return this.tool.sideEffect;
+  }
+  get onInDoubt() {
+    return this.tool.onInDoubt;
+  }
+  get timeoutMs() {
+    return this.tool.timeoutMs;
+  }
+  get graceMs() {
+    return this.tool.graceMs ?? this.#run.graceMs;
+  }
+
+  execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
+    const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
+    const value = this.tool.execute(this.#args as never, context);
+    return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
+  }
+
+  failure(thrown: unknown): ErrorRecord {
+    return toolFailure(this.tool, thrown);
+  }
+
+  started(): ToolIn {
+    return this.in;
+  }
+
+  ended(outcome: Outcome<ToolValue>): ToolOut {
+    this.#out ??= outcome.ok
+      ? toolOut(outcome.value, this.tool.maxResultChars, this.#label)
+      : failedOut(this.tool, outcome.error, this.#label);
+    return this.#out;
+  }
+}
+
+/** What a tool threw. Its text is shown to the model, so it is bounded there like a result. */
+export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
+  if (isA(thrown, AgentError))
+    return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
+  if (isA(thrown, ToolError)) return { kind: thrown.kind, message: thrown.message, retryable: false };
+  return { kind: 'threw', message: `${tool.name} failed: ${messageOf(thrown)}`, retryable: false };
+}
+
+/** A worker that did not complete: `<status>: <cause>`, and what it had. */
+function childFailure({ result }: AgentError<{ status: string; text: string; error?: ErrorRecord }>): ErrorRecord {
+  const { status, text, error } = result;
+  const had = text === '' ? '' : `\n${text}`;
+  return {
+    kind: status,
+    message: `${status}: ${error?.message ?? 'no cause given'}${had}`,
+    retryable: error?.retryable ?? false,
+  };
+}
+
+export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label): ToolOut {
+  const out = toolOut({ form: 'text', content: error.message }, tool?.maxResultChars ?? DEFAULTS.maxResultChars, label);
+  return { ...out, isError: true, error };
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/** Everything in it is worked out when it is read: most tools read none of it. */
+class CallContext implements ToolContext {
+  readonly attempt: number;
+  readonly #run: RunContext;
+  readonly #call: ToolCallEffect;
+  readonly #attempt: Attempt;
+  constructor(run: RunContext, call: ToolCallEffect, attempt: Attempt) {
+    this.#run = run;
+    this.#call = call;
+    this.#attempt = attempt;
+    this.attempt = attempt.number;
+  }
+  get deps() {
+    return this.#run.deps;
+  }
+  get signal() {
+    return this.#attempt.signal;
+  }
+  get shared() {
+    return this.#call.self.shared;
+  }
+  get idempotencyKey() {
+    return idempotencyKey(this.#run.id, this.#call.key);
+  }
+  get agent() {
+    return this.#call.self.agent;
+  }
+  get path() {
+    return this.#call.self.path;
+  }
+  get step() {
+    return this.#call.step;
+  }
+  get runId() {
+    return this.#run.id;
+  }
+  get traceId() {
+    return this.#run.traceId;
+  }
+  get logger(): Logger {
+    return progressLogger((progress) => this.progress(progress));
+  }
+  get progress() {
+    return (progress: Progress) => {
+      const { key, self, step, in: call } = this.#call;
+      this.#run.progress(self, key, step, call.name, call.callId, progress);
+    };
+  }
+}
+
+/** The same on every retry and resume, new in a fork. */
+export function idempotencyKey(runId: string, key: string): string {
+  return sha256(`${runId}|${key}`);
+}
+
+/** Log lines of tools and procedures go where progress goes: to whoever watches the run. */
+export function progressLogger(emit: (progress: Progress & { level: string; data?: unknown }) => void): Logger {
+  const at = (level: string) => (note: string, data?: unknown) =>
+    emit(data === undefined ? { level, note } : { level, note, data });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

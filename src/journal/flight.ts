@@ -1,0 +1,131 @@
+import type { ErrorRecord } from '../core/errors.ts';
+import { abortReason } from '../core/guard.ts';
+import type { Attempt, Call, Outcome, Work } from '../core/journal.ts';
+import type { SpanHandle } from '../core/record.ts';
+import type { Stop } from '../core/status.ts';
+import { type Interruptible, stopError } from '../core/stops.ts';
+import { LONGEST_TIMER_MS } from '../core/time.ts';
+
+/** One call under way, from its start to its outcome: its signal, its timeout, its stop, its abandonment. */
+export class Flight<T> implements Interruptible, Work, Attempt {
+  readonly key: string;
+  number = 1;
+  stop: Stop | undefined;
+  holdsPlace = false;
+  reserved: number | undefined;
+  onStop: (() => void) | undefined;
+  readonly #call: Call<T>;
+  #controller: AbortController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #interrupted: ErrorRecord | undefined;
+  #settle: ((outcome: Outcome<T>) => void) | undefined;
+
+  constructor(call: Call<T>) {
+    this.key = call.key;
+    this.#call = call;
+  }
+
+  /** Made when it is first read: most calls never look. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#interrupted !== undefined) this.#abort();
+    }
+    return this.#controller.signal;
+  }
+
+  interrupt(stop: Stop): void {
+    this.stop = stop;
+    this.#cut(stopError(stop));
+    this.onStop?.();
+  }
+
+  /** One attempt. Its value counts also when it comes after a stop: what happened is a fact. */
+  attempt(number: number, handle: SpanHandle | undefined): Promise<Outcome<T>> {
+    this.number = number;
+    this.#controller = undefined;
+    this.#interrupted = undefined;
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+      this.#timer = setTimeout(timedOut, Math.min(this.#call.timeoutMs, LONGEST_TIMER_MS), this);
+      try {
+        const value = handle === undefined ? this.#call.execute(this) : handle.run(() => this.#call.execute(this));
+        if (value instanceof Promise) value.then(this.#done, this.#threw);
+        else this.#done(value);
+      } catch (thrown) {
+        this.#threw(thrown);
+      }
+    });
+  }
+
+  readonly #done = (value: T) => this.#end({ ok: true, value });
+
+  readonly #threw = (thrown: unknown) => {
+    if (this.#interrupted === undefined) this.#end({ ok: false, error: this.#call.failure(thrown) });
+    else this.#end(this.#failed(this.#interrupted, 'failed'));
+  };
+
+  timeOut(): void {
+    const seconds = this.#call.timeoutMs / 1000;
+    this.#cut({ kind: 'timeout', message: `timed out after ${seconds} s`, retryable: this.#call.kind === 'model' });
+  }
+
+  /** Waits between two attempts; a stop ends it. */
+  pause(ms: number): Promise<void> {
+    // A listener may have stopped it when it was told of the retry.
+    if (this.stop !== undefined) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS));
+      this.onStop = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Tells the work to stop. Work that never looked at its signal and changes nothing is abandoned at once, the rest after the grace. */
+  #cut(error: ErrorRecord): void {
+    if (this.#settle === undefined || this.#interrupted !== undefined) return;
+    this.#interrupted = error;
+    clearTimeout(this.#timer);
+    const deaf = this.#controller === undefined && this.#call.sideEffect === 'none';
+    this.#timer = setTimeout(abandon, deaf ? 0 : Math.min(this.#call.graceMs, LONGEST_TIMER_MS), this);
+    this.#abort();
+  }
+
+  #abort(): void {
+    const kind = this.stop?.status ?? 'timeout';
+    this.#controller?.abort(abortReason({ status: kind, reason: this.#interrupted?.message ?? kind }));
+  }
+
+  abandon(): void {
+    if (this.#interrupted !== undefined) this.#end(this.#failed(this.#interrupted, 'was abandoned'));
+  }
+
+  /** Unsafe work that was cut off is in doubt, not failed: whether it happened is unknown. */
+  #failed(error: ErrorRecord, how: string): Outcome<T> {
+    const stop = this.stop;
+    if (this.#call.sideEffect === 'unsafe') {
+      const message = `${error.message}; the call ${how}, whether it took effect is unknown`;
+      return { ok: false, error: { kind: 'unknown_outcome', message, retryable: false }, ...(stop && { stop }) };
+    }
+    return { ok: false, error, ...(stop && { stop }) };
+  }
+
+  #end(outcome: Outcome<T>): void {
+    const settle = this.#settle;
+    if (settle === undefined) return;
+    this.#settle = undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    settle(outcome);
+  }
+}
+
+function timedOut(flight: { timeOut(): void }): void {
+  flight.timeOut();
+}
+
+function abandon(flight: { abandon(): void }): void {
+  flight.abandon();
+}

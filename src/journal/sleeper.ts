@@ -1,0 +1,44 @@
+import type { Outcome } from '../core/journal.ts';
+import type { Stop } from '../core/status.ts';
+import { type Interruptible, type Stops, stopError } from '../core/stops.ts';
+import { LONGEST_TIMER_MS } from '../core/time.ts';
+
+/** A timer of a procedure; a stop ends it early. Longer than a timer holds, it goes on in parts. */
+export class Sleeper implements Interruptible {
+  readonly key: string;
+  readonly #stops: Stops;
+  readonly #deadline: number;
+  #timer: NodeJS.Timeout | undefined;
+  #wake: ((outcome: Outcome<null>) => void) | undefined;
+
+  constructor(key: string, stops: Stops, deadline: number) {
+    this.key = key;
+    this.#stops = stops;
+    this.#deadline = deadline;
+  }
+
+  sleep(): Promise<Outcome<null>> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      this.#stops.enter(this);
+      this.#tick();
+    });
+  }
+
+  interrupt(stop: Stop): void {
+    this.#end({ ok: false, error: stopError(stop), stop });
+  }
+
+  #tick(): void {
+    const left = this.#deadline - Date.now();
+    if (left <= 0) this.#end({ ok: true, value: null });
+    else this.#timer = setTimeout(() => this.#tick(), Math.min(left, LONGEST_TIMER_MS));
+  }
+
+  #end(outcome: Outcome<null>): void {
+    clearTimeout(this.#timer);
+    this.#stops.leave(this);
+    this.#wake?.(outcome);
+    this.#wake = undefined;
+  }
+}

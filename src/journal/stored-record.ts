@@ -1,0 +1,99 @@
+import { sha256 } from '../core/json.ts';
+import type { Draft, Entry, Place, RunRecord, Span, SpanHandle } from '../core/record.ts';
+import { isoTime } from '../core/time.ts';
+
+/** The run that records belong to. */
+export interface RecordedRun {
+  readonly id: string;
+  readonly epoch: number;
+}
+
+const NO_SPAN = '0000000000000000';
+
+/** A record as it is handed to views. Ids are worked out when they are read: hashing them costs more than all the rest. */
+export class StoredRecord {
+  readonly record: number;
+  readonly key: string;
+  readonly kind: Entry['kind'];
+  readonly event: Entry['event'];
+  readonly place: Place;
+  readonly step: number;
+  readonly attempt: number;
+  readonly time: bigint;
+  readonly since: bigint | undefined;
+  readonly request: unknown;
+  readonly value: unknown;
+  readonly ran: boolean | undefined;
+  readonly #run: RecordedRun;
+  readonly #span: Span;
+
+  constructor(run: RecordedRun, record: number, time: bigint, draft: Draft) {
+    this.#run = run;
+    this.#span = draft.span;
+    this.record = record;
+    this.time = time;
+    this.key = draft.key;
+    this.kind = draft.kind;
+    this.event = draft.event;
+    this.place = draft.place;
+    this.step = draft.step;
+    this.attempt = draft.attempt;
+    this.since = draft.since;
+    this.request = draft.request;
+    this.value = 'value' in draft ? draft.value : undefined;
+    this.ran = 'ran' in draft ? draft.ran : undefined;
+  }
+
+  get run(): string {
+    return this.#run.id;
+  }
+  get epoch(): number {
+    return this.#run.epoch;
+  }
+  get traceId(): string {
+    return traceIdOf(this.#run, this.#span);
+  }
+  get spanId(): string {
+    return spanIdOf(this.#run, this.#span);
+  }
+  get parentSpanId(): string | undefined {
+    const { parent } = this.#span;
+    return parent === undefined ? undefined : spanIdOf(this.#run, parent);
+  }
+
+  toJSON(): object {
+    const { run, epoch, traceId, spanId, parentSpanId, place, since } = this;
+    const { path, agent, parentStep } = place;
+    const times = { time: isoTime(this.time), ...(since !== undefined && { since: isoTime(since) }) };
+    return { ...this, ...times, run, epoch, traceId, spanId, parentSpanId, place: { path, agent, parentStep } };
+  }
+}
+
+export function storedRecord(run: RecordedRun, record: number, time: bigint, draft: Draft): RunRecord {
+  return new StoredRecord(run, record, time, draft) as unknown as RunRecord;
+}
+
+/** The instrument's where it is valid, else one that follows from run and epoch. */
+export function traceIdOf(run: RecordedRun, span: Span): string {
+  return handleAbove(span)?.traceId ?? sha256(`${run.id}|${run.epoch}`).slice(0, 32);
+}
+
+function spanIdOf(run: RecordedRun, span: Span): string {
+  if (isValid(span.handle)) return span.handle.spanId;
+  return sha256(`${run.id}|${span.key}|${run.epoch}`).slice(0, 16);
+}
+
+function handleAbove(span: Span): SpanHandle | undefined {
+  for (let at: Span | undefined = span; at !== undefined; at = at.parent) if (isValid(at.handle)) return at.handle;
+  return undefined;
+}
+
+function isValid(handle: SpanHandle | undefined): handle is SpanHandle {
+  return handle !== undefined && handle.spanId !== NO_SPAN;
+}
+
+/** The handle that a new span nests in. */
+export function enclosing(span: Span | undefined): SpanHandle | undefined {
+  for (let at = span; at !== undefined; at = at.parent) if (at.handle !== undefined) return at.handle;
+  return undefined;
+}

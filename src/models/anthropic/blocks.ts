@@ -1,0 +1,146 @@
+import { ModelError } from '../../core/errors.ts';
+import { isPlainObject } from '../../core/json.ts';
+import { type AssistantMessage, type Message, type Part, type ToolMessage, toolCallsOf } from '../../core/message.ts';
+import { fieldsOf, listField } from '../fields.ts';
+import { legalName } from '../tool-name.ts';
+
+/** Longest name of a tool. */
+export const MAX_NAME = 128;
+/** Longest id of a call. */
+const MAX_ID = 64;
+
+export type Block = { readonly [field: string]: unknown };
+export interface WireMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: readonly Block[];
+}
+
+/** A message never changes once it is frozen, so it is converted once and not in every step. */
+const converted = new WeakMap<Message, readonly Block[]>();
+
+/**
+ * The transcript as the Messages API takes it: roles alternate, all results of a turn stand first in the one user message
+ * after it, no text is blank.
+ */
+export function anthropicMessages(messages: readonly Message[]): WireMessage[] {
+  const wire: { role: 'user' | 'assistant'; content: Block[] }[] = [];
+  for (const message of messages) {
+    const role = message.role === 'assistant' ? 'assistant' : 'user';
+    const blocks = convert(message);
+    const last = wire.at(-1);
+    if (blocks.length === 0) continue;
+    if (last?.role === role) last.content.push(...blocks);
+    else wire.push({ role, content: [...blocks] });
+  }
+  // The API wants a user message first, with something in it.
+  if (wire[0]?.role !== 'user') wire.unshift({ role: 'user', content: [{ type: 'text', text: '(no input)' }] });
+  return wire;
+}
+
+function convert(message: Message): readonly Block[] {
+  const before = converted.get(message);
+  if (before !== undefined) return before;
+  const blocks = convertFresh(message);
+  if (Object.isFrozen(message)) converted.set(message, blocks);
+  return blocks;
+}
+
+function convertFresh(message: Message): readonly Block[] {
+  switch (message.role) {
+    case 'user':
+      return contentBlocks(message.content);
+    case 'assistant':
+      return nativeBlocks(message) ?? neutralBlocks(message);
+    case 'tool':
+      return [toolResult(message)];
+  }
+}
+
+function toolResult({ callId, content, isError }: ToolMessage): Block {
+  const blocks = contentBlocks(content);
+  return {
+    type: 'tool_result',
+    tool_use_id: legalName(callId, MAX_ID),
+    ...(blocks.length === 0 ? {} : { content: blocks }),
+    ...(isError ? { is_error: true } : {}),
+  };
+}
+
+/** The provider's own blocks, in their order, where their calls are still those of the message. */
+function nativeBlocks({ native, content }: AssistantMessage): readonly Block[] | undefined {
+  if (native?.provider !== 'anthropic' || !isPlainObject(native.turn)) return undefined;
+  const blocks = listField(native.turn.content).map(fieldsOf);
+  const ids = blocks.filter((block) => block.type === 'tool_use').map((block) => block.id);
+  const calls = toolCallsOf(content);
+  if (ids.length !== calls.length || calls.some((call, index) => call.id !== ids[index])) return undefined;
+  return blocks.flatMap(replayed);
+}
+
+/** A block as it may go back: as it came, but for what the API itself refuses. */
+function replayed(block: Block): Block[] {
+  switch (block.type) {
+    case 'text':
+      return isBlank(block.text) ? [] : [{ ...block, text: String(block.text).toWellFormed() }];
+    case 'tool_use':
+      return [{ ...block, id: legalName(String(block.id), MAX_ID), name: legalName(String(block.name), MAX_NAME) }];
+    case 'thinking':
+      // Without its signature a thought is refused.
+      return isBlank(block.signature) ? [] : [block];
+    default:
+      return [block];
+  }
+}
+
+function neutralBlocks({ content }: AssistantMessage): Block[] {
+  const blocks: Block[] = [];
+  for (const part of content) {
+    if (part.type === 'text' && !isBlank(part.text)) blocks.push({ type: 'text', text: part.text.toWellFormed() });
+    if (part.type === 'tool_call') {
+      blocks.push({
+        type: 'tool_use',
+        id: legalName(part.id, MAX_ID),
+        name: legalName(part.name, MAX_NAME),
+        input: inputOf(part.arguments),
+      });
+    }
+  }
+  return blocks;
+}
+
+/** Arguments as the object the API demands. What is none goes back in a field that says so. */
+export function inputOf(text: string): { readonly [name: string]: unknown } {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text.toWellFormed());
+    if (isPlainObject(value)) return value;
+  } catch {
+    // The model wrote it, and the result beside it says what is wrong.
+  }
+  return { INVALID_JSON: text.toWellFormed() };
+}
+
+function contentBlocks(content: string | readonly Part[]): Block[] {
+  const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return parts.filter((part) => part.type !== 'text' || !isBlank(part.text)).map(partBlock);
+}
+
+function partBlock(part: Part): Block {
+  if (part.type === 'text') return { type: 'text', text: part.text.toWellFormed() };
+  const { mediaType, data, name } = part;
+  const source =
+    typeof data === 'string' ? { type: 'base64', media_type: mediaType, data } : { type: 'url', url: data.url };
+  if (part.type === 'image') return { type: 'image', source };
+  const title = name === undefined ? {} : { title: name.toWellFormed() };
+  if (typeof data === 'string' && mediaType.startsWith('text/')) {
+    const text = Buffer.from(data, 'base64').toString('utf8').toWellFormed();
+    return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...title };
+  }
+  if (mediaType !== 'application/pdf') {
+    throw new ModelError('invalid_request', `anthropic: a file of type ${mediaType} cannot be sent, only PDF and text`);
+  }
+  return { type: 'document', source, ...title };
+}
+
+function isBlank(text: unknown): boolean {
+  return typeof text !== 'string' || text.trim() === '';
+}

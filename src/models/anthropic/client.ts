@@ -1,0 +1,42 @@
+import type { Anthropic } from '@anthropic-ai/sdk';
+import { DEFAULTS } from '../../core/limits.ts';
+import { type AdapterOptions, withoutSlash } from '../options.ts';
+import { repairingFetch } from '../repair.ts';
+import { loadSdk, once } from '../sdk.ts';
+
+/** The user's client, or one of ours, made when it is first needed. */
+export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promise<Anthropic> {
+  const { client, baseURL, apiKey, headers } = options;
+  if (client !== undefined) return () => Promise.resolve(client);
+  return once(async () => {
+    const { Anthropic } = await loadSdk('@anthropic-ai/sdk', () => import('@anthropic-ai/sdk'));
+    return new Anthropic({
+      ...(apiKey === undefined ? {} : { apiKey }),
+      // The environment's key belongs to Anthropic: no other server is told it.
+      ...(baseURL === undefined ? {} : { baseURL: withoutSlash(baseURL), apiKey: apiKey ?? 'none' }),
+      ...(headers === undefined ? {} : { defaultHeaders: { ...headers } }),
+      maxRetries: 0,
+      timeout: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
+      // Looked up at each call, so that one that is replaced later is used.
+      fetch: repairingFetch((input, init) => fetch(input, init)),
+      // The SDK prints what it cannot parse, and that may be anybody's text.
+      logLevel: 'off',
+      // A model call has its span already; a second one would count its tokens twice.
+      openTelemetry: false,
+    });
+  });
+}
+
+/** Where requests go, for traces. */
+export function anthropicUrl({ client, baseURL }: AdapterOptions<Anthropic>): string {
+  return client?.baseURL ?? baseURL ?? process.env.ANTHROPIC_BASE_URL ?? 'https://api.anthropic.com';
+}
+
+/** What no error text may show. */
+export function anthropicSecrets({ apiKey, headers, client }: AdapterOptions<Anthropic>): string[] {
+  const { ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN } = process.env;
+  const own = [apiKey ?? ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, client?.apiKey, client?.authToken];
+  return [...own, ...Object.values(headers ?? {})].filter(
+    (key): key is string => typeof key === 'string' && key.length >= 8,
+  );
+}

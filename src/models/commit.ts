@@ -1,0 +1,50 @@
+import { ModelError } from '../core/errors.ts';
+import type { AssistantPart } from '../core/message.ts';
+import type { ModelTurn, StopReason } from '../core/model.ts';
+
+/** Why the provider stopped, in neutral words. `cut` is a stream that ended before its terminal signal. */
+export type Ending = StopReason | 'cut' | 'failed' | 'malformed' | 'overloaded';
+
+/** A turn counts as a whole or not at all: cut, filtered, failed or refused, none of its calls may run. */
+export function commit(provider: string, ending: Ending, turn: Omit<ModelTurn, 'stop'>): ModelTurn {
+  const has = (type: AssistantPart['type']) => turn.content.some((part) => part.type === type);
+  switch (ending) {
+    case 'cut':
+      throw new ModelError('network', `${provider}: the answer ended before it was complete`);
+    case 'failed':
+      throw new ModelError('server_error', `${provider}: the provider broke its answer off`);
+    case 'overloaded':
+      throw new ModelError('overloaded', `${provider}: the provider ran out of resources`);
+    case 'malformed':
+      throw new ModelError(
+        'malformed_response',
+        `${provider}: the model wrote a call that the provider could not read`,
+        {
+          retryable: true,
+        },
+      );
+    case 'filtered':
+      throw new ModelError('content_filter', `${provider}: the answer was stopped by a content filter`);
+    case 'refused':
+      throw new ModelError('refusal', `${provider}: the model refused to answer`);
+    case 'length':
+      if (!has('text') || has('tool_call')) {
+        throw new ModelError('output_truncated', `${provider}: the answer was cut at its length limit`);
+      }
+      return { ...turn, stop: 'length' };
+    case 'paused':
+      return { ...turn, stop: has('tool_call') ? 'tool_calls' : 'paused' };
+    case 'end':
+    case 'tool_calls':
+      // Servers say one and send the other; what was sent decides.
+      return { ...turn, stop: has('tool_call') ? 'tool_calls' : 'end' };
+  }
+}
+
+/** Makes an id where the provider gave none, or gave one twice in a turn. */
+export function distinctId(given: string | undefined, taken: Set<string>, newId: () => string): string {
+  let id = given;
+  while (id === undefined || id === '' || taken.has(id)) id = newId();
+  taken.add(id);
+  return id;
+}

@@ -1,0 +1,2 @@
+export { type Environment, hasModelEnv, modelFromEnv } from './from-env.ts';
+export { withRetry } from './retry.ts';

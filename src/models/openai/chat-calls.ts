@@ -1,0 +1,116 @@
+import type { ModelDelta } from '../../core/model.ts';
+import { type Fields, fieldsOf, textField } from '../fields.ts';
+
+/** A call as it grows. `extra` is what the provider wants back and we do not know. */
+export interface GrowingCall {
+  id: string | undefined;
+  name: string;
+  arguments: string;
+  extra: { [name: string]: unknown };
+}
+
+/**
+ * Puts the fragments of streamed calls together. A call begins on a new index; on a new id where there is no index; on a
+ * new id and name, or a repeated name, after arguments that are whole. All else goes on with a call that has begun.
+ */
+export function chatCalls(): {
+  readonly calls: readonly GrowingCall[];
+  take(fragment: unknown, onDelta?: (delta: ModelDelta) => void): boolean;
+} {
+  const calls: GrowingCall[] = [];
+  /** The call that an index stands for now; servers use one index for several, one after another. */
+  const atIndex = new Map<number, GrowingCall>();
+
+  const begin = (index: number | undefined): GrowingCall => {
+    const call: GrowingCall = { id: undefined, name: '', arguments: '', extra: {} };
+    calls.push(call);
+    if (index !== undefined) atIndex.set(index, call);
+    return call;
+  };
+  return {
+    calls,
+    take(fragment, onDelta) {
+      const fields = fieldsOf(fragment);
+      const piece = readPiece(fields);
+      const known = piece.index === undefined ? findCall(calls, piece) : atIndex.get(piece.index);
+      const call = known === undefined || beginsAnother(known, piece) ? begin(piece.index) : known;
+      const added = grow(call, piece);
+      keepExtra(call.extra, fields);
+      if (onDelta !== undefined && added !== undefined) {
+        onDelta({ type: 'tool_call', index: calls.indexOf(call), ...added });
+      }
+      return added !== undefined;
+    },
+  };
+}
+
+interface Piece {
+  readonly index: number | undefined;
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly arguments: string;
+}
+
+function readPiece({ index, id, function: inner, name, arguments: args }: Fields): Piece {
+  const called = fieldsOf(inner);
+  const given = called.arguments ?? args;
+  return {
+    index: typeof index === 'number' && Number.isInteger(index) ? index : undefined,
+    id: textField(id),
+    name: textField(called.name) ?? textField(name),
+    arguments: typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given),
+  };
+}
+
+/** Without an index: the call of that id, else the last one, unless id and name are new. */
+function findCall(calls: readonly GrowingCall[], piece: Piece): GrowingCall | undefined {
+  const same = piece.id === undefined ? undefined : calls.find((call) => call.id === piece.id);
+  if (same !== undefined) return same;
+  const last = calls.at(-1);
+  const isNew = piece.id !== undefined && piece.name !== undefined && last?.id !== undefined;
+  return isNew ? undefined : last;
+}
+
+function beginsAnother(call: GrowingCall, piece: Piece): boolean {
+  if (piece.name === undefined || call.name === '') return false;
+  const otherId = piece.id !== undefined && piece.id !== call.id;
+  if (otherId && call.id !== undefined && piece.name !== call.name && call.arguments.trim() === '') return true;
+  // Asked last, since it reads all that came so far.
+  const fresh = piece.arguments.trimStart().startsWith('{') && piece.arguments !== call.arguments;
+  return (otherId || fresh) && isWhole(call.arguments);
+}
+
+/** What the fragment added, or undefined where it repeated what was there. */
+function grow(call: GrowingCall, piece: Piece): { id?: string; name?: string; arguments?: string } | undefined {
+  const added: { id?: string; name?: string; arguments?: string } = {};
+  if (call.id === undefined && piece.id !== undefined) added.id = call.id = piece.id;
+  if (piece.name !== undefined && piece.name !== call.name && call.arguments === '') {
+    call.name = piece.name.startsWith(call.name) ? piece.name : call.name + piece.name;
+    added.name = call.name;
+  }
+  // Some servers flush the whole arguments once more at the end.
+  const isRepeat = piece.arguments !== '' && piece.arguments === call.arguments && isWhole(call.arguments);
+  if (piece.arguments !== '' && !isRepeat) {
+    call.arguments += piece.arguments;
+    added.arguments = piece.arguments;
+  }
+  return Object.keys(added).length > 0 ? added : undefined;
+}
+
+const KNOWN = new Set(['index', 'id', 'type', 'function', 'name', 'arguments', '__proto__']);
+
+function keepExtra(extra: { [name: string]: unknown }, fields: Fields): void {
+  for (const name of Object.keys(fields)) {
+    if (!KNOWN.has(name) && fields[name] !== undefined && fields[name] !== null) extra[name] = fields[name];
+  }
+}
+
+function isWhole(text: string): boolean {
+  if (!text.trimEnd().endsWith('}')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,128 @@
+import { ModelError } from '../../core/errors.ts';
+import { isPlainObject } from '../../core/json.ts';
+import {
+  type AssistantMessage,
+  type Message,
+  type Part,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+} from '../../core/message.ts';
+import { fieldsOf, listField } from '../fields.ts';
+import { legalName } from '../tool-name.ts';
+
+/** Longest name of a tool. */
+export const MAX_NAME = 64;
+
+export type WireMessage = { readonly [field: string]: unknown };
+
+/** A message never changes once it is frozen, so it is converted once and not in every step. */
+const converted = new WeakMap<Message, readonly WireMessage[]>();
+
+/** The transcript as Chat Completions takes it. Pictures of tool results follow them in a user message: results are text there. */
+export function chatMessages(instructions: string, messages: readonly Message[]): WireMessage[] {
+  const wire: WireMessage[] = [];
+  if (instructions.trim() !== '') wire.push({ role: 'system', content: instructions.toWellFormed() });
+  let pending: unknown[] = [];
+  for (const message of messages) {
+    if (message.role !== 'tool' && pending.length > 0) {
+      wire.push(attachments(pending));
+      pending = [];
+    }
+    wire.push(...convert(message));
+    if (message.role === 'tool' && typeof message.content !== 'string') {
+      pending.push(...message.content.filter((part) => part.type !== 'text').map(wirePart));
+    }
+  }
+  if (pending.length > 0) wire.push(attachments(pending));
+  return wire;
+}
+
+function attachments(parts: readonly unknown[]): WireMessage {
+  return { role: 'user', content: [{ type: 'text', text: 'Attachments of the tool results above:' }, ...parts] };
+}
+
+function convert(message: Message): readonly WireMessage[] {
+  const before = converted.get(message);
+  if (before !== undefined) return before;
+  const wire = convertFresh(message);
+  if (Object.isFrozen(message)) converted.set(message, wire);
+  return wire;
+}
+
+function convertFresh(message: Message): readonly WireMessage[] {
+  switch (message.role) {
+    case 'user': {
+      const { content } = message;
+      return [{ role: 'user', content: typeof content === 'string' ? content.toWellFormed() : content.map(wirePart) }];
+    }
+    case 'assistant':
+      return [nativeMessage(message) ?? neutralMessage(message)];
+    case 'tool':
+      return [{ role: 'tool', tool_call_id: message.callId, content: resultText(message) }];
+  }
+}
+
+function resultText({ content, isError }: ToolMessage): string {
+  const text = textOf(content).toWellFormed();
+  if (text.trim() === '') return isError ? 'Error' : '(no output)';
+  // There is no field for it in this protocol.
+  return isError && !/^error/i.test(text) ? `Error: ${text}` : text;
+}
+
+/** The server's own turn, where it is one and its calls are still those of the message. */
+function nativeMessage({ native, content }: AssistantMessage): WireMessage | undefined {
+  if (native?.provider !== 'openai' || !isPlainObject(native.turn)) return undefined;
+  const turn: WireMessage = native.turn;
+  if (turn.role !== 'assistant') return undefined;
+  const ids = listField(turn.tool_calls).map((call) => fieldsOf(call).id);
+  const calls = toolCallsOf(content);
+  if (ids.length !== calls.length || calls.some((call, index) => call.id !== ids[index])) return undefined;
+  return wellFormed(turn);
+}
+
+function neutralMessage({ content }: AssistantMessage): WireMessage {
+  const text = textOf(content).toWellFormed();
+  const calls = toolCallsOf(content);
+  if (calls.length === 0) return { role: 'assistant', content: text };
+  return {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    tool_calls: calls.map(({ id, name, arguments: args }) => ({
+      id,
+      type: 'function',
+      function: wireFunction(name, args),
+    })),
+  };
+}
+
+/** Name and arguments as a request may hold them: servers parse the arguments of earlier calls, and blank is no JSON. */
+export function wireFunction(name: string, args: string): { name: string; arguments: string } {
+  return { name: legalName(name, MAX_NAME), arguments: args.trim() === '' ? '{}' : args.toWellFormed() };
+}
+
+function wirePart(part: Part): WireMessage {
+  if (part.type === 'text') return { type: 'text', text: part.text.toWellFormed() };
+  const { mediaType, data, name } = part;
+  const url = typeof data === 'string' ? `data:${mediaType};base64,${data}` : data.url;
+  if (part.type === 'image') return { type: 'image_url', image_url: { url } };
+  if (typeof data === 'string' && mediaType.startsWith('text/')) {
+    const text = Buffer.from(data, 'base64').toString('utf8').toWellFormed();
+    return { type: 'text', text: name === undefined ? text : `${name}:\n${text}` };
+  }
+  if (/^(image|audio|video)\//.test(mediaType)) {
+    throw new ModelError(
+      'invalid_request',
+      `openai: a file of type ${mediaType} cannot be sent; a picture is an image part`,
+    );
+  }
+  return { type: 'file', file: { filename: name ?? 'file', file_data: url } };
+}
+
+/** The same value without lone surrogates; itself where there are none. */
+function wellFormed<T>(value: T): T {
+  const text = JSON.stringify(value);
+  return /\\ud[89a-f]/i.test(text)
+    ? (JSON.parse(text, (_, item) => (typeof item === 'string' ? item.toWellFormed() : item)) as T)
+    : value;
+}

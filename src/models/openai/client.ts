@@ -1,0 +1,46 @@
+import type { OpenAI } from 'openai';
+import { DEFAULTS } from '../../core/limits.ts';
+import type { AdapterOptions } from '../options.ts';
+import { withoutSlash } from '../options.ts';
+import { repairingFetch } from '../repair.ts';
+import { loadSdk, once } from '../sdk.ts';
+
+/** The user's client, or one of ours, made when it is first needed. */
+export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<OpenAI> {
+  const { client, baseURL, apiKey, headers } = options;
+  if (client !== undefined) return () => Promise.resolve(client);
+  return once(async () => {
+    const { OpenAI } = await loadSdk('openai', () => import('openai'));
+    return new OpenAI({
+      ...(apiKey === undefined ? {} : { apiKey }),
+      // The environment's key, organisation and project belong to OpenAI: no other server is told them.
+      ...(baseURL === undefined
+        ? {}
+        : {
+            baseURL: withoutSlash(baseURL),
+            apiKey: apiKey ?? 'none',
+            adminAPIKey: null,
+            organization: null,
+            project: null,
+          }),
+      ...(headers === undefined ? {} : { defaultHeaders: { ...headers } }),
+      maxRetries: 0,
+      timeout: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
+      // Looked up at each call, so that one that is replaced later is used.
+      fetch: repairingFetch((input, init) => fetch(input, init)),
+      // The SDK prints what it cannot parse, and that may be anybody's text.
+      logLevel: 'off',
+    });
+  });
+}
+
+/** Where requests go, for traces. */
+export function openaiUrl({ client, baseURL }: AdapterOptions<OpenAI>): string {
+  return client?.baseURL ?? baseURL ?? process.env.OPENAI_BASE_URL ?? 'https://api.openai.com/v1';
+}
+
+/** What no error text may show. */
+export function openaiSecrets({ apiKey, headers, client }: AdapterOptions<OpenAI>): string[] {
+  const keys = [apiKey ?? process.env.OPENAI_API_KEY, client?.apiKey, ...Object.values(headers ?? {})];
+  return keys.filter((key): key is string => typeof key === 'string' && key.length >= 8);
+}

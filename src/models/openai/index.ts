@@ -1,0 +1,2 @@
+export { type EmbedderOptions, openaiEmbedder } from './embedder.ts';
+export { type OpenAIOptions, openai } from './openai.ts';

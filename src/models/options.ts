@@ -1,0 +1,180 @@
+import { ConfigurationError } from '../core/errors.ts';
+import { isPlainObject } from '../core/json.ts';
+import { DEFAULTS } from '../core/limits.ts';
+import type { Model, RetryOptions } from '../core/model.ts';
+
+/** Options of every adapter. */
+export interface AdapterOptions<Client> {
+  /** Default: the SDK's environment variable; none is sent to a `baseURL` of your own. */
+  readonly apiKey?: string | undefined;
+  /** Where the API is; a slash at the end is harmless. Default: the SDK's. */
+  readonly baseURL?: string | undefined;
+  /** A client of your own, with its key, URL and transport; its retries are turned off call by call. */
+  readonly client?: Client | undefined;
+  /** Sent with every request. */
+  readonly headers?: { readonly [name: string]: string } | undefined;
+  /** `'auto'` (default) streams only where somebody listens. */
+  readonly stream?: 'auto' | boolean | undefined;
+  /** Read by the dispatch, which repeats failed calls; the adapter never does. */
+  readonly retry?: RetryOptions | undefined;
+  /** Streams only: longest time without progress, in milliseconds; pings are none. Default 60,000. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** Longest whole call in milliseconds. Default 600,000. */
+  readonly timeoutMs?: number | undefined;
+  /** What the model can take and give, in tokens. */
+  readonly limits?: Model['limits'] | undefined;
+}
+
+const NAMES = [
+  'apiKey',
+  'baseURL',
+  'client',
+  'headers',
+  'stream',
+  'retry',
+  'idleTimeoutMs',
+  'timeoutMs',
+  'limits',
+] as const;
+const RETRY = ['retries', 'baseMs', 'capMs', 'maxRetryAfterMs'] as const;
+const LIMITS = ['contextTokens', 'maxOutputTokens'] as const;
+
+/** Refuses what an adapter would otherwise ignore: `more` names its own options, `later` those that do not exist yet. */
+export function checkOptions(
+  id: unknown,
+  options: unknown,
+  {
+    names = NAMES,
+    more = [],
+    later = [],
+  }: { names?: readonly string[]; more?: readonly string[]; later?: readonly string[] } = {},
+): void {
+  if (typeof id !== 'string' || id.trim() === '') {
+    throw new ConfigurationError('id', `expected the model's name, got ${show(id)}`, 'Write it as the provider does.');
+  }
+  if (!isPlainObject(options)) {
+    throw new ConfigurationError('options', `expected an object, got ${show(options)}`, 'Leave it out or write {}.');
+  }
+  const known = [...names, ...more];
+  for (const name of Object.keys(options)) {
+    if (options[name] === undefined) continue;
+    if (later.includes(name)) {
+      throw new ConfigurationError(name, 'is not supported yet', 'Leave it out.');
+    }
+    if (!known.includes(name)) {
+      throw new ConfigurationError(name, 'is no option of this model', `Its options are ${known.join(', ')}.`);
+    }
+  }
+  checkConnection(options);
+  checkChoice('stream', options.stream, ['auto', true, false]);
+  checkCount('idleTimeoutMs', options.idleTimeoutMs, 1);
+  checkCount('timeoutMs', options.timeoutMs, 1);
+  checkRetry(options.retry);
+  checkGroup('limits', options.limits, LIMITS, 1);
+}
+
+function checkConnection(options: Record<string, unknown>): void {
+  const { apiKey, baseURL, client, headers } = options;
+  if (apiKey !== undefined && (typeof apiKey !== 'string' || apiKey.trim() === '')) {
+    throw new ConfigurationError(
+      'apiKey',
+      `expected a text, got ${typeof apiKey}`,
+      'Leave it out where no key is needed.',
+    );
+  }
+  if (baseURL !== undefined && !(typeof baseURL === 'string' && /^https?:$/.test(urlOf(baseURL)?.protocol ?? ''))) {
+    throw new ConfigurationError(
+      'baseURL',
+      'expected an http or https URL',
+      "Write it like 'http://localhost:11434/v1'.",
+    );
+  }
+  if (client !== undefined && (apiKey !== undefined || baseURL !== undefined)) {
+    throw new ConfigurationError(
+      'client',
+      'has its own key and URL',
+      'Give a client, or apiKey and baseURL, not both.',
+    );
+  }
+  if (
+    headers !== undefined &&
+    !(isPlainObject(headers) && Object.values(headers).every((v) => typeof v === 'string'))
+  ) {
+    throw new ConfigurationError('headers', 'expected an object of texts', "Write it like { 'x-team': 'search' }.");
+  }
+}
+
+/** Refuses what is no {@link RetryOptions}. */
+export function checkRetry(retry: unknown): void {
+  checkGroup('retry', retry, RETRY, 0);
+}
+
+function checkGroup(field: string, value: unknown, names: readonly string[], least: number): void {
+  if (value === undefined) return;
+  if (!isPlainObject(value)) {
+    throw new ConfigurationError(
+      field,
+      `expected an object, got ${show(value)}`,
+      `Its fields are ${names.join(', ')}.`,
+    );
+  }
+  for (const [name, count] of Object.entries(value)) {
+    if (!names.includes(name)) {
+      throw new ConfigurationError(`${field}.${name}`, 'is not known', `The fields are ${names.join(', ')}.`);
+    }
+    checkCount(`${field}.${name}`, count, least);
+  }
+}
+
+export function checkCount(field: string, value: unknown, least: number): void {
+  if (value === undefined) return;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {
+    throw new ConfigurationError(
+      field,
+      `expected a whole number ≥ ${least}, got ${show(value)}`,
+      'Infinity is refused.',
+    );
+  }
+}
+
+export function checkChoice(field: string, value: unknown, choices: readonly unknown[]): void {
+  if (value === undefined || choices.includes(value)) return;
+  throw new ConfigurationError(field, `got ${show(value)}`, `Write one of ${choices.map(show).join(', ')}.`);
+}
+
+/** The fields of a {@link Model} that follow from the options. */
+export function modelFields(
+  options: AdapterOptions<unknown>,
+  url: string,
+): Pick<Model, 'limits' | 'retry' | 'timeoutMs' | 'server'> {
+  const parsed = urlOf(url);
+  return {
+    ...(options.limits === undefined ? {} : { limits: Object.freeze({ ...options.limits }) }),
+    ...(options.retry === undefined ? {} : { retry: Object.freeze({ ...options.retry }) }),
+    timeoutMs: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
+    ...(parsed === undefined ? {} : { server: serverOf(parsed) }),
+  };
+}
+
+function serverOf(url: URL): NonNullable<Model['server']> {
+  const port = url.port === '' ? (url.protocol === 'http:' ? 80 : 443) : Number(url.port);
+  return Object.freeze({ address: url.hostname, port });
+}
+
+/** A URL without the slashes at its end. */
+export function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
+export function urlOf(url: string): URL | undefined {
+  return URL.parse(url) ?? undefined;
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 40));
+  return typeof value === 'object' && value !== null
+    ? Array.isArray(value)
+      ? 'an array'
+      : 'an object'
+    : String(value);
+}

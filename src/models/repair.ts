@@ -1,0 +1,97 @@
+import { fieldsOf } from './fields.ts';
+import { type ServerEvent, serverEvents } from './server-events.ts';
+
+/** Stands for `[DONE]`, which the SDK swallows: its iterator ends in the same way when the connection is cut. */
+export const DONE = 'coxswain.done';
+
+/** Longest error body that is read, in characters. */
+const MAX_ERROR = 65_536;
+
+/**
+ * A `fetch` that hands the SDK what it can read: event streams with a name for each event and none without data, a plain
+ * answer where a stream was asked for as a stream of one, and error bodies of every shape as `{ error }`.
+ */
+export function repairingFetch(send: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await send(input, init);
+    if (!response.ok) return repairError(response);
+    const type = response.headers.get('content-type') ?? '';
+    if (response.body === null) return response;
+    if (type.includes('text/event-stream')) return streamed(response, response.body.pipeThrough(repairStream()));
+    if (type.includes('json') && asksForStream(init?.body)) return streamed(response, eventOf(await response.text()));
+    return response;
+  };
+}
+
+/** The adapters write `stream` first, so that no prompt is searched for it. */
+function asksForStream(body: unknown): boolean {
+  return typeof body === 'string' && body.startsWith('{"stream":true');
+}
+
+function streamed(response: Response, body: ReadableStream<Uint8Array> | string): Response {
+  const headers = headersOf(response);
+  headers.set('content-type', 'text/event-stream');
+  return new Response(body, { status: response.status, headers });
+}
+
+/** The body was decoded on the way and has another length now. */
+function headersOf(response: Response): Headers {
+  const headers = new Headers(response.headers);
+  headers.delete('content-encoding');
+  headers.delete('content-length');
+  return headers;
+}
+
+function eventOf(json: string): string {
+  const lines = json.trim().split(/\r\n|\n|\r/);
+  return `event: whole\n${lines.map((line) => `data: ${line}\n`).join('')}\n`;
+}
+
+/** An event stream in the form that both SDKs read. */
+export function repairStream(): TransformStream<Uint8Array, Uint8Array> {
+  const events = serverEvents();
+  const encoder = new TextEncoder();
+  const write = (list: readonly ServerEvent[], controller: TransformStreamDefaultController<Uint8Array>) => {
+    if (list.length > 0) controller.enqueue(encoder.encode(list.map(eventText).join('')));
+  };
+  return new TransformStream({
+    transform: (bytes, controller) => write(events.push(bytes), controller),
+    flush: (controller) => write(events.end(), controller),
+  });
+}
+
+function eventText({ event, data }: ServerEvent): string {
+  if (data.trim() === '[DONE]') return `data: {"object":"${DONE}"}\n\ndata: [DONE]\n\n`;
+  const name = event === undefined || event === 'message' ? (typeOf(data) ?? event) : event;
+  const head = name === undefined ? '' : `event: ${name}\n`;
+  return `${head}${data
+    .split('\n')
+    .map((line) => `data: ${line}\n`)
+    .join('')}\n`;
+}
+
+/** The `type` of an event's data, without parsing it where it stands first, as it nearly always does. */
+function typeOf(data: string): string | undefined {
+  const first = /^\s*\{\s*"type"\s*:\s*"([\w.]+)"/.exec(data)?.[1];
+  if (first !== undefined || !data.includes('"type"')) return first;
+  const { type } = fieldsOf(parsed(data));
+  return typeof type === 'string' && /^[\w.]+$/.test(type) ? type : undefined;
+}
+
+async function repairError(response: Response): Promise<Response> {
+  const text = (await response.text().catch(() => '')).slice(0, MAX_ERROR);
+  const body = parsed(text);
+  const first: unknown = Array.isArray(body) ? body[0] : body;
+  if (first === undefined || first === null)
+    return new Response(text, { status: response.status, headers: headersOf(response) });
+  const error = fieldsOf(first).error ?? first;
+  return new Response(JSON.stringify({ error }), { status: response.status, headers: headersOf(response) });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,65 @@
+import type { Agent } from '../core/agent.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import { deepFreeze, isPlainObject } from '../core/json.ts';
+import { type Label, TRUSTED } from '../core/label.ts';
+import type { InputMessage, Message, UserMessage } from '../core/message.ts';
+import { shown } from '../core/options.ts';
+import { type KnownTranscript, knownPrefix } from '../memory/known-transcript.ts';
+import { checkTranscript, normaliseInput } from '../memory/transcript.ts';
+
+/** What an invocation starts with: the messages of a model, the value of a procedure. */
+export interface Start {
+  readonly brief: readonly Message[];
+  readonly value: unknown;
+  /** What is known of its beginning. */
+  readonly known?: KnownTranscript | undefined;
+}
+
+/**
+ * A string stands for `{ task }`; a model takes text and messages also beside its own `input`, a procedure only its `input`.
+ * The label is the caller's: trusted for a run's, the join of all it has seen for a parent's.
+ */
+export function startInput(agent: Agent, input: unknown, label: Label): Start {
+  const isModel = agent.type === 'model';
+  if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[]);
+  if (isModel && typeof input === 'string') {
+    if (input.trim() === '') throw new ConfigurationError('input', 'empty text', 'Say what the agent is to do.');
+    return { brief: [userMessage(input, label)], value: undefined };
+  }
+  const given = typeof input === 'string' && !agent.ownInput ? { task: input } : input;
+  const checked = agent.input.validate(given);
+  if (!checked.ok) {
+    const problem = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    const forms = isModel ? 'Pass text, messages or the input of the agent.' : 'A procedure takes its input.';
+    throw new ConfigurationError('input', isPlainObject(input) ? problem : `got ${shown(input)}; ${problem}`, forms);
+  }
+  const value = deepFreeze(checked.value);
+  return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value };
+}
+
+function briefText(value: unknown): string {
+  const { task, constraints } = value as { task: string; constraints?: string };
+  return constraints === undefined || constraints === '' ? task : `${task}\n\n${constraints}`;
+}
+
+function userMessage(content: string, label: Label): UserMessage {
+  return Object.freeze(label === TRUSTED ? { role: 'user', content } : { role: 'user', content, label });
+}
+
+/** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
+function conversation(input: readonly InputMessage[]): Start {
+  const known = knownPrefix(input);
+  const first = known?.messages[0];
+  const from = known?.messages.length ?? 0;
+  const rest = normaliseInput(from === 0 ? input : input.slice(from), from);
+  const problem = checkTranscript(first === undefined ? rest : [first, ...rest]);
+  if (problem !== undefined) {
+    const index = first === undefined ? problem.index : problem.index - 1 + from;
+    throw new ConfigurationError(
+      `input[${index}]`,
+      problem.problem,
+      'Start with a user message and answer every call once, right after it.',
+    );
+  }
+  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
+}

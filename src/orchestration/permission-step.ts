@@ -1,0 +1,203 @@
+import { messageOf } from '../core/errors.ts';
+import type { Invocation } from '../core/invocation.ts';
+import type { Journal } from '../core/journal.ts';
+import type { Json } from '../core/json.ts';
+import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../core/permission.ts';
+import type { Permit, PermitQuery } from '../core/run-context.ts';
+import type { Delegate, Tool } from '../core/tool.ts';
+import type { Waits } from '../journal/waits.ts';
+import { approvalRequest, checkDecision, readDecision } from '../security/approval.ts';
+import { decide, type Level } from '../security/decide.ts';
+import { parseRule, parseRules, type Rule } from '../security/rules.ts';
+import { outside } from './inside.ts';
+
+/** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
+export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;
+
+export interface PermissionParts {
+  /** The run's. */
+  readonly id: string;
+  readonly permissions: RunPermissions;
+  readonly rules: readonly Rule[];
+  readonly approve: Approve | undefined;
+  readonly waits: Waits;
+  readonly journal: Journal;
+  /** After a person's answer: what was given back for the wait is taken again. */
+  resumed(self: Invocation): Promise<void>;
+}
+
+/** May this call happen? Decides by rules, asks where they say so, and records every ask and denial. */
+export class PermissionStep {
+  readonly #parts: PermissionParts;
+  readonly #runRules: Rule[];
+  readonly #runLevels: readonly Level[];
+  /** Of nodes that add a level; the others have their parent's. */
+  #levels: WeakMap<Invocation, readonly Level[]> | undefined;
+
+  constructor(parts: PermissionParts) {
+    this.#parts = parts;
+    this.#runRules = [...parts.rules];
+    this.#runLevels = [{ source: 'run', rules: this.#runRules, mode: parts.permissions.mode }];
+  }
+
+  /** The levels of a new invocation: its parent's, then its delegate's, then its own. They only narrow. */
+  enter(self: Invocation, delegate: Delegate | undefined): void {
+    const own = self.definition.permissions;
+    const delegated = delegate !== undefined && (delegate.tools !== undefined || saysSomething(delegate.permissions));
+    if (!delegated && !saysSomething(own)) return;
+    const above = this.#levelsOf(self.parent);
+    const levels: Level[] = [...above];
+    if (delegated) {
+      const { rules = [], mode } = delegate.permissions;
+      levels.push({
+        source: 'delegate',
+        rules: parseRules(rules, `delegate ${self.agent}.permissions.rules`),
+        mode,
+        tools: delegate.tools,
+      });
+    }
+    if (saysSomething(own)) {
+      levels.push({
+        source: 'agent',
+        rules: parseRules(own.rules ?? [], `agent ${self.agent}.permissions.rules`),
+        mode: own.mode,
+      });
+    }
+    this.#levels ??= new WeakMap();
+    this.#levels.set(self, levels);
+  }
+
+  #levelsOf(self: Invocation | undefined): readonly Level[] {
+    if (this.#levels === undefined) return this.#runLevels;
+    for (let node = self; node !== undefined; node = node.parent) {
+      const levels = this.#levels.get(node);
+      if (levels !== undefined) return levels;
+    }
+    return this.#runLevels;
+  }
+
+  permit(query: PermitQuery): Permit | Promise<Permit> {
+    const { tool, self } = query;
+    const levels = this.#levelsOf(self);
+    // Where no level says anything, a read needs no look at rules.
+    const silent = levels === this.#runLevels && this.#runRules.length === 0;
+    if (silent && tool.access === 'read' && tool.needsApproval === false) {
+      return { ok: true, args: query.args };
+    }
+    const verdict = this.#decide(query, levels);
+    switch (verdict.verdict) {
+      case 'allow':
+        return { ok: true, args: query.args, rule: verdict.rule };
+      case 'deny':
+        return this.#deny(query, verdict.reason, verdict);
+      case 'ask':
+        return this.#ask(query, verdict);
+    }
+  }
+
+  /** The tools that no cap above takes away. */
+  allowed(self: Invocation, tools: readonly Tool[]): readonly Tool[] {
+    const caps = this.#levelsOf(self).flatMap((level) => (level.tools === undefined ? [] : [level.tools]));
+    if (caps.length === 0) return tools;
+    return tools.filter((tool) => caps.every((cap) => cap.includes(tool.name)));
+  }
+
+  #decide(query: PermitQuery, levels: readonly Level[]): Verdict {
+    const { tool, args, label, self, step } = query;
+    let needsApproval: unknown;
+    try {
+      const place = { path: self.path, agent: self.agent, step };
+      needsApproval =
+        typeof tool.needsApproval === 'function' ? tool.needsApproval(args as never, place) : tool.needsApproval;
+    } catch (thrown) {
+      return { verdict: 'deny', reason: `needsApproval threw: ${messageOf(thrown)}`, suggest: [] };
+    }
+    if (typeof needsApproval !== 'boolean') {
+      // A promise is the likely mistake: it must not count as "no", and nobody else would look at its rejection.
+      if (needsApproval instanceof Promise) needsApproval.catch(() => {});
+      return { verdict: 'deny', reason: 'needsApproval must give true or false, and at once', suggest: [] };
+    }
+    return decide({ tool, needsApproval, args: args as { [key: string]: Json }, label, levels });
+  }
+
+  async #ask(query: PermitQuery, verdict: Extract<Verdict, { verdict: 'ask' }>): Promise<Permit> {
+    const { key, self, step, tool, args, label } = query;
+    const { id: runId, permissions, approve, waits, journal } = this.#parts;
+    const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
+    const { reason, rule } = verdict;
+    const ask = {
+      id: `${key}/@approval`,
+      runId,
+      path: self.path,
+      agent: self.agent,
+      tool,
+      args,
+      reason,
+      rule,
+      label,
+      expiresAt,
+    };
+    const request = approvalRequest(ask);
+    const waiting = journal.wait(request.id, self, step, request);
+    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    const answer = await waiting;
+    await this.#parts.resumed(self);
+    if (!answer.ok) return answer;
+    const checked = checkDecision(answer.value, request, tool, Date.now());
+    if (checked.verdict === 'deny') {
+      const nobody = answer.value.decision === 'deny' && answer.value.reason === NOBODY;
+      return { ok: false, error: denial(tool, checked.reason, nobody ? verdict.suggest : []) };
+    }
+    if (checked.verdict === 'resolved')
+      return { ok: false, error: denial(tool, 'the answer is none to an approval', []) };
+    if (checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
+    return { ok: true, args: checked.args };
+  }
+
+  #deny(
+    { key, self, step, tool, callId }: PermitQuery,
+    reason: string,
+    { rule, suggest }: { rule?: string; suggest: readonly string[] },
+  ): Permit {
+    const value = { decision: 'deny', reason, ...(rule !== undefined && { rule }), tool: tool.name, callId } as const;
+    const entry = { key: `${key}/@approval`, place: self, step, attempt: 1, span: self.span } as const;
+    this.#parts.journal.note({ ...entry, kind: 'decision', event: 'done', value });
+    return { ok: false, error: denial(tool, reason, suggest) };
+  }
+}
+
+/** The reason of a denial because nobody is there to answer; it then names the rules that would allow the call. */
+export const NOBODY = 'it needs an approval and nobody is there to give it';
+
+function denial(tool: Tool, reason: string, suggest: readonly string[]) {
+  const lines =
+    suggest.length === 0 ? '' : ` This would allow it: ${suggest.map((line) => `\`${line}\``).join(' or ')}.`;
+  return { kind: 'denied', message: `${tool.name} was denied: ${reason}.${lines}`, retryable: false };
+}
+
+function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): void {
+  waits.asked(request.id);
+  const threw = (thrown: unknown) =>
+    waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
+  const answered = (answer: unknown) => {
+    const read = readDecision(answer);
+    waits.decide(request.id, typeof read === 'string' ? { decision: 'deny', reason: `not a decision: ${read}` } : read);
+  };
+  try {
+    Promise.resolve(outside(() => approve(request)))
+      .then(answered)
+      .catch(threw);
+  } catch (thrown) {
+    threw(thrown);
+  }
+}
+
+function saysSomething({
+  rules,
+  mode,
+}: {
+  readonly rules?: readonly string[] | undefined;
+  readonly mode?: unknown;
+}): boolean {
+  return mode !== undefined || (rules !== undefined && rules.length > 0);
+}

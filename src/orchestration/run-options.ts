@@ -1,0 +1,182 @@
+import { checkPermissions } from '../agents/define-agent.ts';
+import { treeFacts } from '../agents/tree-facts.ts';
+import type { Agent } from '../core/agent.ts';
+import { checkLimits } from '../core/check-limits.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import { DEFAULTS, type Limits } from '../core/limits.ts';
+import type { Model } from '../core/model.ts';
+import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
+import type { RunPermissions } from '../core/permission.ts';
+import type { Instrument, View } from '../core/record.ts';
+import { toolset } from '../core/toolset.ts';
+import { checkRules, parseRules, type Rule } from '../security/rules.ts';
+import type { Approve } from './permission-step.ts';
+import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
+
+/** Options of one run. */
+export interface RunOptions<Deps = unknown> {
+  /** What tools and procedures reach as `ctx.deps`; never shown, logged or recorded. */
+  readonly deps?: Deps | undefined;
+  /** Read-only values for the whole tree: copied and deep-frozen. */
+  readonly shared?: { readonly [key: string]: unknown } | undefined;
+  /** Default: a new UUID. */
+  readonly runId?: string | undefined;
+  /** The caller's: the run then ends `aborted`. */
+  readonly signal?: AbortSignal | undefined;
+  /** Of the whole tree. Defaults: timeMs 600,000, depth 4, agents 64, concurrency 8. */
+  readonly limits?: Limits | undefined;
+  readonly permissions?: RunPermissions | undefined;
+  readonly approve?: Approve | undefined;
+  /** What happens to requests that nobody was asked when nothing else can go on. Default `deny`. */
+  readonly onIdle?: 'suspend' | 'deny' | 'wait' | undefined;
+  /** Replaces every agent's model: for tests and trials. */
+  readonly model?: Model | undefined;
+  /** By agent name; before `model`. */
+  readonly models?: { readonly [agent: string]: Model } | undefined;
+  /** Where a throwing or rejecting listener or view ends up; its own throw is swallowed. */
+  readonly onObserverError?: ((error: unknown) => void) | undefined;
+  /** How long work that ignores its signal is waited for, in milliseconds; default 5,000. */
+  readonly graceMs?: number | undefined;
+  readonly instrument?: Instrument | undefined;
+  readonly views?: readonly View[] | undefined;
+}
+
+/** Options are asked for only where `deps` are needed. */
+export type OptionsArgument<Deps> = unknown extends Deps
+  ? [options?: RunOptions<Deps>]
+  : [options: RunOptions<Deps> & { readonly deps: Deps }];
+
+const OPTIONS = [
+  ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
+  ...['onObserverError', 'graceMs', 'instrument', 'views'],
+];
+
+const NONE: RunOptions = Object.freeze({});
+const checked = new WeakSet<Agent>();
+
+/** Refuses what is wrong before anything starts. Gives the options with their defaults. */
+export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
+  if (options !== NONE) checkGiven(options);
+  const rules = checkTree(agent, options);
+  return {
+    deps: options.deps,
+    shared: options.shared === undefined ? NOTHING_SHARED : copyShared(options.shared, 'shared'),
+    runId: options.runId,
+    signal: options.signal,
+    limits: options.limits === undefined ? DEFAULT_LIMITS : withDefaults(options.limits),
+    permissions: options.permissions ?? NONE_GIVEN,
+    rules,
+    trust: options.permissions?.trust === undefined ? NOBODY_TRUSTED : new Set(options.permissions.trust),
+    approve: options.approve,
+    onIdle: options.onIdle ?? 'deny',
+    model: options.model,
+    models: options.models,
+    onObserverError: options.onObserverError,
+    graceMs: options.graceMs ?? DEFAULTS.graceMs,
+    instrument: options.instrument,
+    views: options.views ?? NO_VIEWS,
+  };
+}
+
+/** What is `undefined` counts as not given. */
+function withDefaults(limits: Limits): RunLimits {
+  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+  return { ...DEFAULT_LIMITS, ...Object.fromEntries(given) };
+}
+
+const NO_VIEWS: readonly View[] = [];
+/** The limits that every run has. */
+type RunLimits = Limits & { readonly [name in 'timeMs' | 'depth' | 'agents' | 'concurrency']: number };
+
+const DEFAULT_LIMITS: RunLimits = Object.freeze({
+  timeMs: DEFAULTS.timeMs,
+  depth: DEFAULTS.depth,
+  agents: DEFAULTS.agents,
+  concurrency: DEFAULTS.concurrency,
+});
+const NO_RULES: readonly Rule[] = [];
+const NOBODY_TRUSTED: ReadonlySet<string> = new Set();
+const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
+
+export type CheckedOptions = ReturnType<typeof checkRunOptions>;
+
+function checkGiven(options: RunOptions): void {
+  checkOptions('options', options, OPTIONS, ['journal', 'takeover', 'onDivergence']);
+  const { runId, signal, model, models, views } = options;
+  if (runId !== undefined && (typeof runId !== 'string' || !/^[\w.:-]{1,200}$/.test(runId))) {
+    throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Use 1 to 200 letters, digits and _ . : -');
+  }
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
+    throw new ConfigurationError(
+      'signal',
+      `expected an AbortSignal, got ${shown(signal)}`,
+      'Pass the signal of an AbortController.',
+    );
+  }
+  checkLimits('limits', options.limits, 'run');
+  checkPermissions('permissions', options.permissions, ['trust', 'expiresMs']);
+  checkPositive('permissions.expiresMs', options.permissions?.expiresMs);
+  checkOneOf('onIdle', options.onIdle, ['suspend', 'deny', 'wait']);
+  if (options.graceMs !== 0) checkPositive('graceMs', options.graceMs);
+  for (const name of ['approve', 'onObserverError', 'instrument'] as const) checkFunction(name, options[name]);
+  if (model !== undefined) checkModel('model', model);
+  if (models !== undefined) for (const [name, one] of Object.entries(models)) checkModel(`models.${name}`, one);
+  if (views !== undefined && !Array.isArray(views))
+    throw new ConfigurationError('views', `expected an array, got ${shown(views)}`, 'List functions of a record.');
+  views?.forEach((view, index) => {
+    checkFunction(`views[${index}]`, view);
+  });
+}
+
+function checkModel(field: string, model: unknown): void {
+  if (typeof model === 'object' && model !== null && 'generate' in model && typeof model.generate === 'function')
+    return;
+  throw new ConfigurationError(field, `expected a Model, got ${shown(model)}`, 'Pass an object with generate().');
+}
+
+/** Schemas that no model can be shown, agents without a model, rules that name no tool: all before the first call. */
+function checkTree(root: Agent, { model, models, permissions, shared }: RunOptions): readonly Rule[] {
+  const { agents, tools, open } = treeFacts(root);
+  for (const name of Object.keys(models ?? NONE_GIVEN)) {
+    if (!agents.has(name) && !open) {
+      throw new ConfigurationError(
+        `models.${name}`,
+        'no agent of this tree has that name',
+        `Agents are ${[...agents.keys()].join(', ')}.`,
+      );
+    }
+  }
+  for (const agent of agents.values()) {
+    if (
+      agent.type === 'model' &&
+      model === undefined &&
+      models?.[agent.name] === undefined &&
+      agent.model === undefined
+    ) {
+      throw new ConfigurationError(
+        `agent ${agent.name}.model`,
+        'missing',
+        'Give the agent a model, or the run: startRun(agent, input, { model }).',
+      );
+    }
+  }
+  const rules = permissions?.rules === undefined ? NO_RULES : parseRules(permissions.rules, 'permissions.rules');
+  if (!open && rules.length > 0) {
+    const all = [...tools, ...(shared === undefined ? [] : [sharedRead])];
+    checkRules(rules, all, 'permissions.rules');
+  }
+  if (checked.has(root)) return rules;
+  for (const agent of agents.values()) {
+    if (!Array.isArray(agent.tools)) continue;
+    toolset(agent.tools);
+    void agent.output?.jsonSchema;
+    if (!open)
+      checkRules(
+        parseRules(agent.permissions.rules ?? [], `agent ${agent.name}.permissions.rules`),
+        tools,
+        `agent ${agent.name}.permissions.rules`,
+      );
+  }
+  checked.add(root);
+  return rules;
+}

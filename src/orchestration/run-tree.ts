@@ -1,0 +1,419 @@
+import { checkTools } from '../agents/define-agent.ts';
+import type { Agent, ModelAgent } from '../core/agent.ts';
+import { runCode } from '../core/code-agent.ts';
+import type { Ending } from '../core/ending.ts';
+import { ConfigurationError, ToolError } from '../core/errors.ts';
+import { Invocation } from '../core/invocation.ts';
+import type { Call, Outcome } from '../core/journal.ts';
+import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
+import type { AgentLimits } from '../core/limits.ts';
+import { loop } from '../core/loop.ts';
+import type { Model, ModelDelta } from '../core/model.ts';
+import { modelName } from '../core/model-call.ts';
+import type { WaitRequest } from '../core/permission.ts';
+import type { Draft, RunIn, RunRecord, Span } from '../core/record.ts';
+import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
+import type { Schema } from '../core/schema.ts';
+import { Stops } from '../core/stops.ts';
+import type { Delegate, Progress, Tool } from '../core/tool.ts';
+import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
+import { traceIdOf } from '../journal/stored-record.ts';
+import { Waits } from '../journal/waits.ts';
+import { memoryTools } from '../memory/memory-tools.ts';
+import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
+import { resultLabel } from '../security/result-label.ts';
+import { Activity } from './activity.ts';
+import { Deadline } from './deadline.ts';
+import { type Start, startInput } from './input.ts';
+import { Ledger } from './ledger.ts';
+import { Limiter } from './limiter.ts';
+import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
+import { Places } from './places.ts';
+import type { CheckedOptions } from './run-options.ts';
+import { copyShared, type Shared, sharedRead } from './shared-store.ts';
+
+/** What of a run is shown to whom; set by the handle while somebody listens. */
+export interface Sink {
+  record: ((record: RunRecord) => void) | undefined;
+  delta:
+    | ((at: { self: Invocation; key: string; step: number }, attempt: number, delta: ModelDelta) => void)
+    | undefined;
+  progress:
+    | ((
+        at: { self: Invocation; key: string; step: number },
+        call: { name: string; callId: string },
+        progress: Progress,
+      ) => void)
+    | undefined;
+}
+
+const RUN_KEY = '@run';
+const NOTHING_OPENED: readonly Opened[] = [];
+
+/** A run's tree in this process: composes the rooms into what loops and procedures reach. */
+export class RunTree implements RunContext, JournalParts, PermissionParts {
+  readonly id: string;
+  readonly root: Invocation;
+  readonly options: CheckedOptions;
+  readonly stops = new Stops();
+  readonly waits: Waits;
+  readonly journal: KeyedJournal;
+  readonly count = { steps: 0, toolCalls: 0, agents: 1 };
+  readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
+  readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
+  readonly perCall: readonly [Ledger];
+  readonly perAttempt: readonly [Limiter];
+  /** What was pending when the run parked. */
+  parked: ReturnType<Waits['pending']> = [];
+  readonly #activity: Activity;
+  readonly #permissions: PermissionStep;
+  #opened: readonly Opened[] = NOTHING_OPENED;
+  #deadline: Deadline | undefined;
+  #places: Places | undefined;
+  /** One definition a name; from the first child on. */
+  #definitions: Map<string, Agent> | undefined;
+
+  constructor(id: string, agent: Agent, options: CheckedOptions) {
+    this.id = id;
+    this.options = options;
+    this.#activity = new Activity(this);
+    this.waits = new Waits(this.stops, this.#activity);
+    this.perCall = [new Ledger(options.limits.tokens, this)];
+    this.perAttempt = [new Limiter(options.limits.concurrency)];
+    this.journal = new KeyedJournal(this);
+    this.#permissions = new PermissionStep(this);
+    this.root = new Invocation({
+      path: agent.name,
+      definition: agent,
+      parent: undefined,
+      parentStep: undefined,
+      span: { key: agent.name, parent: this.span, handle: undefined },
+      limits: agent.limits,
+      shared: options.shared,
+      sharedLabel: TRUSTED,
+      label: TRUSTED,
+    });
+    this.#permissions.enter(this.root, undefined);
+  }
+
+  get epoch(): number {
+    return 1;
+  }
+  get instrument() {
+    return this.options.instrument;
+  }
+  get permissions() {
+    return this.options.permissions;
+  }
+  get rules() {
+    return this.options.rules;
+  }
+  get approve() {
+    return this.options.approve;
+  }
+  get traceId(): string {
+    return traceIdOf(this, this.root.span);
+  }
+  get deps(): unknown {
+    return this.options.deps;
+  }
+  get graceMs(): number {
+    return this.options.graceMs;
+  }
+  get limits() {
+    return this.options.limits;
+  }
+  get listening(): boolean {
+    return this.sink.delta !== undefined;
+  }
+
+  modelOf(self: Invocation, agent: ModelAgent): Model {
+    const { models, model } = this.options;
+    const chosen =
+      (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??
+      model ??
+      agent.model;
+    if (chosen === undefined)
+      throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run.');
+    self.model = modelName(chosen);
+    return chosen;
+  }
+
+  selector(options: WindowOptions): Selector {
+    return new Window(options);
+  }
+
+  estimate(text: string): number {
+    return estimateTextTokens(text);
+  }
+
+  toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
+    if (typeof agent.tools === 'function') checkTools(`agent ${agent.name}.tools`, own);
+    const grants = agent.memory.map(({ store, namespace, read = true, write = false }) => {
+      const name = typeof namespace === 'function' ? namespace({ deps: this.deps as never }) : namespace;
+      return { store, namespace: name, read, write };
+    });
+    const more = grants.length === 0 ? [] : [...memoryTools(grants)];
+    if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
+    return this.#permissions.allowed(self, more.length === 0 ? own : [...own, ...more]);
+  }
+
+  permit(query: PermitQuery): Permit | Promise<Permit> {
+    return this.#permissions.permit(query);
+  }
+
+  resultLabel(tool: Tool, self: Invocation): Label {
+    return tool === sharedRead ? self.sharedLabel : resultLabel(tool, this.options.trust);
+  }
+
+  /** Opens the run's and the root's span in the caller's context; `run` writes their records. Gives the time. */
+  open(request: RunIn, start: Start): bigint {
+    const entry = { key: RUN_KEY, place: this.root, step: 0, attempt: 1, span: this.span } as const;
+    const run = this.journal.open({ ...entry, kind: 'run', event: 'started', request });
+    const root = this.journal.open(this.#agentStarted(this.root, start));
+    this.root.since = root.time;
+    this.#opened = [run, root];
+    return run.time;
+  }
+
+  /** Resolves when no node at or below a path is at work. */
+  async ended(path: string): Promise<void> {
+    await find(this.root, path)?.ended;
+  }
+
+  activity(self: Invocation, by: 1 | -1): void {
+    this.#activity.busy(self, by);
+  }
+
+  /** After a person's answer: what was given back for the wait is taken again. */
+  async resumed(self: Invocation): Promise<void> {
+    await this.#places?.retake(self);
+  }
+
+  /** Starts the root; `finish` or `clear` ends it. */
+  begin(start: Start): Promise<Ending> {
+    this.#deadline = new Deadline(this.root, this.options.limits.timeMs, this.stops);
+    this.#activity.add(this.#deadline);
+    this.journal.tell(this.#opened);
+    this.#opened = NOTHING_OPENED;
+    return this.#drive(this.root, start);
+  }
+
+  finish(ending: Ending, since: bigint): void {
+    this.#over(this.root, ending);
+    const { status, text, error } = ending;
+    const { root, count } = this;
+    const facts = {
+      status,
+      text,
+      ownUsage: root.usage,
+      usage: root.treeUsage(),
+      steps: count.steps,
+      toolCalls: count.toolCalls,
+    };
+    const value = {
+      ...facts,
+      ...(error !== undefined && { error }),
+      ...(status === 'suspended' && { pending: this.parked }),
+    };
+    const entry = { key: RUN_KEY, place: root, step: root.step, attempt: 1, span: this.span, since } as const;
+    this.journal.note({ ...entry, kind: 'run', event: status === 'suspended' ? 'suspended' : 'done', value });
+  }
+
+  /** Leaves no timer behind. */
+  clear(): void {
+    this.#deadline?.clear();
+    this.#activity.clear();
+  }
+
+  async invoke(child: ChildCall): Promise<Ending> {
+    const { agent, parent } = child;
+    const refused = this.#refusal(child);
+    if (refused !== undefined) throw new ToolError('denied', refused);
+    this.count.agents += 1;
+    const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
+    const { shared, sharedLabel } = this.#sharedFor(child, delegate);
+    const self = new Invocation({
+      path: child.key,
+      definition: agent,
+      parent,
+      parentStep: child.parentStep,
+      span: { key: child.key, parent: child.parentSpan, handle: undefined },
+      limits: delegate === undefined ? agent.limits : narrow(agent.limits, delegate.limits),
+      shared,
+      sharedLabel,
+      label: child.label,
+    });
+    parent.children.push(self);
+    let over = () => {};
+    self.ended = new Promise((resolve) => {
+      over = resolve;
+    });
+    this.#permissions.enter(self, delegate);
+    const start = childStart(agent, child.input, child.label);
+    const { definition } = parent;
+    const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
+    if (concurrency !== undefined) {
+      this.#places ??= new Places(this.#activity, this.stops);
+      await this.#places.take(self, parent, concurrency);
+    }
+    const deadline = self.limits.timeMs === undefined ? undefined : new Deadline(self, self.limits.timeMs, this.stops);
+    if (deadline !== undefined) this.#activity.add(deadline);
+    try {
+      self.since = this.journal.note(this.#agentStarted(self, start));
+      return this.#over(self, await this.#drive(self, start));
+    } finally {
+      deadline?.clear();
+      if (deadline !== undefined) this.#activity.remove(deadline);
+      this.#places?.give(self);
+      over();
+    }
+  }
+
+  #agentStarted(self: Invocation, { brief }: Start): Draft {
+    const { definition, depth } = self;
+    const model = definition.type === 'model' ? modelName(this.modelOf(self, definition)) : undefined;
+    const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
+    const entry = { key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const;
+    return { ...entry, kind: 'agent', event: 'started', request: model === undefined ? facts : { ...facts, model } };
+  }
+
+  #drive(self: Invocation, start: Start): Promise<Ending> {
+    return self.definition.type === 'model' ? loop(this, self, start) : runCode(this, self, start.value, start.brief);
+  }
+
+  #over(self: Invocation, ending: Ending): Ending {
+    self.status = ending.status;
+    this.perCall[0].ended(self);
+    if (this.journal.isWatched) {
+      const { status, text, error } = ending;
+      const out = {
+        status,
+        text,
+        ownUsage: self.usage,
+        usage: self.treeUsage(),
+        steps: self.step,
+        toolCalls: self.toolCalls,
+      };
+      const entry = {
+        key: self.path,
+        place: self,
+        step: self.step,
+        attempt: 1,
+        span: self.span,
+        since: self.since,
+      } as const;
+      this.journal.note({
+        ...entry,
+        kind: 'agent',
+        event: 'done',
+        value: error === undefined ? out : { ...out, error },
+      });
+    }
+    return ending;
+  }
+
+  /** Depth, number, cycles, names: in call order, before any queue. */
+  #refusal({ agent, parent }: ChildCall): string | undefined {
+    const { limits } = this.options;
+    for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
+      if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
+      const max = node.limits.agents;
+      if (max !== undefined && countOf(node) >= max)
+        return `the limit of ${max} agents below and with ${node.agent} is reached`;
+    }
+    if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
+    if (this.count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
+    this.#definitions ??= new Map([[this.root.agent, this.root.definition]]);
+    const named = this.#definitions.get(agent.name);
+    if (named !== undefined && named !== agent)
+      return `duplicate name: within a run ${agent.name} stands for one definition`;
+    this.#definitions.set(agent.name, agent);
+    return undefined;
+  }
+
+  #sharedFor(
+    { input, key, parent, label }: ChildCall,
+    delegate: Delegate | undefined,
+  ): { shared: Shared; sharedLabel: Label } {
+    if (delegate?.shared === undefined) return parent;
+    const context = { deps: this.deps, shared: parent.shared, path: key, runId: this.id };
+    const given = delegate.shared(input as never, context as never);
+    return {
+      shared: copyShared(given, `delegate ${delegate.agent.name}.shared`),
+      sharedLabel: joinLabels(label, parent.sharedLabel),
+    };
+  }
+
+  async waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome> {
+    this.waits.expect(key, schema);
+    const outcome = await this.journal.wait(key, self, step, request);
+    await this.resumed(self);
+    if (!outcome.ok) return outcome;
+    if (outcome.value.decision === 'answer') return { ok: true, value: outcome.value.value };
+    const reason =
+      outcome.value.decision === 'deny'
+        ? (outcome.value.reason ?? 'denied')
+        : `'${outcome.value.decision}' is no answer`;
+    return { ok: false, error: { kind: 'denied', message: reason, retryable: false } };
+  }
+
+  /** Nothing else can go on: what nobody was asked is denied, or the run parks. */
+  idle(): void {
+    const unasked = this.waits.unasked();
+    if (unasked.length === 0) return;
+    if (this.options.onIdle === 'deny')
+      for (const { id } of unasked) this.waits.decide(id, { decision: 'deny', reason: NOBODY });
+    if (this.options.onIdle === 'suspend' && unasked.length === this.waits.pending().length) {
+      this.parked = this.waits.pending();
+      this.stops.add(this.root.path, { status: 'suspended', reason: 'Waits for a person.' });
+    }
+  }
+
+  limited(call: Call<never>, { used, max }: { readonly used: number; readonly max: number }): void {
+    const { self } = call;
+    const entry = { key: `${call.key}/@limit`, place: self, step: self.step, attempt: 1, span: self.span } as const;
+    this.journal.note({ ...entry, kind: 'limit', event: 'done', value: { limit: 'tokens', used, max } });
+  }
+
+  delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void {
+    this.sink.delta?.({ self, key, step }, attempt, delta);
+  }
+
+  progress(self: Invocation, key: string, step: number, name: string, callId: string, progress: Progress): void {
+    this.sink.progress?.({ self, key, step }, { name, callId }, progress);
+  }
+}
+
+/** A child's own mistake in its brief is the caller's to mend: an error result, not the end of the run. */
+function childStart(agent: Agent, input: unknown, label: Label): Start {
+  try {
+    return startInput(agent, input, label);
+  } catch (thrown) {
+    throw thrown instanceof ConfigurationError
+      ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)
+      : thrown;
+  }
+}
+
+function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
+  const limits: Record<string, number | undefined> = { ...own };
+  for (const [name, limit] of Object.entries(delegate)) {
+    const before = limits[name];
+    if (limit !== undefined) limits[name] = before === undefined ? limit : Math.min(before, limit);
+  }
+  return limits;
+}
+
+function find(node: Invocation, path: string): Invocation | undefined {
+  if (node.path === path) return node;
+  for (const child of node.children) {
+    const found = find(child, path);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function countOf(node: Invocation): number {
+  return node.children.reduce((sum, child) => sum + countOf(child), 1);
+}

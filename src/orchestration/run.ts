@@ -1,0 +1,299 @@
+import { EventEmitter } from 'eventemitter3';
+import { agentResult, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
+import { ConfigurationError, type ErrorRecord, messageOf } from '../core/errors.ts';
+import {
+  type EventBody,
+  type EventOf,
+  type EventType,
+  eventState,
+  eventsOf,
+  modelDelta,
+  type RunEvent,
+  runFailed,
+  toolProgress,
+} from '../core/events.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
+import type { RunRecord } from '../core/record.ts';
+import { timeNow } from '../core/time.ts';
+import { readDecision } from '../security/approval.ts';
+import { EventQueue } from './event-queue.ts';
+import type { Start } from './input.ts';
+import { inside, outside } from './inside.ts';
+import type { CheckedOptions } from './run-options.ts';
+import type { RunTree } from './run-tree.ts';
+import { TextStream } from './text-stream.ts';
+
+type Listener<Type extends EventType> = (event: EventOf<Type>) => unknown;
+
+/**
+ * A run under way: an emitter of events, an iterable of them, and `result`. It starts in the next microtask, so no early event
+ * is missed; leaving a loop over it does not cancel it.
+ */
+export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
+  /** Settles when the run is over and every view is flushed. Rejects only for programming errors and failed infrastructure. */
+  readonly result: Promise<RunResult<Output>>;
+  readonly #tree: RunTree;
+  readonly #options: CheckedOptions;
+  #emitter: EventEmitter | undefined;
+  #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
+  #queues: Set<EventQueue<RunEvent>> | undefined;
+  #state: ReturnType<typeof eventState> | undefined;
+  #seq = 0;
+  #ended = false;
+  #since = 0n;
+
+  constructor(tree: RunTree, start: Start, options: CheckedOptions, team: boolean) {
+    this.#tree = tree;
+    this.#options = options;
+    if (options.views.length > 0 || options.instrument !== undefined) this.#listen();
+    const request = { agent: tree.root.agent, team, input: start.brief };
+    // The spans open here, in the caller's context; their records are written in the next microtask.
+    this.#since = tree.open(request, start);
+    this.result = this.#run(start);
+    this.result.catch(noop);
+  }
+
+  get id(): string {
+    return this.#tree.id;
+  }
+
+  /** 32 hex digits; of this epoch. */
+  get traceId(): string {
+    return this.#tree.traceId;
+  }
+
+  /** The tree as it stands. */
+  tree(): TreeNode {
+    return treeOf(this.#tree.root);
+  }
+
+  /** What waits for a person or another process. */
+  pending(): readonly (ApprovalRequest | WaitRequest)[] {
+    return this.#tree.waits.pending();
+  }
+
+  /**
+   * Answers a request. The first decision wins; a later one, one of the wrong kind and one from inside the tree reject with a
+   * ConfigurationError.
+   */
+  async decide(id: string, decision: Decision): Promise<void> {
+    if (inside.getStore() === this.id) {
+      throw new ConfigurationError(
+        'decide',
+        'a decision made from inside the tree is refused',
+        'Decide from outside of its tools and procedures.',
+      );
+    }
+    const { waits } = this.#tree;
+    const request = waits.get(id) ?? (await this.#appears(id));
+    if (request === undefined) {
+      const open = this.pending().map((one) => one.id);
+      throw new ConfigurationError(
+        'id',
+        `nothing waits under ${JSON.stringify(id)}`,
+        `Pending are: ${open.join(', ') || '(none)'}.`,
+      );
+    }
+    const fault = readDecision(decision);
+    if (typeof fault === 'string')
+      throw new ConfigurationError('decision', fault, "Write for example { decision: 'allow' }.");
+    if (request.reason !== 'wait') {
+      if (decision.decision !== 'allow' && decision.decision !== 'deny') {
+        throw new ConfigurationError(
+          'decision',
+          `${decision.decision} does not answer an approval`,
+          "Write { decision: 'allow' } or 'deny'.",
+        );
+      }
+      waits.decide(id, decision);
+      return;
+    }
+    if (decision.decision === 'deny') return void waits.decide(id, decision);
+    if (decision.decision !== 'answer') {
+      throw new ConfigurationError(
+        'decision',
+        `${decision.decision} does not answer a question`,
+        "Write { decision: 'answer', value }.",
+      );
+    }
+    const checked = waits.check(id, decision.value);
+    if (!checked.ok) {
+      const problem = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+      throw new ConfigurationError('decision.value', problem, 'Give a value that the question’s schema takes.');
+    }
+    waits.decide(id, { decision: 'answer', value: checked.value as never });
+  }
+
+  /** A decision made in the tick of `startRun` may come before its request. */
+  async #appears(id: string): Promise<ApprovalRequest | WaitRequest | undefined> {
+    if (this.#ended) return undefined;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    return this.#tree.waits.get(id);
+  }
+
+  /** Stops a node and all below it, or the whole run; resolves once it has ended. */
+  async cancel(path: string = this.#tree.root.path, reason = 'cancelled'): Promise<void> {
+    this.#tree.stops.add(path, { status: 'cancelled', reason });
+    if (path === this.#tree.root.path) await this.result.catch(() => {});
+    else await this.#tree.ended(path);
+  }
+
+  /** Calls `listener` at each event of a type. One that throws or rejects reaches `onObserverError`, never the run. */
+  on<Type extends EventType>(type: Type, listener: Listener<Type>): this {
+    this.#emitter ??= new EventEmitter();
+    this.#emitter.on(type, this.#guard(listener as (event: never) => unknown));
+    this.#listen();
+    return this;
+  }
+
+  once<Type extends EventType>(type: Type, listener: Listener<Type>): this {
+    this.#emitter ??= new EventEmitter();
+    this.#emitter.once(type, this.#guard(listener as (event: never) => unknown));
+    this.#listen();
+    return this;
+  }
+
+  off<Type extends EventType>(type: Type, listener: Listener<Type>): this {
+    const guarded = this.#guarded?.get(listener);
+    if (guarded !== undefined) this.#emitter?.off(type, guarded);
+    return this;
+  }
+
+  /** Every event of every node of the tree, from now on. */
+  [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
+    const queue = new EventQueue<RunEvent>((queue) => this.#queues?.delete(queue));
+    if (this.#ended) queue.end();
+    else {
+      this.#queues ??= new Set();
+      this.#queues.add(queue);
+      this.#listen();
+    }
+    return queue;
+  }
+
+  /** The text of the root, or of the node at `path`, as it comes. What a retried stream repeats is not repeated. */
+  text(path: string = this.#tree.root.path): AsyncIterable<string> {
+    return new TextStream(this, path);
+  }
+
+  #guard(listener: (event: never) => unknown): (event: RunEvent) => void {
+    this.#guarded ??= new WeakMap();
+    let guarded = this.#guarded.get(listener);
+    if (guarded === undefined) {
+      guarded = (event) => this.#observe(() => listener(event as never));
+      this.#guarded.set(listener, guarded);
+    }
+    return guarded;
+  }
+
+  /** Observers are called from inside the tree and are not part of it: they may decide. */
+  #observe(call: () => unknown): void {
+    try {
+      const returned = outside(call);
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.#observerFailed(error));
+    } catch (error) {
+      this.#observerFailed(error);
+    }
+  }
+
+  #observerFailed(error: unknown): void {
+    try {
+      this.#options.onObserverError?.(error);
+    } catch {
+      // Its own throw is swallowed: there is nobody left to tell.
+    }
+  }
+
+  /** Records are made while somebody looks, chunks while somebody listens to them. */
+  #listen(): void {
+    if (this.#ended) return;
+    const { sink } = this.#tree;
+    this.#state ??= eventState();
+    sink.record ??= (record) => this.#show(record);
+    if (this.#emitter === undefined && this.#queues === undefined) return;
+    if (this.#queues !== undefined || (this.#emitter?.listenerCount('model.delta') ?? 0) > 0) {
+      sink.delta ??= ({ self, key, step }, attempt, delta) =>
+        this.#emit(modelDelta(this.#at(self, key, step), attempt, delta));
+    }
+    sink.progress ??= ({ self, key, step }, call, progress) =>
+      this.#emit(toolProgress(this.#at(self, key, step), call, progress));
+  }
+
+  #at(place: RunTree['root'], key: string, step: number) {
+    return { run: this.id, traceId: this.traceId, key, place, step, time: timeNow() };
+  }
+
+  #show(record: RunRecord): void {
+    const { instrument, views } = this.#options;
+    if (instrument !== undefined) this.#observe(() => instrument(record));
+    for (const view of views) this.#observe(() => view(record));
+    if (this.#state === undefined || (this.#emitter === undefined && this.#queues === undefined)) return;
+    for (const body of eventsOf(record, this.#state)) this.#emit(body);
+  }
+
+  #emit(body: EventBody): void {
+    if (this.#emitter === undefined && this.#queues === undefined) return;
+    this.#seq += 1;
+    const event = { ...body, seq: this.#seq } as RunEvent;
+    this.#emitter?.emit(event.type, event);
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.push(event);
+  }
+
+  async #run(start: Start): Promise<RunResult<Output>> {
+    await undefined;
+    const { signal } = this.#options;
+    const abort = signal && (() => this.#tree.stops.add(this.#tree.root.path, ABORTED));
+    if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
+    if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
+    try {
+      const ending = await inside.run(this.id, () => this.#tree.begin(start));
+      this.#tree.finish(ending, this.#since);
+      await this.#flush();
+      return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
+    } catch (thrown) {
+      this.#failed(thrown);
+      await this.#flush();
+      throw thrown;
+    } finally {
+      this.#tree.clear();
+      if (abort !== undefined) signal?.removeEventListener('abort', abort);
+      this.#end();
+    }
+  }
+
+  #failed(thrown: unknown): void {
+    const error: ErrorRecord = { kind: 'failed', message: messageOf(thrown), retryable: false };
+    const { root } = this.#tree;
+    const { instrument } = this.#options;
+    if (instrument?.abandon !== undefined) this.#observe(() => instrument.abandon?.(this.id, error, timeNow()));
+    this.#emit(runFailed({ ...this.#at(root, '@run', 0), since: this.#since }, error, root.treeUsage()));
+  }
+
+  #end(): void {
+    this.#ended = true;
+    const { sink } = this.#tree;
+    sink.record = undefined;
+    sink.delta = undefined;
+    sink.progress ??= undefined;
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+  }
+
+  async #flush(): Promise<void> {
+    const { instrument, views } = this.#options;
+    const all = instrument === undefined ? views : [...views, instrument];
+    if (all.length === 0) return;
+    await Promise.all(
+      all.map(async (view) => {
+        try {
+          await view.flush?.();
+        } catch (error) {
+          this.#observerFailed(error);
+        }
+      }),
+    );
+  }
+}
+
+const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
+
+function noop(): void {}

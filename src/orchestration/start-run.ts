@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import { isAgent } from '../agents/delegate.ts';
+import { treeFacts } from '../agents/tree-facts.ts';
+import type { Agent } from '../core/agent.ts';
+import type { RunResult } from '../core/ending.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import { type Label, TRUSTED } from '../core/label.ts';
+import { shown } from '../core/options.ts';
+import { startInput } from './input.ts';
+import { Run } from './run.ts';
+import { checkRunOptions, type OptionsArgument, type RunOptions } from './run-options.ts';
+import { RunTree } from './run-tree.ts';
+
+/**
+ * Starts a run of an agent and all below it. Throws a ConfigurationError at once where a definition, the input or an option is
+ * wrong; everything later is data in `run.result`.
+ *
+ * @example
+ * const run = startRun(lead, 'Compare A and B', { model, limits: { tokens: 400_000 } });
+ * run.on('tool.end', (event) => console.error(event.path, event.name));
+ * const result = await run.result;
+ */
+export function startRun<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  input: Input,
+  ...[options]: OptionsArgument<Deps>
+): Run<Output> {
+  return startRunWith(agent, input, TRUSTED, options as RunOptions | undefined);
+}
+
+/** The label is that of who calls: what comes in over a border is untrusted. */
+export function startRunWith<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  input: unknown,
+  label: Label,
+  options: RunOptions | undefined,
+): Run<Output> {
+  if (!isAgent(agent))
+    throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
+  const definition = agent as Agent;
+  const checked = checkRunOptions(definition, options);
+  const start = startInput(definition, input, label);
+  const facts = treeFacts(definition);
+  const team = facts.agents.size > 1 || facts.open;
+  return new Run<Output>(new RunTree(checked.runId ?? randomUUID(), definition, checked), start, checked, team);
+}
+
+/** `startRun(…).result`: for those who only want the end. Rejects where `startRun` throws. */
+export async function runAgent<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  input: Input,
+  ...options: OptionsArgument<Deps>
+): Promise<RunResult<Output>> {
+  return startRun(agent, input, ...options).result;
+}

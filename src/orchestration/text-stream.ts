@@ -1,0 +1,68 @@
+import type { RunEvent } from '../core/events.ts';
+
+/** The text of one node. A model that does not stream gives its whole text at the end of its call. */
+export class TextStream implements AsyncIterable<string> {
+  readonly #events: AsyncIterator<RunEvent>;
+  readonly #path: string;
+  /** Of the call under way: what was shown of it, and where the attempt under way stands. */
+  #key = '';
+  #attempt = 1;
+  #shown = '';
+  #at = '';
+
+  constructor(events: AsyncIterable<RunEvent>, path: string) {
+    this.#events = events[Symbol.asyncIterator]();
+    this.#path = path;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<string> {
+    const events = this.#events;
+    try {
+      for (let next = await events.next(); !next.done; next = await events.next()) {
+        const text = this.#textOf(next.value);
+        if (text !== '') yield text;
+      }
+    } finally {
+      await events.return?.();
+    }
+  }
+
+  #textOf(event: RunEvent): string {
+    if (event.path !== this.#path) return '';
+    if (event.type === 'model.start') this.#begin(event.key);
+    if (event.type === 'model.delta' && event.delta.type === 'text')
+      return this.#delta(event.key, event.attempt, event.delta.text);
+    if (event.type === 'model.end' && !event.isError) {
+      if (event.key !== this.#key) this.#begin(event.key);
+      this.#at = event.text;
+      return this.#rest();
+    }
+    return '';
+  }
+
+  #begin(key: string): void {
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#attempt = 1;
+    this.#shown = '';
+    this.#at = '';
+  }
+
+  #delta(key: string, attempt: number, text: string): string {
+    this.#begin(key);
+    if (attempt !== this.#attempt) {
+      this.#attempt = attempt;
+      this.#at = '';
+    }
+    this.#at += text;
+    return this.#rest();
+  }
+
+  /** What goes beyond what was shown; nothing where a new attempt says something else. */
+  #rest(): string {
+    if (this.#at.length <= this.#shown.length || !this.#at.startsWith(this.#shown)) return '';
+    const rest = this.#at.slice(this.#shown.length);
+    this.#shown = this.#at;
+    return rest;
+  }
+}

@@ -1,0 +1,203 @@
+import { ConfigurationError } from '../core/errors.ts';
+import type { Label } from '../core/label.ts';
+import type { AskReason, PermissionMode, Verdict } from '../core/permission.ts';
+import type { Access } from '../core/tool.ts';
+import { type RuleValue, readRuleValue } from './rule-value.ts';
+import { namesTool, type Rule, type RuledTool, scopeHolds } from './rules.ts';
+import { suggestAllow, suggestFlow } from './suggest.ts';
+
+/** Who says something about a call: the run's options, a delegate's options, an agent's definition. */
+export interface Level {
+  readonly source: 'run' | 'delegate' | 'agent';
+  readonly rules: readonly Rule[];
+  /** Without one, the levels above decide; a run without one is in mode `ask`. */
+  readonly mode?: PermissionMode | undefined;
+  /** A cap: nothing below may use other tools. */
+  readonly tools?: readonly string[] | undefined;
+}
+
+/** One call as the permission step sees it: parsed, nothing done yet. */
+export interface Query {
+  readonly tool: RuledTool & { readonly access: Access };
+  /** What the tool's own `needsApproval` said. */
+  readonly needsApproval?: boolean | undefined;
+  readonly args: { readonly [key: string]: unknown };
+  /** The join of all that the caller has seen. */
+  readonly label: Label;
+  /** The run's options first, then from the root's definition down to the agent's own. */
+  readonly levels: readonly Level[];
+}
+
+/**
+ * May this call happen? Pure; the first answer that is not "allow" wins: caps → deny rules → flow → ask rules and
+ * `needsApproval` → allow rules → the mode. In mode `unattended` (of any level) an ask is a denial.
+ *
+ * A level narrows. The one thing it may open: an allow rule of the run's options or of a definition answers the *ask* of the
+ * mode; one of a delegate's options does not.
+ */
+export function decide(query: Query): Verdict {
+  const value = someScoped(query) ? readRuleValue(ownArgument(query)) : UNREAD;
+  const verdict =
+    capped(query) ??
+    denied(query, value) ??
+    flow(query, value) ??
+    asked(query, value) ??
+    unmatched(query, value) ??
+    byMode(query, value);
+  return verdict.verdict === 'ask' && query.levels.some((level) => level.mode === 'unattended')
+    ? unattended(verdict)
+    : verdict;
+}
+
+/** Where no rule looks at the argument, neither does this. */
+const UNREAD: RuleValue = Object.freeze({ strict: undefined, folded: [], invisible: undefined });
+
+function ownArgument({ tool, args }: Query): unknown {
+  return tool.ruleArg !== undefined && Object.hasOwn(args, tool.ruleArg) ? args[tool.ruleArg] : undefined;
+}
+
+function capped({ tool, levels }: Query): Verdict | undefined {
+  for (const level of levels) {
+    if (level.tools !== undefined && !level.tools.some((name) => namesTool({ tool: name }, tool))) {
+      return { verdict: 'deny', reason: `${tool.name} is not among the tools given here`, suggest: [] };
+    }
+  }
+  return undefined;
+}
+
+function denied(query: Query, value: RuleValue): Verdict | undefined {
+  const found = firstMatch(query, value, (rule) => rule.effect === 'deny');
+  if (value.invisible !== undefined) {
+    const reason = `${query.tool.ruleArg} holds an invisible character (${value.invisible})`;
+    return { verdict: 'deny', reason, ...(found && { rule: found.text }), suggest: [] };
+  }
+  return found && { verdict: 'deny', reason: `denied by the rule '${found.text}'`, rule: found.text, suggest: [] };
+}
+
+/** Information flow: what strangers wrote must not steer an effect, what is confidential must not leave. */
+function flow(query: Query, value: RuleValue): Verdict | undefined {
+  const { tool, label } = query;
+  if (label.confidentiality === 'secret' && tool.access === 'send') {
+    return { verdict: 'deny', reason: 'secret data must not be sent', suggest: [] };
+  }
+  const isUntrusted = label.integrity === 'untrusted' && tool.access !== 'read';
+  const isLeak = label.confidentiality === 'private' && tool.access === 'send';
+  if ((!isUntrusted && !isLeak) || endorsement(query, value) !== undefined) return undefined;
+  return { verdict: 'ask', reason: 'flow', suggest: suggestFlow(tool, isUntrusted ? label.origins : []) };
+}
+
+function asked(query: Query, value: RuleValue): Verdict | undefined {
+  const rule = firstMatch(query, value, ({ effect }) => effect === 'ask');
+  if (rule !== undefined) return { verdict: 'ask', reason: 'rule', rule: rule.text, suggest: [] };
+  return query.needsApproval === true ? { verdict: 'ask', reason: 'tool', suggest: [] } : undefined;
+}
+
+/** A tool that has scoped allow rules asks where a level that has some has none that matches. */
+function unmatched(query: Query, value: RuleValue): Verdict | undefined {
+  for (const level of query.levels) {
+    const rules = allowRules(query, level, value);
+    const scoped = rules.find((rule) => rule.scope !== undefined);
+    if (scoped !== undefined && !rules.some((rule) => scopeHolds(rule, value))) {
+      return { verdict: 'ask', reason: 'rule', rule: scoped.text, suggest: suggestAllow(query) };
+    }
+  }
+  return undefined;
+}
+
+function byMode(query: Query, value: RuleValue): Verdict {
+  const { access } = query.tool;
+  const endorsed = endorsement(query, value);
+  const rule = endorsed ?? allowance(query, value);
+  const allowed: Verdict = rule === undefined ? { verdict: 'allow' } : { verdict: 'allow', rule: rule.text };
+  if (access === 'read') return allowed;
+  const mode = strictestMode(query.levels);
+  switch (mode) {
+    case 'plan':
+      return { verdict: 'deny', reason: `mode 'plan' allows reading only, and this is '${access}'`, suggest: [] };
+    case 'acceptAll':
+      return allowed;
+    case 'acceptWrites':
+      if (access === 'write') return allowed;
+      break;
+    case 'ask':
+      break;
+  }
+  return rule === undefined ? { verdict: 'ask', reason: 'risk', suggest: suggestAllow(query) } : allowed;
+}
+
+const STRICTNESS = { acceptAll: 0, acceptWrites: 1, ask: 2, unattended: 2, plan: 3 } as const;
+
+/** @throws ConfigurationError for what is no mode. `field` is its place: `permissions.mode`. */
+export function checkMode(mode: unknown, field = 'permissions.mode'): PermissionMode | undefined {
+  if (mode === undefined || (typeof mode === 'string' && Object.hasOwn(STRICTNESS, mode))) {
+    return mode as PermissionMode | undefined;
+  }
+  const modes = 'ask, plan, acceptWrites, unattended, acceptAll';
+  throw new ConfigurationError(field, `${JSON.stringify(mode)} is no mode`, `The modes are ${modes}`);
+}
+
+/** `plan` is stricter than `ask`, `ask` than `acceptWrites`, that than `acceptAll`; `unattended` is `ask` with nobody there. */
+export function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {
+  let strictest: PermissionMode = levels.find((level) => level.source === 'run')?.mode ?? 'ask';
+  for (const { mode } of levels) {
+    if (mode !== undefined && STRICTNESS[mode] > STRICTNESS[strictest]) strictest = mode;
+  }
+  return strictest === 'unattended' ? 'ask' : strictest;
+}
+
+function unattended(verdict: Extract<Verdict, { verdict: 'ask' }>): Verdict {
+  const { rule, suggest } = verdict;
+  const reason = `needs an approval (${ASKED_FOR[verdict.reason]}), and in mode 'unattended' nobody is there to give it`;
+  return { verdict: 'deny', reason, ...(rule !== undefined && { rule }), suggest };
+}
+
+const ASKED_FOR: Record<AskReason, string> = {
+  rule: 'a rule asks',
+  flow: 'untrusted or private data before an effect',
+  risk: 'its access',
+  tool: 'the tool asks',
+  unknown: 'its outcome is unknown',
+};
+
+function firstMatch({ levels, tool }: Query, value: RuleValue, wanted: (rule: Rule) => boolean): Rule | undefined {
+  for (const level of levels) {
+    const found = level.rules.find((rule) => wanted(rule) && namesTool(rule, tool) && scopeHolds(rule, value));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function someScoped({ levels, tool }: Query): boolean {
+  return levels.some((level) => level.rules.some((rule) => rule.scope !== undefined && namesTool(rule, tool)));
+}
+
+/** The run's `allow!` for this call: only the run's own options endorse. */
+function endorsement({ levels, tool }: Query, value: RuleValue): Rule | undefined {
+  for (const level of levels) {
+    if (level.source !== 'run') continue;
+    const found = level.rules.find(
+      (rule) => rule.effect === 'allow!' && namesTool(rule, tool) && scopeHolds(rule, value),
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Allow rules of a level for this tool. An `allow!` below the run counts only where the run gives it too. */
+function allowRules(query: Query, level: Level, value: RuleValue): Rule[] {
+  return level.rules.filter(
+    (rule) =>
+      (rule.effect === 'allow' ||
+        (rule.effect === 'allow!' && (level.source === 'run' || endorsement(query, value) !== undefined))) &&
+      namesTool(rule, query.tool),
+  );
+}
+
+function allowance(query: Query, value: RuleValue): Rule | undefined {
+  for (const level of query.levels) {
+    if (level.source === 'delegate') continue;
+    const found = allowRules(query, level, value).find((rule) => scopeHolds(rule, value));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

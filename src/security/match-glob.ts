@@ -1,0 +1,86 @@
+/** A glob: `*` stops at `/`, `**` does not, `**` + `/` at the start of a part is any number of folders, also none. */
+export interface Glob {
+  readonly text: string;
+  /** What every match begins with; looked at before anything else, so that most globs of a long list cost nothing. */
+  readonly prefix: string;
+}
+
+type Token = string | typeof STAR | typeof GLOBSTAR | typeof FOLDERS;
+const STAR = 0;
+const GLOBSTAR = 1;
+const FOLDERS = 2;
+
+/** Reads a glob. All but `*` stands for itself; case and form of the letters are the caller's. */
+export function readGlob(text: string): Glob {
+  const star = text.indexOf('*');
+  return { text, prefix: star === -1 ? text : text.slice(0, star) };
+}
+
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  for (let at = 0; at < text.length; ) {
+    if (text[at] !== '*') {
+      tokens.push(text[at++] as string);
+      continue;
+    }
+    let end = at;
+    while (text[end] === '*') end++;
+    const startsPart = at === 0 || text[at - 1] === '/';
+    if (end - at === 1) tokens.push(STAR);
+    else if (startsPart && text[end] === '/') tokens.push(FOLDERS);
+    else tokens.push(GLOBSTAR);
+    at = tokens.at(-1) === FOLDERS ? end + 1 : end;
+  }
+  return tokens;
+}
+
+/**
+ * Whether a value fits a glob; a lone `*` fits any. Follows all ways through the glob at once (Thompson 1968), so the time is
+ * the product of both lengths whatever they hold: there is nothing to backtrack into.
+ */
+export function matchGlob(glob: string | Glob, value: string): boolean {
+  const { prefix, text } = typeof glob === 'string' ? readGlob(glob) : glob;
+  if (!value.startsWith(prefix)) return false;
+  if (prefix.length === text.length) return prefix.length === value.length;
+  if (text === '*') return true;
+  const tokens = tokensOf(text);
+  let states = new Uint8Array(tokens.length + 1);
+  let next = new Uint8Array(tokens.length + 1);
+  enter(states, tokens, prefix.length);
+  for (let at = prefix.length; at < value.length; at++) {
+    const char = value[at] as string;
+    next.fill(0);
+    let alive = false;
+    for (let index = prefix.length; index < tokens.length; index++) {
+      if (states[index] === 0) continue;
+      const token = tokens[index];
+      if (typeof token === 'string') {
+        if (token === char) enter(next, tokens, index + 1);
+        else continue;
+      } else if (token === FOLDERS) {
+        // Entered at the start of a part, left at the start of another one.
+        next[index] = INSIDE;
+        if (char === '/') enter(next, tokens, index + 1);
+      } else if (token === GLOBSTAR || char !== '/') {
+        enter(next, tokens, index);
+      } else {
+        continue;
+      }
+      alive = true;
+    }
+    if (!alive) return false;
+    [states, next] = [next, states];
+  }
+  return states[tokens.length] === 1;
+}
+
+/** A state of {@link FOLDERS} that has begun to take letters, and so cannot be left without a `/`. */
+const INSIDE = 2;
+
+/** Enters a state and those that lie behind stars which take nothing. */
+function enter(states: Uint8Array, tokens: readonly Token[], start: number): void {
+  for (let index = start; ; index++) {
+    states[index] = 1;
+    if (typeof tokens[index] !== 'number') return;
+  }
+}

@@ -1,0 +1,188 @@
+import { durationMs, type RecordOf } from '../core/events.ts';
+import type { Json } from '../core/json.ts';
+import type { RunRecord } from '../core/record.ts';
+import { isoTime } from '../core/time.ts';
+import type { CallUsage } from '../core/usage.ts';
+import { type Content, shownCalls, shownDecision, shownError, shownResult, shownTurn, shownValue } from './content.ts';
+import type { LineEffect, StepLine } from './line.ts';
+import { RequestChain } from './request-chain.ts';
+
+/** What an open pair of lines has gathered so far. */
+type Open = { -readonly [Part in keyof StepLine]: StepLine[Part] } & { since: bigint };
+
+/** The lines of one invocation. It remembers what is open, never the history. */
+export class InvocationLog {
+  readonly #content: Content;
+  readonly #write: (line: StepLine) => void;
+  readonly #requests = new RequestChain();
+  /** Open pairs: the step's own under '', calls beside it under their name. */
+  readonly #open = new Map<string, Open>();
+  /** A step that ended: its line waits for the next record, which says whether it was the last. */
+  #ended: Open | undefined;
+  #lines = 0;
+  #results: Json[] = [];
+  #effects: LineEffect[] = [];
+
+  constructor(content: Content, write: (line: StepLine) => void) {
+    this.#content = content;
+    this.#write = write;
+  }
+
+  take(record: Exclude<RunRecord, { kind: 'run' }>): void {
+    if (record.kind !== 'agent') this.release();
+    switch (record.kind) {
+      case 'agent':
+        if (record.event === 'done') this.#agentDone(record);
+        else if (record.request.type === 'code') this.#begin(record, '');
+        return;
+      case 'step':
+        if (record.event === 'done') this.#end(record, '');
+        return;
+      case 'model':
+        this.#model(record);
+        return;
+      case 'tool':
+        this.#tool(record);
+        return;
+      default: {
+        const outcome = outcomeOf(record, this.#content);
+        if (outcome !== undefined) this.#effects.push({ key: record.key, kind: record.kind, outcome });
+      }
+    }
+  }
+
+  /** Writes the line that waits. */
+  release(status?: string): void {
+    const line = this.#ended;
+    if (line === undefined) return;
+    this.#ended = undefined;
+    const { since: _, ...shown } = line;
+    this.#write(status === undefined ? shown : { ...shown, status });
+  }
+
+  /** Ends what is open and says how the invocation ended on its last line. */
+  finish(record: RunRecord, status: string): void {
+    for (const call of [...this.#open.keys()]) this.#end(record, call);
+    this.release(status);
+  }
+
+  #begin(record: RunRecord, call: string, more: Partial<StepLine> = {}): void {
+    const { path, agent, parentStep } = record.place;
+    const line: Open = {
+      traceId: record.traceId,
+      runId: record.run,
+      agent,
+      path,
+      step: more.step ?? record.step,
+      ...(call === '' ? {} : { call }),
+      event: 'start',
+      ...(parentStep === undefined ? {} : { parentStep }),
+      spanId: record.spanId,
+      time: isoTime(record.time),
+      since: record.time,
+    };
+    this.#lines += 1;
+    this.#open.set(call, line);
+    const { since: _, ...shown } = line;
+    this.#write({ ...shown, ...more });
+  }
+
+  /** Ends a pair; the line is written when the invocation's next record has come. */
+  #end(record: RunRecord, call: string): void {
+    const line = this.#open.get(call);
+    if (line === undefined) return;
+    this.#open.delete(call);
+    line.event = 'end';
+    line.time = isoTime(record.time);
+    line.durationMs = durationMs({ time: record.time, since: line.since });
+    if (!this.#open.has('')) {
+      if (this.#results.length > 0) line.toolResults = this.#results;
+      if (this.#effects.length > 0) line.effects = this.#effects;
+      this.#results = [];
+      this.#effects = [];
+    }
+    this.release();
+    this.#ended = line;
+  }
+
+  #model(record: RecordOf<'model'>): void {
+    const call = besideOf(record);
+    const line = this.#open.get(call);
+    if (record.event === 'started') {
+      // Another attempt of a call that was shown already.
+      if (line?.step === record.step) return;
+      // A step that was left without an end must not swallow the next one.
+      if (line !== undefined) this.#end(record, call);
+      this.release();
+      this.#begin(record, call, { modelIn: this.#requests.next(record.request, this.#content) });
+      return;
+    }
+    if (record.event === 'retry') {
+      const { delayMs, ...error } = record.value;
+      const outcome = { ok: false, attempt: record.attempt, delayMs, error: shownError(error, this.#content) };
+      this.#effects.push({ key: record.key, kind: 'model', outcome });
+      return;
+    }
+    if (line === undefined) return;
+    if (record.event === 'done') {
+      line.modelOut = shownTurn(record.value, this.#content);
+      line.toolCalls = shownCalls(record.value, this.#content);
+      const usage: CallUsage | undefined = record.value.usage;
+      if (usage !== undefined) line.usage = usage;
+      line.status = 'completed';
+    } else {
+      line.modelOut = { error: shownError(record.value, this.#content) };
+      line.status = record.event === 'failed' ? 'failed' : 'cancelled';
+    }
+    if (call !== '') this.#end(record, call);
+  }
+
+  #tool(record: RecordOf<'tool'>): void {
+    if (record.event === 'started') return;
+    if (record.event !== 'cancel') this.#results.push(shownResult(record.request, record.value, this.#content));
+    else if (record.request !== undefined) {
+      this.#results.push(shownResult(record.request, { isError: true, error: record.value }, this.#content));
+    }
+  }
+
+  #agentDone(record: RecordOf<'agent'>): void {
+    if (record.event !== 'done') return;
+    const { status, text, error } = record.value;
+    const procedure = this.#open.get('')?.step === 0;
+    if (this.#lines === 0 || procedure) {
+      if (!procedure) this.#begin(record, '', { step: 0 });
+      const cause = error === undefined ? {} : { error: shownError(error, this.#content) };
+      const said = this.#content === 'none' ? { chars: text.length } : { text };
+      this.#effects.push({ key: record.key, kind: 'agent', outcome: { status, ...said, ...cause } });
+    }
+    this.finish(record, status);
+  }
+}
+
+/** '' for a step's own model call, else the name of what it is: `@wrapup`. */
+function besideOf(record: RecordOf<'model'>): string {
+  const prefix = `${record.place.path}/${record.step}/`;
+  const rest = record.key.startsWith(prefix) ? record.key.slice(prefix.length) : record.key;
+  const call = rest.endsWith('/model') ? rest.slice(0, -'/model'.length) : rest;
+  return call === 'model' ? '' : call;
+}
+
+type EffectRecord = RecordOf<'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context'>;
+
+/** What an effect beside model and tools ended with; undefined where it only began. */
+function outcomeOf(record: EffectRecord, content: Content): Json | undefined {
+  if (record.event === 'started') return undefined;
+  if (record.event === 'failed' || record.event === 'cancel') {
+    return { ok: false, error: shownError(record.value, content) };
+  }
+  switch (record.kind) {
+    case 'wait':
+    case 'decision':
+      return shownDecision(record.value, content);
+    case 'limit':
+    case 'context':
+      return { ...record.value };
+    default:
+      return shownValue(record.value, content);
+  }
+}
