@@ -20,14 +20,10 @@ const debate = defineAgent({
 });
 
 // Without a key, scripts stand in for the model, one list of turns for each agent.
-const say = (text: string) => ({
-  content: [{ type: 'text' as const, text: `(scripted) ${text}` }],
-  stop: 'end' as const,
-});
 const script = scriptedModel({
-  pro: [say('A paper chart works without power.')],
-  con: [say('A paper chart is old on the day it is printed.')],
-  judge: [say('Carry one, and correct it.')],
+  pro: ['(scripted) A paper chart works without power.'],
+  con: ['(scripted) A paper chart is old on the day it is printed.'],
+  judge: ['(scripted) Carry one, and correct it.'],
 });
 
 const result = await runAgent(debate, { topic: 'paper charts' }, { model: hasModelEnv() ? modelFromEnv() : script });

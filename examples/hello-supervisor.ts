@@ -1,6 +1,6 @@
 // A supervisor whose tools are two other agents. Run it: node --conditions=@coxswain/source examples/hello-supervisor.ts
 import { defineAgent, defineSupervisor, hasModelEnv, modelFromEnv, runAgent } from 'coxswain';
-import { scriptedModel } from 'coxswain/testing';
+import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 
 const poet = defineAgent({
   name: 'poet',
@@ -19,16 +19,14 @@ const editor = defineSupervisor({
 });
 
 // Without a key, scripts stand in for the model, one list of turns for each agent.
-const say = (text: string) => ({ content: [{ type: 'text' as const, text }], stop: 'end' as const });
-const ask = (name: string) =>
-  ({ type: 'tool_call', id: name, name: `delegate_${name}`, arguments: '{"task":"the sea at night"}' }) as const;
+const task = 'the sea at night';
 const script = scriptedModel({
   editor: [
-    { content: [ask('poet'), ask('critic')], stop: 'tool_calls' },
-    say('(scripted) The poet: "The dark keeps rowing." The critic: no moonlight.'),
+    callTools(toolCall('delegate_poet', { task }), toolCall('delegate_critic', { task })),
+    '(scripted) The poet: "The dark keeps rowing." The critic: no moonlight.',
   ],
-  poet: [say('The dark keeps rowing.')],
-  critic: [say('no moonlight')],
+  poet: ['The dark keeps rowing.'],
+  critic: ['no moonlight'],
 });
 
 const model = hasModelEnv() ? modelFromEnv() : script;

@@ -14,7 +14,7 @@ const sorter = defineAgent({
 // Without a key, a script stands in for the model: it looks for one word.
 const script = scriptedModel((request) => {
   const drawer = JSON.stringify(request.messages).includes('owe') ? 'bill' : 'praise';
-  return { content: [{ type: 'text', text: JSON.stringify({ drawer }) }], stop: 'end' };
+  return JSON.stringify({ drawer });
 });
 const model = hasModelEnv() ? modelFromEnv() : script;
 

@@ -18,7 +18,8 @@ const TEXT = new Set(['.md', '.markdown', '.mdown', '.mkd', '.mdx', '.txt', '.te
 /** Largest file that is read, in bytes. */
 export const MAX_FILE_BYTES = 2 * 1024 * 1024;
 const MAX_FILES = 5_000;
-const MAX_BYTES = 64 * 1024 * 1024;
+/** What is read of a folder in all, in characters: an index takes about ten times as much memory. */
+const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_DEPTH = 32;
 
 export interface Skipped {

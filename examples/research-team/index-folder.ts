@@ -23,66 +23,78 @@ export interface FolderIndex {
   search(query: string): Hit[];
 }
 
-interface Entry extends Passage {
-  readonly path: string;
-  readonly words: ReadonlySet<string>;
-  /** A heading's words, with the strength of the nearest heading that has them. */
-  readonly headingWords: ReadonlyMap<string, number>;
-}
+/** Where a term stands in a passage: a heading further up says what the chapter is about, the nearest what the passage is. */
+const PLACES = [
+  { strength: 0.6, own: false },
+  { strength: 1, own: false },
+  { strength: 1, own: true },
+] as const;
+const ABOVE = 0;
+const NEAREST = 1;
+const OWN = 2;
+/** Term → passage × 3 + place: as numbers, since there are millions of them. */
+type Postings = Map<string, number[]>;
 
 /** Reads a folder's Markdown and text files into an index of passages, in memory. Throws like {@link openFolder}. */
 export function indexFolder(given: string): FolderIndex {
-  const entries: Entry[] = [];
-  const places = new Map<string, number[]>();
+  const passages: (Passage & { readonly path: string })[] = [];
+  const postings: Postings = new Map();
   const folder = openFolder(given, (path, text) => {
     for (const passage of passagesOf(text)) {
       if (passage.text.length > MAX_PASSAGE) continue;
-      const words = new Set(passage.byWords ? termsOf(passage.text) : []);
-      const headingWords = strengths(passage);
-      for (const term of new Set([...words, ...headingWords.keys()])) {
-        const known = places.get(term);
-        if (known === undefined) places.set(term, [entries.length]);
-        else known.push(entries.length);
+      for (const [term, place] of termsIn(passage)) {
+        const posting = passages.length * PLACES.length + place;
+        const known = postings.get(term);
+        if (known === undefined) postings.set(term, [posting]);
+        else known.push(posting);
       }
-      entries.push({ ...passage, path, words, headingWords });
+      passages.push({ ...passage, path });
     }
   });
-  return { folder, passages: entries.length, search: (query) => search(entries, places, query) };
+  const search = (query: string) => {
+    const found = ranked(postings, passages.length, query);
+    return found.flatMap(({ passage, ...hit }) => (passages[passage] ? [{ ...passages[passage], ...hit }] : []));
+  };
+  return { folder, passages: passages.length, search };
 }
 
-/** The nearest heading says what a passage is about, those above it only what the chapter is about. */
-function strengths({ headings, lead }: Passage): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const heading of headings.slice(0, -1)) for (const term of termsOf(heading)) found.set(term, 0.6);
-  for (const nearest of [headings.at(-1) ?? '', lead]) for (const term of termsOf(nearest)) found.set(term, 1);
-  return found;
+function termsIn({ text, headings, lead, byWords }: Passage): Map<string, number> {
+  const terms = new Map<string, number>();
+  const add = (from: string, place: number) => {
+    for (const term of termsOf(from)) terms.set(term, place);
+  };
+  for (const above of headings.slice(0, -1)) add(above, ABOVE);
+  add(headings.at(-1) ?? '', NEAREST);
+  add(lead, NEAREST);
+  if (byWords) add(text, OWN);
+  return terms;
 }
 
-function search(entries: readonly Entry[], places: ReadonlyMap<string, readonly number[]>, query: string): Hit[] {
+type Fit = Pick<Hit, 'match' | 'found' | 'by'> & { readonly passage: number };
+
+/** Every passage that has a word of the query, best first; equal ones in the order of the folder. */
+function ranked(postings: Postings, passages: number, query: string): Fit[] {
   const names = namesOf(query);
-  const weights = new Map<string, number>();
+  const fits = new Map<number, { sum: number; found: string[]; own: boolean }>();
+  let whole = 0;
   for (const term of queryTermsOf(query)) {
-    weights.set(term, rarity(entries.length, places.get(term)?.length ?? 0) * (names.has(term) ? 2 : 1));
-  }
-  const whole = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
-  const candidates = new Set([...weights.keys()].flatMap((term) => places.get(term) ?? []));
-  const hits: (Hit & { readonly at: number })[] = [];
-  for (const at of candidates) {
-    const entry = entries[at];
-    if (entry === undefined) continue;
-    let fit = 0;
-    const found: string[] = [];
-    for (const [term, weight] of weights) {
-      const strength = entry.words.has(term) ? 1 : (entry.headingWords.get(term) ?? 0);
-      if (strength > 0) found.push(term);
-      fit += weight * strength;
+    const places = postings.get(term) ?? [];
+    const weight = rarity(passages, places.length) * (names.has(term) ? 2 : 1);
+    whole += weight;
+    for (const posting of places) {
+      const passage = Math.floor(posting / PLACES.length);
+      const { strength, own } = PLACES[posting % PLACES.length] ?? PLACES[ABOVE];
+      const fit = fits.get(passage) ?? { sum: 0, found: [], own: false };
+      fit.sum += weight * strength;
+      fit.found.push(term);
+      fit.own ||= own;
+      fits.set(passage, fit);
     }
-    const by = found.some((term) => entry.words.has(term)) ? 'words' : 'headings';
-    const { words: _words, headingWords: _headingWords, ...passage } = entry;
-    const match = Math.round((fit / whole) * 1000) / 1000;
-    hits.push({ ...passage, match, found, by, at });
   }
-  return hits.sort((a, b) => b.match - a.match || a.at - b.at).map(({ at: _, ...hit }) => hit);
+  const hits = [...fits].map(([passage, { sum, found, own }]): Fit => {
+    return { passage, match: Math.round((sum / whole) * 1000) / 1000, found, by: own ? 'words' : 'headings' };
+  });
+  return hits.sort((a, b) => b.match - a.match || a.passage - b.passage);
 }
 
 /**
@@ -90,7 +102,7 @@ function search(entries: readonly Entry[], places: ReadonlyMap<string, readonly 
  * folder of three paragraphs every word is frequent. A word that stands nowhere counts fully, so that a question about
  * something else fits nothing.
  */
-function rarity(paragraphs: number, holding: number): number {
-  const idf = (count: number) => Math.log(1 + (paragraphs - count + 0.5) / (count + 0.5));
+function rarity(passages: number, holding: number): number {
+  const idf = (count: number) => Math.log(1 + (passages - count + 0.5) / (count + 0.5));
   return 0.5 + (0.5 * idf(holding)) / idf(0);
 }

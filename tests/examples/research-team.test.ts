@@ -31,15 +31,16 @@ function folderOf(files: { readonly [path: string]: string | Uint8Array }): stri
 }
 
 /** What `npm start -- …` runs, in a folder of its own, so that the log of the run stays out of the project. */
-function start(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+function start(...args: string[]): Promise<{ code: number; out: string; err: string; cwd: string }> {
   const script: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts.start;
   const [, condition = '', cox = '', run = '', team = ''] = script.split(' ');
   const command = [condition, join(ROOT, cox), run, join(ROOT, team), ...args];
   const env = { ...process.env };
   for (const key of KEYS) delete env[key];
+  const cwd = folderOf({});
   return new Promise((resolve) => {
-    execFile(process.execPath, command, { cwd: folderOf({}), env }, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
+    execFile(process.execPath, command, { cwd, env }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code), out, err, cwd });
     });
   });
 }
@@ -88,6 +89,18 @@ describe('npm start', () => {
     expect(places(out)).toEqual(expect.arrayContaining(['light-list.md:9', 'logbook-1931.md:5']));
   });
 
+  test('leaves a log of every step of every worker', async () => {
+    const { cwd, err } = await start('How often is the lens washed?');
+    const file = /^log: (.+)$/m.exec(err)?.[1] ?? '';
+    const lines = readFileSync(join(cwd, file), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(new Set(lines.map(({ traceId }) => traceId)).size).toBe(1);
+    const workers = ['lead/1.1/reader', 'lead/1.2/indexer', 'lead/1.3/doubter', 'lead/2.0/checker'];
+    expect(lines.map(({ path }) => path)).toEqual(expect.arrayContaining(['lead', ...workers]));
+  });
+
   test('takes a question and any folder', async () => {
     const folder = folderOf({
       'sub dir/Größe.md': '# Tariffs\r\n\r\nThe ferry costs\r\nnine crowns a head.\r\n\r\nDogs ride free.',
@@ -117,7 +130,7 @@ describe('npm start', () => {
     ['is not a folder', () => join(folderOf({ 'a.md': 'x' }), 'a.md')],
   ])('a folder that %s is refused with a message and a code', async (problem, folder) => {
     const { code, err } = await start('Who pays the ferry?', folder());
-    expect(code).toBeGreaterThan(0);
+    expect(code).toBe(2);
     expect(err).toContain('folder');
     expect(err).toContain(problem);
     expect(err).not.toMatch(/^\s+at /m);
