@@ -142,7 +142,12 @@ async function callTools(run: RunContext, talk: Talk, calls: readonly ToolCall[]
       repeated = { kind: 'loop_detected', message, retryable: false };
       requested = { ...requested, refused: repeated };
     }
-    const at = { key: `${self.path}/${self.step}.${index}`, step: self.step, parent: self.span };
+    const at = {
+      key: `${self.path}/${self.step}.${index}`,
+      step: self.step,
+      parent: self.span,
+      parentStep: { path: self.path, step: self.step, toolCallId: call.id },
+    };
     return dispatch(run, self, at, requested, label, oneAtATime);
   });
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
