@@ -33,7 +33,10 @@ export async function callTools(
       repeated = { kind: 'loop_detected', message, retryable: false };
       requested = { ...requested, refused: repeated };
     }
-    const at = { key: `${self.path}/${self.step}.${index}`, step: self.step, parent: self.span };
+    const place = { key: `${self.path}/${self.step}.${index}`, step: self.step, parent: self.span };
+    const isProcedure = requested.tool?.type === 'procedure';
+    const parentStep = isProcedure ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
+    const at = { ...place, parentStep };
     return dispatch(run, self, at, requested, label, oneAtATime);
   });
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);

@@ -7,7 +7,7 @@ import type { Label } from './label.ts';
 import type { ToolCall, ToolMessage } from './message.ts';
 import { parseArguments } from './parse-arguments.ts';
 import { openProcedure } from './procedure.ts';
-import type { Span, ToolIn, ToolOut } from './record.ts';
+import type { ParentStep, Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { ProcedureTool, Tool } from './tool.ts';
 import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
@@ -19,6 +19,14 @@ export interface Requested {
   readonly tool: Tool | undefined;
   readonly args: Json;
   readonly refused?: ErrorRecord;
+}
+
+/** Where a call stands. `parentStep` is the nearest model step: that of what it starts. */
+export interface CallPlace {
+  readonly key: string;
+  readonly step: number;
+  readonly parent: Span;
+  readonly parentStep: ParentStep | undefined;
 }
 
 /** A call's result: what the model is told, and for code the value or the error. */
@@ -65,7 +73,7 @@ export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Reque
 export async function dispatch(
   run: RunContext,
   self: Invocation,
-  at: { readonly key: string; readonly step: number; readonly parent: Span },
+  at: CallPlace,
   requested: Requested,
   label: Label,
   oneAtATime: OneAtATime,
@@ -105,14 +113,13 @@ export async function dispatch(
 async function runProcedure(
   run: RunContext,
   self: Invocation,
-  at: { key: string; step: number; parent: Span },
+  at: CallPlace,
   tool: ProcedureTool,
   call: ToolIn,
   args: Json,
   label: Label,
 ): Promise<Dispatched> {
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
-  const parentStep = { path: self.path, step: at.step, toolCallId: call.callId };
   const entry = { key: at.key, place: self, step: at.step, attempt: 1, span, request: call } as const;
   const since = run.journal.note({ ...entry, kind: 'tool', event: 'started' });
   const guard = new Guard(at.key, run.stops);
@@ -120,7 +127,7 @@ async function runProcedure(
     self,
     base: at.key,
     span,
-    parentStep,
+    parentStep: at.parentStep,
     step: at.step,
     label,
     delegate: tool.delegate && tool,
@@ -149,7 +156,7 @@ function procedureLabel(tool: Tool, label: Label): Label {
 function refuse(
   run: RunContext,
   self: Invocation,
-  at: { key: string; step: number; parent: Span },
+  at: CallPlace,
   requested: Requested,
   error: ErrorRecord,
   label: Label,

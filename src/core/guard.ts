@@ -39,8 +39,10 @@ export class Guard implements Interruptible {
     this.#abandon?.();
   }
 
-  /** The work's own end, or `Stopped` when a stop came and the grace has passed. */
+  /** The work's own end, or `Stopped` when a stop came and the grace has passed. After a stop it does not begin. */
   async over<T>(work: () => Promise<T>, graceMs: number): Promise<T> {
+    const stop = this.#stops.at(this.key);
+    if (stop !== undefined) throw new Stopped(stop);
     this.#stops.enter(this);
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -48,7 +50,7 @@ export class Guard implements Interruptible {
         this.#abandon = () => {
           timer ??= setTimeout(() => this.#stop && reject(new Stopped(this.#stop)), graceMs);
         };
-        work().then(resolve, reject);
+        Promise.resolve(work()).then(resolve, reject);
       });
     } finally {
       clearTimeout(timer);

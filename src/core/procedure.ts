@@ -16,6 +16,7 @@ import type { Invocation } from './invocation.ts';
 import type { Call, Outcome } from './journal.ts';
 import { canonical, type Json, sha256 } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
+import { shown } from './options.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
@@ -126,12 +127,12 @@ class Procedure implements BuiltinFlow {
     options?: { id?: string },
   ): Promise<Awaited<Output>> {
     const key = this.#key(tool.name, args, options?.id);
-    const { self, span, step } = this.#place;
+    const { self, span, step, parentStep } = this.#place;
     const { requested, error } = this.#requested(tool, args, key);
     const { out, value } = await dispatch(
       this.#run,
       self,
-      { key, step, parent: span },
+      { key, step, parent: span, parentStep },
       requested,
       this.#label,
       this.#oneAtATime,
@@ -175,7 +176,8 @@ class Procedure implements BuiltinFlow {
   }
 
   async sleep(ms: number): Promise<void> {
-    if (!(ms >= 0)) throw new ConfigurationError('ctx.sleep', `got ${ms}`, 'Pass milliseconds ≥ 0.');
+    if (!Number.isFinite(ms) || ms < 0)
+      throw new ConfigurationError('ctx.sleep', `got ${shown(ms)}`, 'Pass finite milliseconds ≥ 0.');
     const outcome = await this.#run.journal.sleep(this.#key('@sleep', ms, undefined), this.#place.self, ms);
     if (!outcome.ok) throw toolError(outcome.error);
   }

@@ -230,9 +230,11 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     const { agent, parent } = child;
     const refused = this.#refusal(child);
     if (refused !== undefined) throw new ToolError('denied', refused);
-    this.count.agents += 1;
+    // Before it counts: a brief that does not fit starts nothing.
+    const start = childStart(agent, child.input, child.label);
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
+    this.count.agents += 1;
     const self = new Invocation({
       path: child.key,
       definition: agent,
@@ -250,7 +252,6 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       over = resolve;
     });
     this.#permissions.enter(self, delegate);
-    const start = childStart(agent, child.input, child.label);
     const { definition } = parent;
     const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
     if (concurrency !== undefined) {
