@@ -1,8 +1,7 @@
 import type { CodeAgent } from './agent.ts';
 import type { Ending } from './ending.ts';
-import { AgentError, type ErrorRecord, isFatal, messageOf } from './errors.ts';
+import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
 import { Guard } from './guard.ts';
-import { inside } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Message } from './message.ts';
 import { openProcedure } from './procedure.ts';
@@ -37,10 +36,7 @@ export async function runCode(
     return { ...facts, ...more, text: facts.text, status };
   };
   try {
-    const returned = await guard.over(
-      () => inside.run(run.id, async () => agent.run(input as never, flow as never)),
-      run.graceMs,
-    );
+    const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs);
     const output = asJson(returned);
     if (!output.ok)
       return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
@@ -51,7 +47,7 @@ export async function runCode(
     return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
-    if (thrown instanceof AgentError) {
+    if (isA(thrown, AgentError)) {
       const { status, error } = thrown.result as { status: Status; error?: ErrorRecord };
       return end(status, {
         error: { kind: error?.kind ?? status, message: thrown.message, retryable: error?.retryable ?? false },

@@ -159,12 +159,18 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+/** `instanceof` that cannot throw: anything can be thrown, also a proxy whose prototype cannot be asked. */
+export function isA<T>(thrown: unknown, kind: abstract new (...args: never[]) => T): thrown is T {
+  try {
+    return thrown instanceof kind;
+  } catch {
+    return false;
+  }
+}
+
+const FATAL = [JournalError, FencedError, DivergenceError, ConfigurationError] as const;
+
 /** Infrastructure that failed: no layer catches these, the run rejects. */
 export function isFatal(thrown: unknown): boolean {
-  return (
-    thrown instanceof JournalError ||
-    thrown instanceof FencedError ||
-    thrown instanceof DivergenceError ||
-    thrown instanceof ConfigurationError
-  );
+  return FATAL.some((kind) => isA<Error>(thrown, kind));
 }

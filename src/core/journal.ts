@@ -77,6 +77,8 @@ export interface Journal {
   wait(key: string, self: Invocation, step: number, request: ApprovalRequest | WaitRequest): Promise<Outcome<Decision>>;
   /** The absolute deadline is recorded. */
   sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>>;
+  /** False where records would be seen by nobody: then nothing needs to be noted. */
+  readonly isWatched: boolean;
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }

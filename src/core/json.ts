@@ -9,9 +9,15 @@ export function canonical(value: unknown): string {
   // A Date, for example, is its text: all of them would else be `{}`.
   if ('toJSON' in value && typeof value.toJSON === 'function') return canonical(JSON.parse(JSON.stringify(value)));
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(',')}}`;
+  const object = value as { readonly [key: string]: unknown };
+  const keys = Object.keys(object);
+  if (keys.length > 1) keys.sort();
+  let text = '';
+  for (const key of keys) {
+    const item = object[key];
+    if (item !== undefined) text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${canonical(item)}`;
+  }
+  return text === '' ? '{}' : `${text}}`;
 }
 
 /** SHA-256 as 64 hex digits. */

@@ -9,9 +9,12 @@ interface Past {
 /** Tools whose job is to be asked again. */
 const EXEMPT: ReadonlySet<string> = new Set(['check_workers', 'wait_for_workers', 'read_messages']);
 
+const ASIDE = /[\s\p{Lu}]/u;
+
 /** Name and canonical arguments; case, blanks and number format aside. */
 export function signatureOf(name: string, args: unknown): string {
-  return `${name}(${typeof args === 'string' ? args : canonical(args)})`.toLowerCase().replace(/\s+/g, '');
+  const text = `${name}(${typeof args === 'string' ? args : canonical(args)})`;
+  return ASIDE.test(text) ? text.toLowerCase().replace(/\s+/g, '') : text;
 }
 
 /**

@@ -1,5 +1,4 @@
-import { AgentError, type ErrorRecord, messageOf, ToolError } from './errors.ts';
-import { inside } from './inside.ts';
+import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
@@ -63,7 +62,7 @@ export class ToolCallEffect implements Call<ToolValue> {
 
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
     const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
-    const value = inside.run(this.#run.id, () => this.tool.execute(this.#args as never, context));
+    const value = this.tool.execute(this.#args as never, context);
     return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
   }
 
@@ -85,9 +84,9 @@ export class ToolCallEffect implements Call<ToolValue> {
 
 /** What a tool threw. Its text is shown to the model, so it is bounded there like a result. */
 export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
-  if (thrown instanceof AgentError)
+  if (isA(thrown, AgentError))
     return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
-  if (thrown instanceof ToolError) return { kind: thrown.kind, message: thrown.message, retryable: false };
+  if (isA(thrown, ToolError)) return { kind: thrown.kind, message: thrown.message, retryable: false };
   return { kind: 'threw', message: `${tool.name} failed: ${messageOf(thrown)}`, retryable: false };
 }
 

@@ -1,4 +1,4 @@
-import { type ErrorRecord, ModelError, messageOf } from './errors.ts';
+import { type ErrorRecord, isA, ModelError, messageOf } from './errors.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
 import type { AssistantPart } from './message.ts';
 import type { ModelTurn } from './model.ts';
@@ -68,7 +68,7 @@ function malformed(expected: string): ModelError {
 
 /** What a model threw, as an error to record. What is no ModelError is unknown and never retried. */
 export function modelFailure(thrown: unknown): ErrorRecord {
-  if (!(thrown instanceof ModelError)) {
+  if (!isA(thrown, ModelError)) {
     return { kind: 'unknown', message: messageOf(thrown).slice(0, 1_000), retryable: false };
   }
   return {

@@ -72,6 +72,8 @@ export class Flight<T> implements Interruptible, Work, Attempt {
 
   /** Waits between two attempts; a stop ends it. */
   pause(ms: number): Promise<void> {
+    // A listener may have stopped it when it was told of the retry.
+    if (this.stop !== undefined) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS));
       this.onStop = () => {

@@ -119,8 +119,8 @@ export class KeyedJournal implements Journal {
   }
 
   #start<T>(call: Call<T>, span: Span, attempt: number): bigint {
-    const time = timeNow();
     if (this.isWatched) {
+      const time = timeNow();
       const draft = {
         ...place(call, span, attempt),
         kind: call.kind,
@@ -128,8 +128,10 @@ export class KeyedJournal implements Journal {
         request: call.started(),
       } as unknown as Draft;
       this.#commit(draft, time, attempt === 1);
-    } else this.#records += 1;
-    return time;
+      return time;
+    }
+    this.#records += 1;
+    return 0n;
   }
 
   #end<T>(call: Call<T>, span: Span, attempt: number, since: bigint, outcome: Outcome<T>): Outcome<T> {

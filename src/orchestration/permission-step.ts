@@ -6,9 +6,10 @@ import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../core
 import type { Permit, PermitQuery } from '../core/run-context.ts';
 import type { Delegate, Tool } from '../core/tool.ts';
 import type { Waits } from '../journal/waits.ts';
-import { approvalRequest, checkDecision } from '../security/approval.ts';
+import { approvalRequest, checkDecision, readDecision } from '../security/approval.ts';
 import { decide, type Level } from '../security/decide.ts';
 import { parseRule, parseRules, type Rule } from '../security/rules.ts';
+import { outside } from './inside.ts';
 
 /** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
 export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;
@@ -103,13 +104,18 @@ export class PermissionStep {
 
   #decide(query: PermitQuery, levels: readonly Level[]): Verdict {
     const { tool, args, label, self, step } = query;
-    let needsApproval: boolean;
+    let needsApproval: unknown;
     try {
       const place = { path: self.path, agent: self.agent, step };
       needsApproval =
         typeof tool.needsApproval === 'function' ? tool.needsApproval(args as never, place) : tool.needsApproval;
     } catch (thrown) {
       return { verdict: 'deny', reason: `needsApproval threw: ${messageOf(thrown)}`, suggest: [] };
+    }
+    if (typeof needsApproval !== 'boolean') {
+      // A promise is the likely mistake: it must not count as "no", and nobody else would look at its rejection.
+      if (needsApproval instanceof Promise) needsApproval.catch(() => {});
+      return { verdict: 'deny', reason: 'needsApproval must give true or false, and at once', suggest: [] };
     }
     return decide({ tool, needsApproval, args: args as { [key: string]: Json }, label, levels });
   }
@@ -173,8 +179,14 @@ function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): 
   waits.asked(request.id);
   const threw = (thrown: unknown) =>
     waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
+  const answered = (answer: unknown) => {
+    const read = readDecision(answer);
+    waits.decide(request.id, typeof read === 'string' ? { decision: 'deny', reason: `not a decision: ${read}` } : read);
+  };
   try {
-    Promise.resolve(approve(request)).then((decision) => waits.decide(request.id, decision), threw);
+    Promise.resolve(outside(() => approve(request)))
+      .then(answered)
+      .catch(threw);
   } catch (thrown) {
     threw(thrown);
   }

@@ -278,8 +278,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     return { ...entry, kind: 'agent', event: 'started', request: model === undefined ? facts : { ...facts, model } };
   }
 
-  #drive(self: Invocation, { brief, value }: Start): Promise<Ending> {
-    return self.definition.type === 'model' ? loop(this, self, brief) : runCode(this, self, value, brief);
+  #drive(self: Invocation, start: Start): Promise<Ending> {
+    return self.definition.type === 'model' ? loop(this, self, start) : runCode(this, self, start.value, start.brief);
   }
 
   #over(self: Invocation, ending: Ending): Ending {

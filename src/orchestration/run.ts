@@ -12,13 +12,13 @@ import {
   runFailed,
   toolProgress,
 } from '../core/events.ts';
-import { inside } from '../core/inside.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunRecord } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Start } from './input.ts';
+import { inside, outside } from './inside.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
 import { TextStream } from './text-stream.ts';
@@ -186,19 +186,21 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     return guarded;
   }
 
+  /** Observers are called from inside the tree and are not part of it: they may decide. */
   #observe(call: () => unknown): void {
-    const failed = (error: unknown) => {
-      try {
-        this.#options.onObserverError?.(error);
-      } catch {
-        // Its own throw is swallowed: there is nobody left to tell.
-      }
-    };
     try {
-      const returned = call();
-      if (returned instanceof Promise) returned.catch(failed);
+      const returned = outside(call);
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.#observerFailed(error));
     } catch (error) {
-      failed(error);
+      this.#observerFailed(error);
+    }
+  }
+
+  #observerFailed(error: unknown): void {
+    try {
+      this.#options.onObserverError?.(error);
+    } catch {
+      // Its own throw is swallowed: there is nobody left to tell.
     }
   }
 
@@ -244,7 +246,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
     if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
     try {
-      const ending = await this.#tree.begin(start);
+      const ending = await inside.run(this.id, () => this.#tree.begin(start));
       this.#tree.finish(ending, this.#since);
       await this.#flush();
       return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
@@ -285,9 +287,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
         try {
           await view.flush?.();
         } catch (error) {
-          this.#observe(() => {
-            throw error;
-          });
+          this.#observerFailed(error);
         }
       }),
     );

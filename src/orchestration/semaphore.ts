@@ -29,6 +29,8 @@ export class Semaphore {
 
   /** Waits for a place: true when it is taken, false where a stop came first. */
   wait(waiter: Waiter): Promise<boolean> {
+    // A stop that came just before is not told again.
+    if (waiter.stop !== undefined) return Promise.resolve(false);
     this.#queue ??= pLimit(1);
     const queue = this.#queue;
     return new Promise((resolve) => {

@@ -1,0 +1,37 @@
+// A supervisor whose tools are two other agents. Run it: node --conditions=@coxswain/source examples/hello-supervisor.ts
+import { defineAgent, defineSupervisor, hasModelEnv, modelFromEnv, runAgent } from 'coxswain';
+import { scriptedModel } from 'coxswain/testing';
+
+const poet = defineAgent({
+  name: 'poet',
+  description: 'Writes a line of verse about a subject',
+  instructions: 'Write one line of verse.',
+});
+const critic = defineAgent({
+  name: 'critic',
+  description: 'Says what a line of verse should avoid',
+  instructions: 'Name one cliché to avoid, in a few words.',
+});
+const editor = defineSupervisor({
+  name: 'editor',
+  instructions: 'Ask the poet and the critic in one turn, then show both answers.',
+  workers: [poet, critic],
+});
+
+// Without a key, scripts stand in for the model, one list of turns for each agent.
+const say = (text: string) => ({ content: [{ type: 'text' as const, text }], stop: 'end' as const });
+const ask = (name: string) =>
+  ({ type: 'tool_call', id: name, name: `delegate_${name}`, arguments: '{"task":"the sea at night"}' }) as const;
+const script = scriptedModel({
+  editor: [
+    { content: [ask('poet'), ask('critic')], stop: 'tool_calls' },
+    say('(scripted) The poet: "The dark keeps rowing." The critic: no moonlight.'),
+  ],
+  poet: [say('The dark keeps rowing.')],
+  critic: [say('no moonlight')],
+});
+
+const model = hasModelEnv() ? modelFromEnv() : script;
+const result = await runAgent(editor, 'A line about the sea at night', { model });
+console.log(result.text);
+for (const worker of result.tree.children) console.log(`${worker.path}: ${worker.status}`);
