@@ -21,6 +21,12 @@ Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 parked, 4 a limit was 
   );
 
 let code: number = EXIT.done;
+let unread: NodeJS.ErrnoException | undefined;
+process.stdout.on('error', (error) => {
+  unread ??= error;
+});
+// Where nobody can be told, there is nothing to tell.
+process.stderr.on('error', () => {});
 
 program
   .command('run')
@@ -58,5 +64,10 @@ try {
 // What the module left open (a server, a pool) does not keep the process; what was written is out first.
 for (const stream of [process.stdout, process.stderr]) {
   await new Promise<void>((resolve) => stream.write('', () => resolve()));
+}
+if (unread !== undefined) {
+  // A reader that went away (`cox run … | head`) knows it.
+  if (unread.code !== 'EPIPE') process.stderr.write(`stdout: the result could not be written: ${unread.message}\n`);
+  if (code === EXIT.done) code = EXIT.failed;
 }
 process.exit(code);

@@ -7,19 +7,25 @@ export interface Interrupt {
   over(): void;
 }
 
+/** What of the process is used here. */
+export interface Host {
+  on(signal: 'SIGINT', listener: () => void): unknown;
+  exit(code: number): void;
+}
+
 // A terminal sends Ctrl-C to npm and to us, and npm passes its own on: within this time two signals are one press.
 const ONE_PRESS_MS = 50;
 
 /** The first Ctrl-C calls `stop`, and `say` a moment later; the next one after that ends the process at once. */
-export function onInterrupt(stop: () => void, say: () => void): Interrupt {
+export function onInterrupt(stop: () => void, say: () => void, host: Host = process): Interrupt {
   let pressed = false;
   let armed = false;
   const arm = () => {
     if (pressed && !armed) say();
     armed = true;
   };
-  process.on('SIGINT', () => {
-    if (armed) process.exit(EXIT.interrupted);
+  host.on('SIGINT', () => {
+    if (armed) return host.exit(EXIT.interrupted);
     if (pressed) return;
     pressed = true;
     stop();

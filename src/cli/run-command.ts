@@ -47,7 +47,7 @@ export async function runCommand(file: string, words: readonly string[], options
   stopWithReader(run);
   const shown = options.json === true ? writeEvents(run) : showProgress(run, seen);
   const code = await ended(run, task, options, interrupt, began, shown);
-  await trace?.shutdown().catch((thrown) => tell(messageOf(thrown)));
+  if (trace !== undefined) await sendSpans(trace);
   return tellLog(log, typeof options.log === 'string') && code === EXIT.done ? EXIT.failed : code;
 }
 
@@ -98,6 +98,13 @@ async function ended(
   return exitCode(result.status, interrupt.pressed());
 }
 
+/** The result is out already, so a collector that takes its time is said to. */
+async function sendSpans(trace: RunTrace): Promise<void> {
+  const note = setTimeout(() => tell('sending the last spans; Ctrl-C ends that'), 1_000);
+  await trace.shutdown().catch((thrown) => tell(messageOf(thrown)));
+  clearTimeout(note);
+}
+
 async function writeEvents(run: Run): Promise<void> {
   for await (const event of run) process.stdout.write(jsonLine(event));
 }
@@ -121,7 +128,6 @@ function tellLog(log: RunLog | undefined, asked: boolean): boolean {
 /** Nobody reads the result any more (`cox run … | head`): the run need not go on. */
 function stopWithReader(run: Run): void {
   process.stdout.on('error', () => void run.cancel(undefined, 'stdout was closed'));
-  process.stderr.on('error', () => {});
 }
 
 function tell(text: string): void {

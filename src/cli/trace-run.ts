@@ -10,6 +10,8 @@ export interface RunTrace {
   shutdown(): Promise<void>;
 }
 
+const NO_URL = 'it is no URL, so no spans are sent. Set one like http://localhost:4318.';
+
 /**
  * OpenTelemetry spans where the environment names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT` or `…_TRACES_ENDPOINT`), else
  * nothing. What was said is on them only with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
@@ -20,6 +22,9 @@ export async function traceRun(env: Environment = process.env): Promise<RunTrace
   const { otel, setupOtel } = await import('../telemetry/otel.ts');
   const captured = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT ?? '';
   const instrument = otel({ content: /^(true|span_only|span_and_event)$/i.test(captured.trim()) ? 'full' : 'none' });
+  if (!URL.canParse(endpoint)) {
+    return { instrument, problem: `OTEL_EXPORTER_OTLP_ENDPOINT: ${NO_URL}`, shutdown: async () => {} };
+  }
   try {
     const { shutdown } = await setupOtel({ serviceName: env.OTEL_SERVICE_NAME?.trim() || 'coxswain' });
     return { instrument, shutdown };

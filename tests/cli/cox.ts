@@ -21,6 +21,14 @@ export interface Cox {
   readonly ended: Promise<Ended>;
 }
 
+export interface CoxOptions {
+  /** Default: an empty folder. */
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+  /** Default: read here. A file's descriptor writes there. */
+  readonly stdout?: 'pipe' | number;
+}
+
 /** An empty folder that goes away with the test. */
 export function emptyFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'cox-'));
@@ -35,22 +43,22 @@ export function fixture(name: string): string {
 /** Starts `cox` as a user would, in a folder of its own and without a model in the environment. */
 export function startCox(
   args: readonly string[],
-  { cwd = emptyFolder(), env = {} }: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
+  { cwd = emptyFolder(), env = {}, stdout = 'pipe' }: CoxOptions = {},
 ): Cox {
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, ['--conditions=@coxswain/source', COX, ...args], {
     cwd,
     env: { PATH, HOME, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', stdout, 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   let out = '';
   let err = '';
   const listeners = new Set<() => void>();
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     out += text;
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     err += text;
     for (const listener of listeners) listener();
   });
@@ -67,6 +75,6 @@ export function startCox(
   return { child, says, ended };
 }
 
-export function cox(args: readonly string[], options?: Parameters<typeof startCox>[1]): Promise<Ended> {
+export function cox(args: readonly string[], options?: CoxOptions): Promise<Ended> {
   return startCox(args, options).ended;
 }

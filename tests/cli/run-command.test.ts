@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -66,6 +75,7 @@ describe('cox run', () => {
   test('ends with 3 where the module wants such runs parked', async () => {
     const { code, out, err } = await cox(['run', fixture('crew.ts'), 'write', 'suspend']);
     expect(out).toBe('');
+    expect(err).toContain('captain  starts: suspend\n');
     expect(err).toContain('waits: captain/1.0/@approval');
     expect(code).toBe(3);
   });
@@ -200,14 +210,6 @@ describe('Ctrl-C', () => {
     expect(err).not.toContain('cancelled:');
     expect(code).toBe(130);
   });
-
-  test('counts the two signals of one press as one', async () => {
-    const { child, says, ended } = startCox(['run', fixture('crew.ts'), 'watch']);
-    await says('calls watch');
-    child.kill('SIGINT');
-    child.kill('SIGINT');
-    expect((await ended).err).toMatch(/^cancelled: /m);
-  });
 });
 
 describe('a collector', () => {
@@ -230,7 +232,15 @@ describe('a collector', () => {
     expect(spans).not.toContain('wiped');
   });
 
-  test('that is no URL or takes nothing costs a line, not the result', async () => {
+  test('that is no URL costs a line, not the result', async () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'nowhere' };
+    const { code, out, err } = await cox(['run', fixture('lookout.ts'), 'hi'], { env });
+    expect(out).toBe('You asked: hi\n');
+    expect(err).toContain('OTEL_EXPORTER_OTLP_ENDPOINT: it is no URL');
+    expect(code).toBe(0);
+  });
+
+  test('that takes nothing costs a line, not the result', async () => {
     const server = createServer((_, response) => response.writeHead(400).end());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
@@ -240,6 +250,24 @@ describe('a collector', () => {
     expect(out).toBe('You asked: hi\n');
     expect(err).toContain('the last spans could not be sent');
     expect(code).toBe(0);
+  });
+});
+
+describe('stdout', () => {
+  test('whose reader went away stops the run', async () => {
+    const { child, ended } = startCox(['run', fixture('crew.ts'), 'watch', '--json']);
+    child.stdout?.once('data', () => child.stdout?.destroy());
+    const { code, err } = await ended;
+    expect(err).toContain('stdout was closed');
+    expect(code).toBe(1);
+  });
+
+  test.runIf(existsSync('/dev/full'))('that takes nothing is told of, and is a failure', async () => {
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const { code, err } = await startCox(['run', fixture('lookout.ts'), 'hi'], { stdout: full }).ended;
+    expect(err).toContain('stdout: the result could not be written: ENOSPC');
+    expect(code).toBe(1);
   });
 });
 
