@@ -13,9 +13,12 @@ export function parkedHeaps(): Map<string, number> {
   return new Map(NAMES.map((name) => [name, Number(node('--expose-gc', SOURCE, 'bench/parked-heap.ts', name))]));
 }
 
+/** Whether the built files are there; what starts from them starts as at a user's. */
+export const BUILT = existsSync(`${ROOT}/dist/index.js`);
+
 /** ms of wall from the start of the process to the first request; `node` is a process that does nothing. */
 export function firstRequests(): Map<string, number> {
-  const programs = NAMES.map((name) => [name, [SOURCE, 'bench/first-request.ts', name]] as const);
+  const programs = NAMES.map((name) => [name, [...(BUILT ? [] : [SOURCE]), 'bench/first-request.ts', name]] as const);
   return walls([['node', ['--eval', '']], ...programs]);
 }
 
@@ -26,7 +29,7 @@ export function imports(): Map<string, number> {
     ['node', [...bare, '']],
     ['source', [SOURCE, ...bare, "import 'coxswain'"]],
   ];
-  if (existsSync(`${ROOT}/dist/index.js`)) programs.push(['dist', [...bare, "import 'coxswain'"]]);
+  if (BUILT) programs.push(['dist', [...bare, "import 'coxswain'"]]);
   return walls(programs);
 }
 

@@ -7,6 +7,8 @@ export interface Work {
   readonly units: number;
 }
 
+/** As long as the compiler needs for its last word, also on a busy machine. */
+const WARM_UP_MS = 250;
 const SAMPLE_MS = 12;
 const ROUNDS = 21;
 
@@ -18,17 +20,9 @@ export async function compare(works: readonly Work[]): Promise<Map<string, numbe
   const samples = new Map<string, number[]>();
   const repeats = new Map<string, number>();
   for (const work of works) {
-    const until = performance.now() + 150;
-    let runs = 0;
-    let since = performance.now();
-    for (; performance.now() < until || runs < 2; runs += 1) {
-      // The first half warms up; the second says how often it fits into a sample.
-      if (performance.now() < until - 75) {
-        since = performance.now();
-        runs = 0;
-      }
-      await checked(work);
-    }
+    await repeat(work, WARM_UP_MS);
+    const since = performance.now();
+    const runs = await repeat(work, WARM_UP_MS / 4);
     repeats.set(work.name, Math.max(1, Math.round((SAMPLE_MS * runs) / (performance.now() - since))));
     samples.set(work.name, []);
   }
@@ -43,6 +37,14 @@ export async function compare(works: readonly Work[]): Promise<Map<string, numbe
     }
   }
   return new Map([...samples].map(([name, values]) => [name, median(values)]));
+}
+
+/** How many runs were made. */
+async function repeat(work: Work, ms: number): Promise<number> {
+  const until = performance.now() + ms;
+  let runs = 0;
+  for (; performance.now() < until || runs < 2; runs += 1) await checked(work);
+  return runs;
 }
 
 async function checked({ name, run, expected }: Work): Promise<void> {

@@ -24,17 +24,15 @@ export async function profile(work: () => Promise<unknown>, ms: number, count: n
   session.disconnect();
 
   const places = new Map(profile.nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
-  const times = new Map<string, number>();
-  let total = 0;
-  profile.samples?.forEach((id, index) => {
+  // Samples are counted, not their times: on a busy machine the sample before a pause would get all of it.
+  const counts = new Map<string, number>();
+  for (const id of profile.samples ?? []) {
     const place = places.get(id) ?? '?';
-    const time = profile.timeDeltas?.[index] ?? 0;
-    total += time;
-    times.set(place, (times.get(place) ?? 0) + time);
-  });
-  const costs = [...times].map(([place, time]) => ({ place, share: time / total }));
-  const own = costs.filter(({ place }) => !PROFILER.test(place));
-  return own.sort((a, b) => b.share - a.share).slice(0, count);
+    if (!PROFILER.test(place)) counts.set(place, (counts.get(place) ?? 0) + 1);
+  }
+  const total = [...counts.values()].reduce((sum, samples) => sum + samples, 0);
+  const costs = [...counts].map(([place, samples]) => ({ place, share: samples / total }));
+  return costs.sort((a, b) => b.share - a.share).slice(0, count);
 }
 
 function placeOf({ functionName, url, lineNumber }: { functionName: string; url: string; lineNumber: number }): string {
