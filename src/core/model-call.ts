@@ -16,7 +16,7 @@ import type { ModelIn, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import { idempotencyKey } from './tool-call.ts';
 import { checkTurn, modelFailure } from './turn.ts';
-import type { CallUsage } from './usage.ts';
+import { type CallUsage, sumOf } from './usage.ts';
 
 /** What stays the same in every request of an invocation. */
 export interface Question {
@@ -50,6 +50,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly #toolChoice: ToolChoice | undefined;
   readonly #stream: boolean;
   #maxOutputTokens: number | undefined;
+  /** What failed attempts of this call cost. */
+  #lost: CallUsage | undefined;
 
   constructor(
     run: RunContext,
@@ -113,7 +115,9 @@ export class ModelCallEffect implements Call<ModelTurn> {
     };
     const { step } = this;
     const turn = model.generate(request, this.#context(attempt));
-    return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) => checkTurn(value, step));
+    return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) =>
+      this.#whole(checkTurn(value, step)),
+    );
   }
 
   #context(attempt: Attempt): ModelContext {
@@ -135,8 +139,16 @@ export class ModelCallEffect implements Call<ModelTurn> {
     });
   }
 
+  /** One call is all its attempts: its usage is their sum. */
+  #whole(turn: ModelTurn): ModelTurn {
+    const usage = sumOf(this.#lost, turn.usage);
+    return this.#lost === undefined || usage === undefined ? turn : { ...turn, usage };
+  }
+
   failure(thrown: unknown): ErrorRecord {
-    return modelFailure(thrown);
+    const error = modelFailure(thrown);
+    this.#lost = sumOf(this.#lost, error.usage);
+    return this.#lost === undefined ? error : { ...error, usage: this.#lost };
   }
 
   usage(turn: ModelTurn): CallUsage | undefined {

@@ -21,6 +21,10 @@ export interface Talk {
   readonly question: Question;
   /** The newest text of the model in this invocation. */
   lastText: string;
+  /** What an answer under way has said in pieces that were cut. */
+  cutText: string;
+  /** The model version that the provider reported last. */
+  version: string | undefined;
 }
 
 /** Functions of the definition are decided here, once per invocation. */
@@ -32,6 +36,14 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
   const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
   const output = agent.output && { name: agent.name, schema: agent.output.jsonSchema };
+  const question = { model, instructions, tools: definitions, output, settings: agent.settings };
+  model.check?.({
+    instructions,
+    messages: [],
+    tools: definitions,
+    ...(output && { output }),
+    settings: agent.settings,
+  });
   const maxTokens = agent.context.maxTokens ?? model.limits?.contextTokens ?? DEFAULTS.contextTokens;
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
   const selector = run.selector({
@@ -53,15 +65,17 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     tools: byName,
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,
-    question: { model, instructions, tools: definitions, output, settings: agent.settings },
+    question,
     lastText: '',
+    cutText: '',
+    version: undefined,
   };
 }
 
 export function append(talk: Talk, message: Message): void {
   talk.messages.push(message);
   if (message.label !== undefined) talk.self.label = joinLabels(talk.self.label, message.label);
-  if (message.role === 'assistant') talk.lastText = textOf(message.content) || talk.lastText;
+  if (message.role === 'assistant') talk.lastText = talk.cutText + textOf(message.content) || talk.lastText;
 }
 
 /** A model turn carries the join of its whole context. */

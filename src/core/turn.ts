@@ -8,7 +8,8 @@ const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'r
 
 /**
  * What a model returned, checked, copied and frozen: a model may be anybody's code. A turn that must not be acted on is a
- * ModelError, also where a call in it is whole: cut, filtered, refused, malformed, usage that cannot be counted.
+ * ModelError, also where a call in it is whole: cut, filtered, refused, malformed, usage that cannot be counted. A text
+ * that was cut is a turn with `stop: 'length'`.
  */
 export function checkTurn(turn: unknown, step: number): ModelTurn {
   if (!isRecord(turn) || !Array.isArray(turn.content)) throw malformed('a turn has content, an array of parts');
@@ -21,13 +22,13 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
     if (fault !== undefined) throw malformed(fault);
   }
   const calls = ids.size > 0;
-  if (turn.stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
-  if (turn.stop === 'refused') throw new ModelError('refusal', 'the model refused to answer');
-  if (turn.stop === 'length') {
-    throw new ModelError(
-      'output_truncated',
-      `the answer was cut at its token limit${calls ? ', inside or after a tool call' : ''}`,
-    );
+  if (turn.stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer', { usage });
+  if (turn.stop === 'refused') throw new ModelError('refusal', 'the model refused to answer', { usage });
+  // Cut inside its text alone it can be gone on with: see `continued`.
+  const cutInText = !calls && content.some((part) => part.type === 'text' && part.text.trim() !== '');
+  if (turn.stop === 'length' && !cutInText) {
+    const where = calls ? ', inside or after a tool call' : ', before it said anything';
+    throw new ModelError('output_truncated', `the answer was cut at its token limit${where}`, { usage });
   }
   return {
     content: Object.freeze(content),
@@ -77,5 +78,6 @@ export function modelFailure(thrown: unknown): ErrorRecord {
     retryable: thrown.retryable,
     ...(thrown.retryAfterMs !== undefined && { retryAfterMs: thrown.retryAfterMs }),
     ...(thrown.status !== undefined && { status: thrown.status }),
+    ...(thrown.usage !== undefined && usageFault(thrown.usage) === undefined && { usage: thrown.usage }),
   };
 }

@@ -8,28 +8,30 @@ export type Ending = StopReason | 'cut' | 'failed' | 'malformed' | 'overloaded';
 /** A turn counts as a whole or not at all: cut, filtered, failed or refused, none of its calls may run. */
 export function commit(provider: string, ending: Ending, turn: Omit<ModelTurn, 'stop'>): ModelTurn {
   const has = (type: AssistantPart['type']) => turn.content.some((part) => part.type === type);
+  const { usage } = turn;
   switch (ending) {
     case 'cut':
-      throw new ModelError('network', `${provider}: the answer ended before it was complete`);
+      throw new ModelError('network', `${provider}: the answer ended before it was complete`, { usage });
     case 'failed':
-      throw new ModelError('server_error', `${provider}: the provider broke its answer off`);
+      throw new ModelError('server_error', `${provider}: the provider broke its answer off`, { usage });
     case 'overloaded':
-      throw new ModelError('overloaded', `${provider}: the provider ran out of resources`);
+      throw new ModelError('overloaded', `${provider}: the provider ran out of resources`, { usage });
     case 'malformed':
       throw new ModelError(
         'malformed_response',
         `${provider}: the model wrote a call that the provider could not read`,
         {
           retryable: true,
+          usage,
         },
       );
     case 'filtered':
-      throw new ModelError('content_filter', `${provider}: the answer was stopped by a content filter`);
+      throw new ModelError('content_filter', `${provider}: the answer was stopped by a content filter`, { usage });
     case 'refused':
-      throw new ModelError('refusal', `${provider}: the model refused to answer`);
+      throw new ModelError('refusal', `${provider}: the model refused to answer`, { usage });
     case 'length':
       if (!has('text') || has('tool_call')) {
-        throw new ModelError('output_truncated', `${provider}: the answer was cut at its length limit`);
+        throw new ModelError('output_truncated', `${provider}: the answer was cut at its length limit`, { usage });
       }
       return { ...turn, stop: 'length' };
     case 'paused':

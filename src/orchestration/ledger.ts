@@ -48,9 +48,11 @@ export class Ledger implements Layer {
   leave(call: Call<never>, outcome: Outcome, work: Work): void {
     if (work.reserved === undefined) return;
     const accounts = this.#of(call.self);
-    const usage = outcome.ok ? call.usage?.(outcome.value as never) : undefined;
-    // Unknown is not zero: where nothing was reported, the estimate counts.
-    const spent = !outcome.ok ? 0 : usage === undefined ? work.reserved : usage.inputTokens + usage.outputTokens;
+    // A failed call is charged too, where the provider says so.
+    const usage = outcome.ok ? call.usage?.(outcome.value as never) : outcome.error.usage;
+    const unknown = outcome.ok ? work.reserved : 0;
+    // Unknown is not zero: where nothing was reported of an answer, the estimate counts.
+    const spent = usage === undefined ? unknown : usage.inputTokens + usage.outputTokens;
     for (const account of accounts) {
       account.reserved -= work.reserved;
       account.spent += spent;

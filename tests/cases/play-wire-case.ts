@@ -90,6 +90,8 @@ function modelOf({ protocol, setup: { options = {} } }: WireCase, baseURL: strin
     dialect: options.dialect,
     idleTimeoutMs: options.idleTimeoutMs,
     retry,
+    // A case may hold a megabyte, and none is about the window.
+    limits: { contextTokens: 4_000_000 },
   } as const;
   const id = options.model ?? 'wire-model-1';
   if (protocol === 'anthropic-messages') return anthropic(id, adapter);

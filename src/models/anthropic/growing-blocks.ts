@@ -1,8 +1,8 @@
-import type { Json } from '../../core/json.ts';
 import type { AssistantPart } from '../../core/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import { distinctId } from '../commit.ts';
 import { type Fields, listField, textField } from '../fields.ts';
+import { nativeTurn, type Origin } from '../native-turn.ts';
 import { inputOf } from './blocks.ts';
 
 type OnDelta = ((delta: ModelDelta) => void) | undefined;
@@ -12,7 +12,11 @@ export interface GrowingBlocks {
   readonly size: number;
   open(index: unknown, block: Fields, onDelta: OnDelta): boolean;
   grow(index: unknown, delta: Fields, onDelta: OnDelta): boolean;
-  finish(names: ReadonlyMap<string, string>, newId: () => string): Pick<ModelTurn, 'content' | 'native'>;
+  finish(
+    names: ReadonlyMap<string, string>,
+    newId: () => string,
+    origin: Origin,
+  ): Pick<ModelTurn, 'content' | 'native'>;
 }
 
 /** A block as it grows: as the provider sent it, and the JSON text of its input. */
@@ -43,7 +47,7 @@ export function growingBlocks(): GrowingBlocks {
       else if (delta.type === 'thinking_delta') onDelta?.({ type: 'reasoning', text: piece });
       return true;
     },
-    finish(names, newId) {
+    finish(names, newId, origin) {
       const taken = new Set<string>();
       const native: Fields[] = [];
       const content: AssistantPart[] = [];
@@ -53,8 +57,7 @@ export function growingBlocks(): GrowingBlocks {
         const part = partOf(block, growing.json, names);
         if (part !== undefined) content.push(part);
       }
-      // Everything in it was parsed from JSON.
-      return { content, native: { role: 'assistant', content: native as unknown as Json } };
+      return { content, native: nativeTurn(origin, native) };
     },
   };
 }

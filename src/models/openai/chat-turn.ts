@@ -5,6 +5,7 @@ import { commit, type Ending } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
 import { bodyFailure } from '../failure.ts';
 import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import type { Origin } from '../native-turn.ts';
 import { DONE } from '../repair.ts';
 import { growingMessage } from './growing-message.ts';
 
@@ -15,6 +16,7 @@ export interface ChatTurnOptions {
   readonly newId: () => string;
   /** False where the whole answer is one object: it cannot have been cut. */
   readonly stream: boolean;
+  readonly origin: Origin;
   readonly secrets?: readonly string[];
 }
 
@@ -69,6 +71,9 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
     get state() {
       return state;
     },
+    get usage() {
+      return usage;
+    },
     take(chunk, onDelta) {
       const fields = fieldsOf(chunk);
       if (fields.object === DONE) {
@@ -76,7 +81,7 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
         state = 'closed';
         return true;
       }
-      if (!('choices' in fields)) refuseOther(chunk, fields, options.secrets);
+      if (!('choices' in fields)) refuseOther(chunk, fields, options);
       if (fields.error) throw bodyFailure(fields.error, 'openai', options.secrets);
       response = { ...response, ...identityOf(fields) };
       usage = usageOf(fields) ?? usage;
@@ -93,7 +98,7 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
       }
       const isRefusal = message.refused && (ending === 'end' || ending === 'filtered');
       return commit('openai', isRefusal ? 'refused' : ending, {
-        ...message.finish(options.names, options.newId),
+        ...message.finish(options.names, options.newId, options.origin),
         ...(usage === undefined ? {} : { usage }),
         response,
       });
@@ -108,10 +113,10 @@ function endingOf(reason: string): Ending {
 }
 
 /** An answer that is no chat completion at all. */
-function refuseOther(chunk: unknown, fields: Fields, secrets: readonly string[] | undefined): void {
+function refuseOther(chunk: unknown, fields: Fields, { stream, secrets }: ChatTurnOptions): void {
   const looksLikeError = fields.error !== undefined || fields.object === 'error' || fields.type === 'error';
   if (looksLikeError && fields.error !== null) throw bodyFailure(chunk, 'openai', secrets);
-  if (typeof chunk === 'string' || Object.keys(fields).length === 0) {
+  if (!stream || typeof chunk === 'string' || Object.keys(fields).length === 0) {
     throw new ModelError('malformed_response', 'openai: the answer is no chat completion');
   }
 }
