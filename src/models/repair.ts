@@ -86,7 +86,8 @@ function headersOf(response: Response): Headers {
 
 function eventOf(json: string): string {
   const lines = json.trim().split(/\r\n|\n|\r/);
-  return `event: whole\n${lines.map((line) => `data: ${line}\n`).join('')}\n`;
+  // A name that both SDKs hand on; what the event is, its data says.
+  return `event: message_start\n${lines.map((line) => `data: ${line}\n`).join('')}\n`;
 }
 
 /** An event stream in the form that both SDKs read. */
