@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Exchange {
@@ -14,14 +14,17 @@ export interface Exchange {
 export interface Tap {
   readonly url: string;
   readonly exchanges: Exchange[];
+  /** Resolves when no exchange is under way: a client may be done before the server's last byte. */
+  idle(): Promise<void>;
   close(): Promise<void>;
 }
 
-const MAX_TOKENS = 24;
+const MAX_TOKENS = 40;
 
 export async function tap(target: string): Promise<Tap> {
   const exchanges: Exchange[] = [];
-  const server: Server = createServer(async (request, response) => {
+  const underWay = new Set<Promise<void>>();
+  const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     const path = request.url ?? '';
@@ -47,14 +50,18 @@ export async function tap(target: string): Promise<Tap> {
       // The client went, and so does this.
       return;
     }
-    // Before the client can know that it is over.
     exchanges.push({ path, body, status: answer.status, answer: text });
     response.end();
+  };
+  const server: Server = createServer((request, response) => {
+    const passing = pass(request, response).finally(() => underWay.delete(passing));
+    underWay.add(passing);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     exchanges,
+    idle: async () => void (await Promise.all(underWay)),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,6 +1,7 @@
 import { ModelError } from '../../core/errors.ts';
 import { isPlainObject } from '../../core/json.ts';
 import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/message.ts';
+import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
 import { fieldsOf, listField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
@@ -30,6 +31,7 @@ export function anthropicMessages(messages: readonly Message[], origin: Origin):
     converted.set(origin, known);
   }
   const wire: { role: 'user' | 'assistant'; content: Block[] }[] = [];
+  const ids = distinctIds(MAX_ID);
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user';
     let blocks = known.get(message);
@@ -39,12 +41,24 @@ export function anthropicMessages(messages: readonly Message[], origin: Origin):
     }
     const last = wire.at(-1);
     if (blocks.length === 0) continue;
-    if (last?.role === role) last.content.push(...blocks);
-    else wire.push({ role, content: [...blocks] });
+    const distinct = blocks.map((block) => withDistinctId(block, ids));
+    if (last?.role === role) last.content.push(...distinct);
+    else wire.push({ role, content: distinct });
   }
   // The API wants a user message first, with something in it.
   if (wire[0]?.role !== 'user') wire.unshift({ role: 'user', content: [{ type: 'text', text: '(no input)' }] });
   return wire;
+}
+
+function withDistinctId(block: Block, ids: DistinctIds): Block {
+  const { type, id, tool_use_id } = block;
+  if (type === 'tool_use' && typeof id === 'string') {
+    const given = ids.call(id);
+    return given === id ? block : { ...block, id: given };
+  }
+  if (type !== 'tool_result' || typeof tool_use_id !== 'string') return block;
+  const given = ids.result(tool_use_id);
+  return given === tool_use_id ? block : { ...block, tool_use_id: given };
 }
 
 function convert(message: Message, origin: Origin): readonly Block[] {

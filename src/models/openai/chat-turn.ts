@@ -52,6 +52,7 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
   let state: Assembler['state'] = 'open';
   let ending: Ending = options.stream ? 'cut' : 'end';
   let choices = 0;
+  let isForeign = false;
   let usage: CallUsage | undefined;
   let response: { id?: string; model?: string } = {};
 
@@ -82,6 +83,8 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
         return true;
       }
       if (!('choices' in fields)) refuseOther(chunk, fields, options);
+      // Chunks have an `object`; a `type` is how other protocols name their events.
+      isForeign ||= textField(fields.type) !== undefined;
       if (fields.error) throw bodyFailure(fields.error, 'openai', options.secrets);
       response = { ...response, ...identityOf(fields) };
       usage = usageOf(fields) ?? usage;
@@ -93,6 +96,7 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
       return moved;
     },
     turn() {
+      if (choices === 0 && isForeign) throw notChat();
       if (choices === 0 && (!options.stream || state === 'closed' || usage !== undefined)) {
         throw new ModelError('empty_response', 'openai: the answer has no choices');
       }
@@ -117,8 +121,12 @@ function refuseOther(chunk: unknown, fields: Fields, { stream, secrets }: ChatTu
   const looksLikeError = fields.error !== undefined || fields.object === 'error' || fields.type === 'error';
   if (looksLikeError && fields.error !== null) throw bodyFailure(chunk, 'openai', secrets);
   if (!stream || typeof chunk === 'string' || Object.keys(fields).length === 0) {
-    throw new ModelError('malformed_response', 'openai: the answer is no chat completion');
+    throw notChat();
   }
+}
+
+function notChat(): ModelError {
+  return new ModelError('malformed_response', 'openai: the answer is no chat completion');
 }
 
 function identityOf({ id, model }: Fields): { id?: string; model?: string } {

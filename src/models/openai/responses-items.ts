@@ -7,6 +7,7 @@ import {
   textOf,
   toolCallsOf,
 } from '../../core/message.ts';
+import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
 import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
@@ -34,15 +35,23 @@ export function responsesItems(messages: readonly Message[], destination: Destin
     converted.set(destination, known);
   }
   const items: Item[] = [];
+  const ids = distinctIds(MAX_ID);
   for (const message of messages) {
     let fresh = known.get(message);
     if (fresh === undefined) {
       fresh = convert(message, destination);
       if (Object.isFrozen(message)) known.set(message, fresh);
     }
-    items.push(...fresh);
+    for (const item of fresh) items.push(withDistinctId(item, ids));
   }
   return items;
+}
+
+function withDistinctId(item: Item, ids: DistinctIds): Item {
+  const { type, call_id } = item;
+  if (typeof call_id !== 'string' || (type !== 'function_call' && type !== 'function_call_output')) return item;
+  const given = type === 'function_call' ? ids.call(call_id) : ids.result(call_id);
+  return given === call_id ? item : { ...item, call_id: given };
 }
 
 function convert(message: Message, destination: Destination): readonly Item[] {
