@@ -50,6 +50,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly #toolChoice: ToolChoice | undefined;
   readonly #stream: boolean;
   #maxOutputTokens: number | undefined;
+  #attempt = 1;
 
   constructor(
     run: RunContext,
@@ -98,6 +99,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   execute(attempt: Attempt): Promise<ModelTurn> {
+    this.#attempt = attempt.number;
     const { model, instructions, tools, output, settings } = this.#question;
     const { messages } = this.#sent;
     const toolChoice = this.#toolChoice;
@@ -112,27 +114,17 @@ export class ModelCallEffect implements Call<ModelTurn> {
       settings: max === undefined ? settings : { ...settings, maxOutputTokens: max },
     };
     const { step } = this;
-    const turn = model.generate(request, this.#context(attempt));
+    const turn = model.generate(request, new CallContext(this, attempt));
     return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) => checkTurn(value, step));
   }
 
-  #context(attempt: Attempt): ModelContext {
-    const { key, self, step } = this;
-    const run = this.#run;
-    const context = {
-      agent: self.agent,
-      get signal() {
-        return attempt.signal;
-      },
-      get idempotencyKey() {
-        return idempotencyKey(run.id, key);
-      },
-    };
-    if (!this.#stream) return context;
-    return Object.assign(context, {
-      onDelta: (delta: Parameters<NonNullable<ModelContext['onDelta']>>[0]) =>
-        run.delta(self, key, step, attempt.number, delta),
-    });
+  /** Told only while somebody listens. */
+  get deltas(): ModelContext['onDelta'] {
+    return this.#stream ? (delta) => this.#run.delta(this.self, this.key, this.step, this.#attempt, delta) : undefined;
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKey(this.#run.id, this.key);
   }
 
   failure(thrown: unknown): ErrorRecord {
@@ -176,4 +168,29 @@ export function modelName(model: Model): string {
 /** min(the model's, 16,384) tokens. */
 export function outputLimit(model: Model): number {
   return Math.min(model.limits?.maxOutputTokens ?? DEFAULTS.maxOutputTokens, DEFAULTS.maxOutputTokens);
+}
+
+/**
+ * What `generate` is given. Its members are worked out when they are read, by getters of its class: an object literal with
+ * getters has a hidden class of its own, which outlives the call and holds the run until a full collection.
+ */
+class CallContext implements ModelContext {
+  readonly agent: string;
+  readonly onDelta?: NonNullable<ModelContext['onDelta']>;
+  readonly #call: ModelCallEffect;
+  readonly #attempt: Attempt;
+
+  constructor(call: ModelCallEffect, attempt: Attempt) {
+    this.agent = call.self.agent;
+    this.#call = call;
+    this.#attempt = attempt;
+    const { deltas } = call;
+    if (deltas !== undefined) this.onDelta = deltas;
+  }
+  get signal(): AbortSignal {
+    return this.#attempt.signal;
+  }
+  get idempotencyKey(): string {
+    return this.#call.idempotencyKey;
+  }
 }

@@ -47,11 +47,12 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     this.#interrupted = undefined;
     return new Promise((resolve) => {
       this.#settle = resolve;
-      this.#timer = setTimeout(timedOut, Math.min(this.#call.timeoutMs, LONGEST_TIMER_MS), this);
       try {
         const value = handle === undefined ? this.#call.execute(this) : handle.run(() => this.#call.execute(this));
-        if (value instanceof Promise) value.then(this.#done, this.#threw);
-        else this.#done(value);
+        if (!(value instanceof Promise)) return this.#done(value);
+        value.then(this.#done, this.#threw);
+        if (this.#interrupted === undefined)
+          this.#timer = setTimeout(timedOut, Math.min(this.#call.timeoutMs, LONGEST_TIMER_MS), this);
       } catch (thrown) {
         this.#threw(thrown);
       }
