@@ -86,7 +86,7 @@ export class KeyedJournal implements Journal {
   async #attempts<T>(call: Call<T>, flight: Flight<T>, span: Span): Promise<Outcome<T>> {
     let since: bigint | undefined;
     for (let attempt = 1; ; attempt += 1) {
-      const failure = await this.#enter(call, flight);
+      const failure = (await this.#enter(call, flight)) ?? this.#stopped(call, flight);
       if (failure !== undefined)
         return since === undefined ? this.#kept(call, failure) : this.#end(call, span, attempt, since, failure);
       const started = this.#start(call, span, attempt);
@@ -106,6 +106,11 @@ export class KeyedJournal implements Journal {
       const failure = refused instanceof Promise ? await refused : refused;
       if (failure !== undefined) return failure;
     }
+    return undefined;
+  }
+
+  /** A stop that came while the call entered, also in the very turn in which it was let in. */
+  #stopped<T>(call: Call<T>, flight: Flight<T>): Failure | undefined {
     if (flight.stop === undefined) return undefined;
     const failure: Failure = { ok: false, error: stopError(flight.stop), stop: flight.stop };
     for (const layer of this.#parts.perAttempt) layer.leave?.(call as Call<never>, failure, flight);

@@ -247,10 +247,14 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
       tell();
       const ending = await this.#tree.run(start);
       this.#tree.noteEnd(this.#out(ending), this.#since);
+      this.#silence();
       await this.#flush();
       return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
     } catch (thrown) {
+      // Nobody waits for the rest of the tree any more: it must not go on working unseen.
+      this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
       this.#failed(thrown);
+      this.#silence();
       await this.#flush();
       throw thrown;
     } finally {
@@ -279,12 +283,17 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   #end(): void {
+    this.#silence();
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+  }
+
+  /** Work that was abandoned may still speak: nothing of it is shown after the end. */
+  #silence(): void {
     this.#ended = true;
     const { sink } = this.#tree;
     sink.record = undefined;
     sink.delta = undefined;
-    sink.progress ??= undefined;
-    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+    sink.progress = undefined;
   }
 
   async #flush(): Promise<void> {
