@@ -189,7 +189,8 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   #observe(call: () => unknown): void {
     const failed = (error: unknown) => {
       try {
-        this.#options.onObserverError?.(error);
+        const told: unknown = this.#options.onObserverError?.(error);
+        if (told instanceof Promise) told.catch(() => {});
       } catch {
         // Its own throw is swallowed: there is nobody left to tell.
       }
