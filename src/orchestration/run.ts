@@ -198,7 +198,8 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 
   #observerFailed(error: unknown): void {
     try {
-      this.#options.onObserverError?.(error);
+      const told: unknown = this.#options.onObserverError?.(error);
+      if (told instanceof Promise) told.catch(noop);
     } catch {
       // Its own throw is swallowed: there is nobody left to tell.
     }
@@ -248,10 +249,14 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     try {
       const ending = await inside.run(this.id, () => this.#tree.begin(start));
       this.#tree.finish(ending, this.#since);
+      this.#silence();
       await this.#flush();
       return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
     } catch (thrown) {
+      // Nobody waits for the rest of the tree any more: it must not go on working unseen.
+      this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
       this.#failed(thrown);
+      this.#silence();
       await this.#flush();
       throw thrown;
     } finally {
@@ -270,12 +275,17 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   #end(): void {
+    this.#silence();
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+  }
+
+  /** Work that was abandoned may still speak: nothing of it is shown after the end. */
+  #silence(): void {
     this.#ended = true;
     const { sink } = this.#tree;
     sink.record = undefined;
     sink.delta = undefined;
-    sink.progress ??= undefined;
-    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+    sink.progress = undefined;
   }
 
   async #flush(): Promise<void> {
