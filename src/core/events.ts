@@ -58,8 +58,11 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
       return [{ type: 'limit', ...head, ...record.value }];
     case 'context':
       return [{ type: 'context.compact', ...head, ...record.value }];
+    case 'diverged':
+      return [{ type: 'run.diverged', ...head, parts: record.value.parts }];
     case 'memory':
     case 'embedding':
+    case 'stop':
     case 'once':
     case 'sleep':
       return [];

@@ -90,6 +90,9 @@ export interface RunIn {
   /** True where the tree may have more than one agent: the trace then starts with `invoke_workflow`. */
   readonly team: boolean;
   readonly input: readonly Message[];
+  /** What a resume starts with; only durable journals keep it. */
+  readonly beginning?: Json | undefined;
+  readonly forkedFrom?: string | undefined;
 }
 
 export interface RunOut extends AgentOut {
@@ -108,7 +111,7 @@ export interface RunOut extends AgentOut {
  * | tool | one | ToolIn | done ToolOut, failed ToolOut, cancel; refused = failed without a start |
  * | memory, embedding | one | facts | done, failed, cancel |
  * | wait | none | request | done decision, cancel |
- * | decision, once, sleep, limit, context | none | – | done |
+ * | decision, once, sleep, limit, context, stop, diverged | none | – | done |
  */
 export type Entry = Common &
   (
@@ -172,6 +175,18 @@ export type Entry = Common &
         readonly request?: never;
       }
     | { readonly kind: 'once' | 'sleep'; readonly event: 'done'; readonly value: Json; readonly request?: never }
+    | {
+        readonly kind: 'stop';
+        readonly event: 'done';
+        readonly value: { readonly path: string; readonly status: 'cancelled'; readonly reason: string };
+        readonly request?: never;
+      }
+    | {
+        readonly kind: 'diverged';
+        readonly event: 'done';
+        readonly value: { readonly parts: readonly string[] };
+        readonly request?: never;
+      }
     | {
         readonly kind: 'limit';
         readonly event: 'done';
