@@ -29,6 +29,7 @@ import { addUsage, usageOfCall } from './usage.ts';
  */
 export async function loop(run: RunContext, self: Invocation, brief: readonly Message[]): Promise<Ending> {
   const talk = openTalk(run, self, brief);
+  if ('status' in talk) return talk;
   for (;;) {
     const over = stepLimit(run, self);
     if (over !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, over));

@@ -113,9 +113,11 @@ export class ModelCallEffect implements Call<ModelTurn> {
       },
     };
     if (!this.#stream) return context;
+    const { number } = attempt;
     return Object.assign(context, {
-      onDelta: (delta: Parameters<NonNullable<ModelContext['onDelta']>>[0]) =>
-        run.delta(self, key, step, attempt.number, delta),
+      onDelta: (delta: Parameters<NonNullable<ModelContext['onDelta']>>[0]) => {
+        if (attempt.isLive && attempt.number === number) run.delta(self, key, step, number, delta);
+      },
     });
   }
 

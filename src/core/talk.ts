@@ -1,4 +1,6 @@
 import type { AgentContext, ModelAgent } from './agent.ts';
+import type { Ending } from './ending.ts';
+import { isFatal, messageOf } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
 import { DEFAULTS } from './limits.ts';
@@ -22,8 +24,21 @@ export interface Talk {
   lastText: string;
 }
 
-/** Functions of the definition are decided here, once per invocation. */
-export function openTalk(run: RunContext, self: Invocation, brief: readonly Message[]): Talk {
+/**
+ * Functions of the definition (instructions, tools, a namespace) are decided here, once per invocation. What one throws is the
+ * invocation's end, like what a procedure throws.
+ */
+export function openTalk(run: RunContext, self: Invocation, brief: readonly Message[]): Talk | Ending {
+  try {
+    return open(run, self, brief);
+  } catch (thrown) {
+    if (isFatal(thrown)) throw thrown;
+    const error = { kind: 'unknown', message: messageOf(thrown), retryable: false };
+    return { self, status: 'model_error', text: '', error, messages: brief, label: self.label };
+  }
+}
+
+function open(run: RunContext, self: Invocation, brief: readonly Message[]): Talk {
   const agent = self.definition as ModelAgent;
   const model = run.modelOf(self, agent);
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
