@@ -2,7 +2,7 @@ import type { CodeAgent } from './agent.ts';
 import type { Ending } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
 import { Guard } from './guard.ts';
-import { inside } from './inside.ts';
+import { within } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Message } from './message.ts';
 import { openProcedure } from './procedure.ts';
@@ -38,7 +38,7 @@ export async function runCode(
   };
   try {
     const returned = await guard.over(
-      () => inside.run(run.id, async () => agent.run(input as never, flow as never)),
+      () => within(run.id, async () => agent.run(input as never, flow as never)),
       run.graceMs,
     );
     const output = asJson(returned);

@@ -1,7 +1,7 @@
 import type { ErrorRecord } from './errors.ts';
 import { isFatal } from './errors.ts';
 import { Guard } from './guard.ts';
-import { inside } from './inside.ts';
+import { within } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
@@ -128,7 +128,7 @@ async function runProcedure(
     call,
     guard,
   });
-  const work = () => inside.run(run.id, () => tool.run(args as never, flow as never));
+  const work = () => within(run.id, () => tool.run(args as never, flow as never));
   let out: ToolOut;
   let value: ToolValue | undefined;
   try {

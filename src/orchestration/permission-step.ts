@@ -1,5 +1,4 @@
 import { messageOf } from '../core/errors.ts';
-import { outside } from '../core/inside.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
@@ -18,6 +17,8 @@ export interface PermissionParts {
   readonly runId: string;
   readonly permissions: RunPermissions;
   readonly approve: Approve | undefined;
+  /** Calls code of whoever started the run. */
+  readonly outside: <T>(call: () => T) => T;
   readonly waits: Waits;
   readonly journal: Journal;
   /** After a person's answer: what was given back for the wait is taken again. */
@@ -114,7 +115,7 @@ export class PermissionStep {
 
   async #ask(query: PermitQuery, verdict: Extract<Verdict, { verdict: 'ask' }>): Promise<Permit> {
     const { key, self, step, tool, args, label } = query;
-    const { runId, permissions, approve, waits, journal } = this.#parts;
+    const { runId, permissions, approve, outside, waits, journal } = this.#parts;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
     const { reason, rule } = verdict;
     const ask = {
@@ -131,7 +132,8 @@ export class PermissionStep {
     };
     const request = approvalRequest(ask);
     const waiting = journal.wait(request.id, self, step, request);
-    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    if (approve !== undefined && waits.get(request.id) !== undefined)
+      askSomebody((asked) => outside(() => approve(asked)), request, waits);
     const answer = await waiting;
     await this.#parts.resumed(self);
     if (!answer.ok) return answer;
@@ -176,9 +178,7 @@ function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): 
     waits.decide(request.id, typeof read === 'string' ? { decision: 'deny', reason: `not a decision: ${read}` } : read);
   };
   try {
-    Promise.resolve(outside(() => approve(request)))
-      .then(answered)
-      .catch(threw);
+    Promise.resolve(approve(request)).then(answered).catch(threw);
   } catch (thrown) {
     threw(thrown);
   }

@@ -3,6 +3,7 @@ import type { Agent, ModelAgent } from '../core/agent.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
 import { ConfigurationError, ToolError } from '../core/errors.ts';
+import { callersPlace } from '../core/inside.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
@@ -59,6 +60,8 @@ export class RunTree implements RunContext {
   readonly count = { steps: 0, toolCalls: 0, agents: 1 };
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
   readonly span: Span;
+  /** Calls code of whoever started the run. */
+  readonly outside = callersPlace();
   readonly #options: CheckedOptions;
   readonly #activity: Activity;
   readonly #places: Places;
@@ -92,6 +95,7 @@ export class RunTree implements RunContext {
       runId: id,
       permissions: options.permissions,
       approve: options.approve,
+      outside: this.outside,
       waits: this.waits,
       journal: this.journal,
       resumed: (self) => this.#places.retake(self),

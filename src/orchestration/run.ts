@@ -12,7 +12,7 @@ import {
   runFailed,
   toolProgress,
 } from '../core/events.ts';
-import { inside, outside } from '../core/inside.ts';
+import { isInside } from '../core/inside.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunOut, RunRecord } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
@@ -78,7 +78,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
    * ConfigurationError.
    */
   async decide(id: string, decision: Decision): Promise<void> {
-    if (inside.getStore() === this.id) {
+    if (isInside(this.id)) {
       throw new ConfigurationError(
         'decide',
         'a decision made from inside the tree is refused',
@@ -196,7 +196,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
       }
     };
     try {
-      const returned = outside(call);
+      const returned = this.#tree.outside(call);
       if (returned instanceof Promise) returned.catch(failed);
     } catch (error) {
       failed(error);
