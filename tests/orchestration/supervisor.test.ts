@@ -455,26 +455,44 @@ describe('a cap of tokens', () => {
     if (tokens === 50) expect(result.status).toBe('token_limit');
   });
 
-  it('leaves room for the wrap-up of whoever stops at its steps', async () => {
-    let n = 0;
-    const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [tool('t', () => 'x')], limits: { steps: 3 } });
+  it('keeps as much as a call may cost for the wrap-up of whoever may stop at its steps', async () => {
+    const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [tool('t', () => 'x')], limits: { steps: 1 } });
     const statuses = new Set<string>();
-    for (let tokens = 20; tokens <= 1_200; tokens += 20) {
+    for (let tokens = 20; tokens <= 600; tokens += 10) {
       const model = scriptedModel(
         (request) => {
           const outputTokens = request.settings.maxOutputTokens ?? 100;
           const usage = { inputTokens: 1, outputTokens };
-          return request.toolChoice === 'none' ? text('so far', usage) : { ...turn(['t', { n: ++n }]), usage };
+          return request.toolChoice === 'none' ? text('so far', usage) : { ...turn(['t', {}]), usage };
         },
         { limits: { maxOutputTokens: 100 } },
       );
       const result = await runAgent(agent, 'go', { model, limits: { tokens } });
-      expect(result.usage.inputTokens + result.usage.outputTokens).toBeLessThanOrEqual(tokens);
-      if (result.status === 'step_limit') expect(result.text).toBe('so far');
+      expect(result.usage.inputTokens + result.usage.outputTokens, `cap ${tokens}`).toBeLessThanOrEqual(tokens);
+      for (const request of model.requests.slice(0, 1))
+        expect(request.settings.maxOutputTokens, `cap ${tokens}`).toBeLessThanOrEqual(tokens / 2);
+      if (result.status === 'step_limit' && tokens > 500) expect(result.text).toBe('so far');
       statuses.add(result.status);
       expect(pairing(result.messages)).toBe('ok');
     }
     expect([...statuses].toSorted()).toEqual(['step_limit', 'token_limit']);
+  });
+
+  it('gives the share of a wrap-up back to the others when its agent ends', async () => {
+    // Room for one worker's call and its wrap-up at a time, and for all of them one after the other.
+    const model = scriptedModel(
+      (request, { agent }) =>
+        agent === 'lead'
+          ? request.messages.length === 1
+            ? { ...go('ada', 'ada', 'ada'), usage: { inputTokens: 1, outputTokens: 1 } }
+            : text('ok', { inputTokens: 1, outputTokens: 1 })
+          : text('x', { inputTokens: 1, outputTokens: 1 }),
+      { limits: { maxOutputTokens: 100 } },
+    );
+    const fixed = worker('ada', { settings: { maxOutputTokens: 100 } });
+    const result = await runAgent(leadOf([fixed], { wrapUp: false }), 'go', { model, limits: { tokens: 350 } });
+    expect(results(result.messages).map(({ isError }) => isError)).toEqual([false, false, false]);
+    expect(result.status).toBe('completed');
   });
 
   it('ends with token_limit and says so', async () => {
