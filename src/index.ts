@@ -1,5 +1,4 @@
 export * from './agents/index.ts';
 export * from './core/index.ts';
-export { hasModelEnv, modelFromEnv } from './models/from-env.ts';
-export { withRetry } from './models/retry.ts';
+export * from './models/index.ts';
 export * from './orchestration/index.ts';

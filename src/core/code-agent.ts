@@ -2,7 +2,6 @@ import type { CodeAgent } from './agent.ts';
 import type { Ending } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
 import { Guard } from './guard.ts';
-import { within } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Message } from './message.ts';
 import { openProcedure } from './procedure.ts';
@@ -37,10 +36,7 @@ export async function runCode(
     return { ...facts, ...more, text: facts.text, status };
   };
   try {
-    const returned = await guard.over(
-      () => within(run.id, async () => agent.run(input as never, flow as never)),
-      run.graceMs,
-    );
+    const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs);
     const output = asJson(returned);
     if (!output.ok)
       return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });

@@ -196,11 +196,13 @@ function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
 /** Adds what is worked out when it is first asked: the schema is converted then. */
 function freezeTool(kind: object, { givenRuleArg, ...facts }: ReturnType<typeof toolFacts>): object {
   let hash: string | undefined;
+  let ruleArg: { readonly name: string | undefined } | undefined;
   return Object.freeze({
     ...kind,
     ...facts,
     get ruleArg() {
-      return givenRuleArg ?? onlyRequiredString(facts.input);
+      ruleArg ??= { name: givenRuleArg ?? onlyRequiredString(facts.input) };
+      return ruleArg.name;
     },
     get hash() {
       hash ??= sha256(

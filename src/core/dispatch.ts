@@ -1,7 +1,6 @@
 import type { ErrorRecord } from './errors.ts';
 import { isFatal } from './errors.ts';
 import { Guard } from './guard.ts';
-import { within } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
@@ -38,11 +37,17 @@ export interface Dispatched {
 
 /** Calls that are not `parallel` run one at a time, in call order among those that may start. One per turn. */
 export class OneAtATime {
-  #last: Promise<unknown> | undefined;
-  run<T>(start: () => Promise<T>): Promise<T> {
-    const turn = this.#last === undefined ? start() : this.#last.then(start);
-    this.#last = turn;
-    return turn;
+  #last: Promise<void> | undefined;
+
+  /** Resolves when it is this call's turn, with what ends the turn. */
+  async enter(): Promise<() => void> {
+    const before = this.#last;
+    let leave = () => {};
+    this.#last = new Promise((resolve) => {
+      leave = resolve;
+    });
+    await before;
+    return leave;
   }
 }
 
@@ -82,25 +87,26 @@ export async function dispatch(
   const asked = run.permit(query);
   const permit = asked instanceof Promise ? await asked : asked;
   if (!permit.ok) return refuse(run, self, at, requested, permit.error, label);
-  const rule = permit.rule === undefined ? {} : { rule: permit.rule };
-  const call_: ToolIn = { ...toolIn(tool, call, permit.args), ...rule };
-  const start = () => execute(run, self, at, tool, call_, permit.args, label);
-  return tool.parallel ? start() : oneAtATime.run(start);
-}
-
-async function execute(
-  run: RunContext,
-  self: Invocation,
-  at: CallPlace,
-  tool: Tool,
-  call: ToolIn,
-  args: Json,
-  label: Label,
-): Promise<Dispatched> {
-  if (tool.type === 'procedure') return runProcedure(run, self, at, tool, call, args, label);
-  const effect = new ToolCallEffect(run, { ...at, self, tool, in: call, args, label: run.resultLabel(tool, self) });
-  const outcome = await run.journal.effect(effect);
-  return outcome.ok ? { out: effect.ended(outcome), value: outcome.value } : { out: effect.ended(outcome) };
+  const leave = tool.parallel ? undefined : await oneAtATime.enter();
+  try {
+    const facts = toolIn(tool, call, permit.args, permit.rule);
+    if (tool.type === 'procedure') return await runProcedure(run, self, at, tool, facts, permit.args, label);
+    const of = {
+      key: at.key,
+      step: at.step,
+      parent: at.parent,
+      self,
+      tool,
+      in: facts,
+      args: permit.args,
+      label: run.resultLabel(tool, self),
+    };
+    const effect = new ToolCallEffect(run, of);
+    const outcome = await run.journal.effect(effect);
+    return outcome.ok ? { out: effect.ended(outcome), value: outcome.value } : { out: effect.ended(outcome) };
+  } finally {
+    leave?.();
+  }
 }
 
 /** A procedure is no effect: it awaits calls of its own, and what it gives is worked out anew at a resume. */
@@ -128,7 +134,7 @@ async function runProcedure(
     call,
     guard,
   });
-  const work = () => within(run.id, () => tool.run(args as never, flow as never));
+  const work = async () => tool.run(args as never, flow as never);
   let out: ToolOut;
   let value: ToolValue | undefined;
   try {
@@ -171,10 +177,12 @@ function refuse(
   return { out };
 }
 
-function toolIn(tool: Tool | undefined, call: ToolCall, args: Json): ToolIn {
+function toolIn(tool: Tool | undefined, call: ToolCall, args: Json, rule?: string): ToolIn {
   if (tool === undefined) return { name: call.name, description: '', callId: call.id, args };
-  const facts = { name: tool.name, description: tool.description, callId: call.id, args, access: tool.access };
-  return tool.type === 'procedure' && tool.delegate ? { ...facts, delegate: tool.delegate.agent.name } : facts;
+  const { name, description, access } = tool;
+  const facts = { name, description, callId: call.id, args, access };
+  if (tool.type === 'procedure' && tool.delegate) return { ...facts, delegate: tool.delegate.agent.name };
+  return rule === undefined ? facts : { ...facts, rule };
 }
 
 export function toolMessage(call: ToolCall, key: string, out: ToolOut): ToolMessage {

@@ -3,6 +3,7 @@ import type { EventBody, EventEnd, EventHead } from './event.ts';
 import { textOf, toolCallsOf } from './message.ts';
 import type { ModelDelta, ModelTurn, StopReason } from './model.ts';
 import type { Place, RunOut, RunRecord, ToolIn, ToolOut } from './record.ts';
+import { isoTime } from './time.ts';
 import type { Progress } from './tool.ts';
 import { addUsage, NO_USAGE, type Usage, usageOfCall } from './usage.ts';
 
@@ -96,11 +97,6 @@ export function runFailed(
   usage: Usage = NO_USAGE,
 ): EventBody {
   return { type: 'run.end', ...headOf(at), ...end(at, usage), status: 'failed', text: '', error };
-}
-
-/** Nanoseconds since 1970 as ISO 8601 in UTC, to the millisecond. */
-export function isoTime(nanoseconds: bigint): string {
-  return new Date(Number(nanoseconds / 1_000_000n)).toISOString();
 }
 
 /** Milliseconds from `since` to `time`, both in nanoseconds; 0 where the start is not known. */

@@ -32,7 +32,7 @@ export class Invocation implements Place {
   /** When it started, in nanoseconds since 1970. */
   since = 0n;
   /** Resolves when it is over, however. */
-  ended: Promise<void> = Promise.resolve();
+  ended: Promise<void> | undefined;
   /** Effects under way, and waits for a person, at and below it. */
   busy = 0;
   waiting = 0;

@@ -20,10 +20,7 @@ export type Outcome<T = unknown> = { readonly ok: true; readonly value: T } | Fa
 
 /** An attempt that is under way: what `execute` may ask of it. The signal exists once it is read. */
 export interface Attempt {
-  /** Of the attempt under way, counted from 1. */
   readonly number: number;
-  /** False between attempts and when all is over: what abandoned work says then is not shown. */
-  readonly isLive: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -54,8 +51,9 @@ export interface Call<T = unknown> {
   ended(outcome: Outcome<T>): unknown;
 }
 
-/** A cross-cutting concern of effects. `enter` gives a failure to refuse; both phases stand once in one list. */
+/** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */
 export interface Layer {
+  /** May wait; a failure refuses the call (once per call only). */
   enter?(call: Call<never>, work: Work): Failure | undefined | Promise<Failure | undefined>;
   leave?(call: Call<never>, outcome: Outcome, work: Work): void;
 }
@@ -64,7 +62,7 @@ export interface Layer {
 export interface Work {
   readonly stop: Stop | undefined;
   /** What a layer keeps between its phases. */
-  release?: (() => void) | undefined;
+  holdsPlace?: boolean;
   reserved?: number | undefined;
   /** Told once, when a stop comes while it waits. */
   onStop?: (() => void) | undefined;
@@ -79,6 +77,8 @@ export interface Journal {
   wait(key: string, self: Invocation, step: number, request: ApprovalRequest | WaitRequest): Promise<Outcome<Decision>>;
   /** The absolute deadline is recorded. */
   sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>>;
+  /** False where records would be seen by nobody: then nothing needs to be noted. */
+  readonly isWatched: boolean;
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }

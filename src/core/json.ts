@@ -1,21 +1,31 @@
-import { createHash } from 'node:crypto';
-
 /** Anything JSON can hold: what crosses the port, a record, a log line. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** JSON text with sorted keys, so that equal values have equal texts (RFC 8785 without its number rules). */
 export function canonical(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  // A Date, for example, is its text: all of them would else be `{}`.
+  if ('toJSON' in value && typeof value.toJSON === 'function') return canonical(JSON.parse(JSON.stringify(value)));
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(',')}}`;
+  const object = value as { readonly [key: string]: unknown };
+  const keys = Object.keys(object);
+  if (keys.length > 1) keys.sort();
+  let text = '';
+  for (const key of keys) {
+    const item = object[key];
+    if (item !== undefined) text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${canonical(item)}`;
+  }
+  return text === '' ? '{}' : `${text}}`;
 }
 
 /** SHA-256 as 64 hex digits. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  // Loaded when it is first used: importing it costs more than all of the core.
+  crypto ??= process.getBuiltinModule('node:crypto');
+  return crypto.createHash('sha256').update(text).digest('hex');
 }
+
+let crypto: typeof import('node:crypto') | undefined;
 
 /** Freezes a value and all it holds; returns it. Bytes are left alone: a view of a buffer cannot be frozen. */
 export function deepFreeze<T>(value: T): T {

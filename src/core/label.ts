@@ -28,16 +28,11 @@ const SECRECY: Record<Confidentiality, number> = { public: 0, private: 1, secret
 export function joinLabels(a: Label, b: Label): Label {
   if (a === b) return a;
   const integrity = a.integrity === 'untrusted' ? a.integrity : b.integrity;
-  const confidentiality =
-    SECRECY[a.confidentiality] >= SECRECY[b.confidentiality] ? a.confidentiality : b.confidentiality;
-  const added = b.origins.filter((origin) => !a.origins.includes(origin));
-  if (
-    integrity === a.integrity &&
-    confidentiality === a.confidentiality &&
-    (added.length === 0 || a.origins.length >= MAX_ORIGINS)
-  ) {
-    return a;
-  }
+  const isNoSecret = SECRECY[a.confidentiality] >= SECRECY[b.confidentiality];
+  const confidentiality = isNoSecret ? a.confidentiality : b.confidentiality;
+  const isNew = a.origins.length < MAX_ORIGINS && b.origins.some((origin) => !a.origins.includes(origin));
+  if (integrity === a.integrity && isNoSecret && !isNew) return a;
+  const added = isNew ? b.origins.filter((origin) => !a.origins.includes(origin)) : [];
   return Object.freeze({
     integrity,
     confidentiality,

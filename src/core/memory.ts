@@ -46,9 +46,10 @@ export interface MemoryStore {
     entry: MemoryEntry & { readonly vector?: Float32Array },
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly version: number }>;
+  /** `vector: null` searches by words only, whatever the store's embedder. */
   search(
     query: string,
-    options: MemoryQuery & { readonly vector?: Float32Array },
+    options: MemoryQuery & { readonly vector?: Float32Array | null },
     signal?: AbortSignal,
   ): Promise<readonly MemoryHit[]>;
 }

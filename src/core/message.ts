@@ -101,5 +101,7 @@ export function textOf(content: string | readonly (Part | AssistantPart)[]): str
 }
 
 export function toolCallsOf(content: readonly AssistantPart[]): ToolCall[] {
-  return content.filter((part) => part.type === 'tool_call');
+  const calls: ToolCall[] = [];
+  for (const part of content) if (part.type === 'tool_call') calls.push(part);
+  return calls;
 }

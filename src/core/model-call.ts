@@ -18,19 +18,22 @@ import { idempotencyKey } from './tool-call.ts';
 import { checkTurn, modelFailure } from './turn.ts';
 import type { CallUsage } from './usage.ts';
 
-/** What is asked of a model, before the ledger says how long the answer may be. */
+/** What stays the same in every request of an invocation. */
 export interface Question {
   readonly model: Model;
   readonly instructions: string;
+  readonly tools: readonly ToolDefinition[];
+  readonly output: ModelRequest['output'];
+  readonly settings: ModelSettings;
+}
+
+/** What is sent of the transcript. */
+interface Sent {
   readonly messages: Message[];
   /** Leading messages that were in the request before. */
   readonly from: number;
-  readonly tools: readonly ToolDefinition[];
-  readonly toolChoice?: ToolChoice;
-  readonly output?: ModelRequest['output'];
-  readonly settings: ModelSettings;
   /** Estimated tokens of the request. */
-  readonly inputTokens: number;
+  readonly tokensAfter: number;
 }
 
 /** The effect of one model call. */
@@ -43,15 +46,27 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly step: number;
   readonly #run: RunContext;
   readonly #question: Question;
+  readonly #sent: Sent;
+  readonly #toolChoice: ToolChoice | undefined;
   readonly #stream: boolean;
   #maxOutputTokens: number | undefined;
+  #attempt = 1;
 
-  constructor(run: RunContext, self: Invocation, key: string, question: Question) {
+  constructor(
+    run: RunContext,
+    self: Invocation,
+    key: string,
+    question: Question,
+    sent: Sent,
+    toolChoice: ToolChoice | undefined,
+  ) {
     this.#run = run;
     this.self = self;
     this.key = key;
     this.step = self.step;
     this.#question = question;
+    this.#sent = sent;
+    this.#toolChoice = toolChoice;
     this.#stream = run.listening;
     const { model, settings } = question;
     const asked = settings.maxOutputTokens;
@@ -72,19 +87,22 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   worst() {
-    const { model, inputTokens, settings } = this.#question;
+    const { model, settings } = this.#question;
     const asked = settings.maxOutputTokens;
-    return { input: inputTokens, output: asked ?? outputLimit(model), fixed: asked !== undefined };
+    return { input: this.#sent.tokensAfter, output: asked ?? outputLimit(model), fixed: asked !== undefined };
   }
 
   /** Under a cap the answer may be at most what is left of it. */
   allow(tokens: number): void {
-    const left = Math.max(1, tokens - this.#question.inputTokens);
+    const left = Math.max(1, tokens - this.#sent.tokensAfter);
     this.#maxOutputTokens = Math.min(this.#maxOutputTokens ?? outputLimit(this.#question.model), left);
   }
 
   execute(attempt: Attempt): Promise<ModelTurn> {
-    const { model, instructions, messages, tools, toolChoice, output, settings } = this.#question;
+    this.#attempt = attempt.number;
+    const { model, instructions, tools, output, settings } = this.#question;
+    const { messages } = this.#sent;
+    const toolChoice = this.#toolChoice;
     const max = this.#maxOutputTokens;
     const request: ModelRequest = {
       instructions,
@@ -96,29 +114,17 @@ export class ModelCallEffect implements Call<ModelTurn> {
       settings: max === undefined ? settings : { ...settings, maxOutputTokens: max },
     };
     const { step } = this;
-    const turn = model.generate(request, this.#context(attempt));
+    const turn = model.generate(request, new CallContext(this, attempt));
     return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) => checkTurn(value, step));
   }
 
-  #context(attempt: Attempt): ModelContext {
-    const { key, self, step } = this;
-    const run = this.#run;
-    const context = {
-      agent: self.agent,
-      get signal() {
-        return attempt.signal;
-      },
-      get idempotencyKey() {
-        return idempotencyKey(run.id, key);
-      },
-    };
-    if (!this.#stream) return context;
-    const { number } = attempt;
-    return Object.assign(context, {
-      onDelta: (delta: Parameters<NonNullable<ModelContext['onDelta']>>[0]) => {
-        if (attempt.isLive && attempt.number === number) run.delta(self, key, step, number, delta);
-      },
-    });
+  /** Told only while somebody listens. */
+  get deltas(): ModelContext['onDelta'] {
+    return this.#stream ? (delta) => this.#run.delta(this.self, this.key, this.step, this.#attempt, delta) : undefined;
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKey(this.#run.id, this.key);
   }
 
   failure(thrown: unknown): ErrorRecord {
@@ -130,7 +136,9 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   started(): ModelIn {
-    const { model, messages, from, instructions, tools, toolChoice, output, settings } = this.#question;
+    const { model, instructions, tools, output, settings } = this.#question;
+    const { messages, from } = this.#sent;
+    const toolChoice = this.#toolChoice;
     return {
       model: modelName(model),
       provider: model.provider,
@@ -160,4 +168,29 @@ export function modelName(model: Model): string {
 /** min(the model's, 16,384) tokens. */
 export function outputLimit(model: Model): number {
   return Math.min(model.limits?.maxOutputTokens ?? DEFAULTS.maxOutputTokens, DEFAULTS.maxOutputTokens);
+}
+
+/**
+ * What `generate` is given. Its members are worked out when they are read, by getters of its class: an object literal with
+ * getters has a hidden class of its own, which outlives the call and holds the run until a full collection.
+ */
+class CallContext implements ModelContext {
+  readonly agent: string;
+  readonly onDelta?: NonNullable<ModelContext['onDelta']>;
+  readonly #call: ModelCallEffect;
+  readonly #attempt: Attempt;
+
+  constructor(call: ModelCallEffect, attempt: Attempt) {
+    this.agent = call.self.agent;
+    this.#call = call;
+    this.#attempt = attempt;
+    const { deltas } = call;
+    if (deltas !== undefined) this.onDelta = deltas;
+  }
+  get signal(): AbortSignal {
+    return this.#attempt.signal;
+  }
+  get idempotencyKey(): string {
+    return this.#call.idempotencyKey;
+  }
 }

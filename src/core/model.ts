@@ -62,6 +62,7 @@ export type ModelDelta =
       readonly arguments?: string;
     };
 
+/** Pass it on as it is: its members are read when they are needed, so a spread copy lacks some. */
 export interface ModelContext {
   readonly signal: AbortSignal;
   /** Given only when somebody listens. */

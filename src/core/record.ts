@@ -248,4 +248,6 @@ export type SpanStart = Extract<
 /** At most one a run: OpenTelemetry. Called synchronously at each start; as a view it ends its spans with the records' times. */
 export interface Instrument extends View {
   start(start: SpanStart, parent: SpanHandle | undefined): SpanHandle | undefined;
+  /** The run's result rejects: what is still open ends now. */
+  abandon?(run: string, error: ErrorRecord, time: bigint): void;
 }

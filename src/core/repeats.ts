@@ -9,9 +9,28 @@ interface Past {
 /** Tools whose job is to be asked again. */
 const EXEMPT: ReadonlySet<string> = new Set(['check_workers', 'wait_for_workers', 'read_messages']);
 
+const ASIDE = /[\s\p{Lu}]/u;
+
 /** Name and canonical arguments; case, blanks and number format aside. */
 export function signatureOf(name: string, args: unknown): string {
-  return `${name}(${typeof args === 'string' ? args : canonical(args)})`.toLowerCase().replace(/\s+/g, '');
+  const text = `${name}(${typeof args === 'string' ? args : canonical(args)})`;
+  return ASIDE.test(text) ? text.toLowerCase().replace(/\s+/g, '') : text;
+}
+
+/** A turn that is over. Large ones are looked up by a table, made when it is first needed. */
+class Turn {
+  readonly #calls: readonly Past[];
+  #results: Map<string, string> | undefined;
+
+  constructor(calls: readonly Past[]) {
+    this.#calls = calls;
+  }
+
+  resultOf(signature: string): string | undefined {
+    if (this.#calls.length <= 8) return this.#calls.find((call) => call.signature === signature)?.result;
+    this.#results ??= new Map(this.#calls.map((call) => [call.signature, call.result]));
+    return this.#results.get(signature);
+  }
 }
 
 /**
@@ -22,9 +41,9 @@ export class Repeats {
   readonly #max: number;
   readonly #failuresInARow: number;
   /** Newest last; as many as a repeat needs. */
-  readonly #turns: (readonly Past[])[] = [];
+  readonly #turns: Turn[] = [];
   /** Per tool: turns in a row in which it failed. */
-  #failing = new Map<string, number>();
+  #failing: Map<string, number> | undefined;
 
   constructor(max: number, failuresInARow: number) {
     this.#max = max;
@@ -39,9 +58,9 @@ export class Repeats {
   #inEach(signature: string, stride: number): boolean {
     let result: string | undefined;
     for (let back = 1; back < this.#max; back += 1) {
-      const past = this.#turns[this.#turns.length - back * stride]?.find((call) => call.signature === signature);
-      if (past === undefined || (result !== undefined && past.result !== result)) return false;
-      result = past.result;
+      const past = this.#turns[this.#turns.length - back * stride]?.resultOf(signature);
+      if (past === undefined || (result !== undefined && past !== result)) return false;
+      result = past;
     }
     return true;
   }
@@ -56,12 +75,13 @@ export class Repeats {
       readonly repeatable: boolean;
     }[],
   ): string | undefined {
-    this.#turns.push(calls);
+    this.#turns.push(new Turn(calls));
     if (this.#turns.length > 2 * (this.#max - 1)) this.#turns.shift();
+    if (this.#failing === undefined && !calls.some(({ failed }) => failed)) return undefined;
     const failing = new Map<string, number>();
-    for (const call of calls) if (call.failed) failing.set(call.name, (this.#failing.get(call.name) ?? 0) + 1);
+    for (const call of calls) if (call.failed) failing.set(call.name, (this.#failing?.get(call.name) ?? 0) + 1);
     for (const call of calls) if (!call.failed) failing.delete(call.name);
-    this.#failing = failing;
+    this.#failing = failing.size === 0 ? undefined : failing;
     for (const [name, turns] of failing) if (turns >= this.#failuresInARow) return name;
     return undefined;
   }

@@ -15,11 +15,22 @@ import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
 
+/** What an invocation of a model starts with. */
+export interface Opening {
+  readonly brief: readonly Message[];
+  /** Leading messages of the brief whose labels are joined and whose tokens are bounded already. */
+  readonly known?:
+    | { readonly messages: readonly Message[]; readonly label: Label; readonly bound: number | undefined }
+    | undefined;
+}
+
 /** What of a transcript is sent: one selector per invocation. */
 export interface Selector {
   select(transcript: readonly Message[]): Selection;
   /** The input tokens that the provider reported for the last selection. */
   anchor(inputTokens: number): void;
+  /** The transcript is complete, and a conversation may go on from it. */
+  close(transcript: readonly Message[], label: Label): void;
 }
 
 export type Selection =
@@ -79,6 +90,7 @@ export interface RunContext {
     readonly maxTokens: number;
     readonly fixedTokens: number;
     readonly reserveTokens: number;
+    readonly measured?: { readonly count: number; readonly bound: number } | undefined;
   }): Selector;
   estimate(text: string): number;
   /** The agent's own tools, those that follow from its grants and its shared store, less what a cap above takes away. */

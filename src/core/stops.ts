@@ -14,18 +14,18 @@ export function isWithin(key: string, path: string): boolean {
 
 /** Who was told to stop, by path prefix (the child may not exist yet), and what is under way. One per run. */
 export class Stops {
-  readonly #stops: { path: string; stop: Stop }[] = [];
+  #stops: { path: string; stop: Stop }[] | undefined;
   readonly #underWay = new Set<Interruptible>();
 
   /** The first stop at or above a key. */
   at(key: string): Stop | undefined {
-    if (this.#stops.length === 0) return undefined;
-    return this.#stops.find(({ path }) => isWithin(key, path))?.stop;
+    return this.#stops?.find(({ path }) => isWithin(key, path))?.stop;
   }
 
   /** Stops what is at and below `path` and will ever be. A second stop of the same path changes nothing. */
   add(path: string, stop: Stop): void {
     if (this.at(path) !== undefined) return;
+    this.#stops ??= [];
     this.#stops.push({ path, stop });
     for (const work of [...this.#underWay]) if (isWithin(work.key, path)) work.interrupt(stop);
   }

@@ -1,13 +1,12 @@
 import type { AgentContext, ModelAgent } from './agent.ts';
-import type { Ending } from './ending.ts';
-import { isFatal, messageOf } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
 import { DEFAULTS } from './limits.ts';
-import type { Message } from './message.ts';
+import { type AssistantMessage, type Message, textOf, type UserMessage } from './message.ts';
+import type { ModelTurn } from './model.ts';
 import { outputLimit, type Question } from './model-call.ts';
 import { Repeats } from './repeats.ts';
-import type { RunContext, Selector } from './run-context.ts';
+import type { Opening, RunContext, Selector } from './run-context.ts';
 import type { Tool } from './tool.ts';
 import { toolset } from './toolset.ts';
 
@@ -19,26 +18,13 @@ export interface Talk {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly repeats: Repeats;
   readonly selector: Selector;
-  readonly question: Omit<Question, 'messages' | 'from' | 'inputTokens' | 'toolChoice'>;
+  readonly question: Question;
   /** The newest text of the model in this invocation. */
   lastText: string;
 }
 
-/**
- * Functions of the definition (instructions, tools, a namespace) are decided here, once per invocation. What one throws is the
- * invocation's end, like what a procedure throws.
- */
-export function openTalk(run: RunContext, self: Invocation, brief: readonly Message[]): Talk | Ending {
-  try {
-    return open(run, self, brief);
-  } catch (thrown) {
-    if (isFatal(thrown)) throw thrown;
-    const error = { kind: 'unknown', message: messageOf(thrown), retryable: false };
-    return { self, status: 'model_error', text: '', error, messages: brief, label: self.label };
-  }
-}
-
-function open(run: RunContext, self: Invocation, brief: readonly Message[]): Talk {
+/** Functions of the definition are decided here, once per invocation. */
+export function openTalk(run: RunContext, self: Invocation, { brief, known }: Opening): Talk {
   const agent = self.definition as ModelAgent;
   const model = run.modelOf(self, agent);
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
@@ -52,9 +38,14 @@ function open(run: RunContext, self: Invocation, brief: readonly Message[]): Tal
     maxTokens,
     fixedTokens: run.estimate(instructions) + run.estimate(text),
     reserveTokens: Math.min(reserve, Math.floor(maxTokens / 4)),
+    measured: known?.bound === undefined ? undefined : { count: known.messages.length, bound: known.bound },
   });
-  for (const message of brief)
-    self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
+  if (known !== undefined) self.label = joinLabels(self.label, known.label);
+  for (let index = known?.messages.length ?? 0; index < brief.length; index += 1) {
+    const message = brief[index];
+    if (message !== undefined)
+      self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
+  }
   return {
     self,
     agent,
@@ -62,7 +53,27 @@ function open(run: RunContext, self: Invocation, brief: readonly Message[]): Tal
     tools: byName,
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,
-    question: { model, instructions, tools: definitions, ...(output && { output }), settings: agent.settings },
+    question: { model, instructions, tools: definitions, output, settings: agent.settings },
     lastText: '',
   };
+}
+
+export function append(talk: Talk, message: Message): void {
+  talk.messages.push(message);
+  if (message.label !== undefined) talk.self.label = joinLabels(talk.self.label, message.label);
+  if (message.role === 'assistant') talk.lastText = textOf(message.content) || talk.lastText;
+}
+
+/** A model turn carries the join of its whole context. */
+export function assistant(talk: Talk, turn: ModelTurn): AssistantMessage {
+  const message = { role: 'assistant', content: turn.content, label: talk.self.label } as const;
+  const { provider } = talk.question.model;
+  return Object.freeze(
+    turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) },
+  );
+}
+
+/** What the loop itself tells the model. */
+export function note(content: string): UserMessage {
+  return Object.freeze({ role: 'user', content, from: 'coxswain' });
 }

@@ -1,5 +1,4 @@
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
-import { within } from './inside.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
@@ -63,7 +62,7 @@ export class ToolCallEffect implements Call<ToolValue> {
 
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
     const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
-    const value = within(this.#run.id, () => this.tool.execute(this.#args as never, context));
+    const value = this.tool.execute(this.#args as never, context);
     return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
   }
 
@@ -155,7 +154,6 @@ class CallContext implements ToolContext {
   }
   get progress() {
     return (progress: Progress) => {
-      if (!this.#attempt.isLive) return;
       const { key, self, step, in: call } = this.#call;
       this.#run.progress(self, key, step, call.name, call.callId, progress);
     };

@@ -11,7 +11,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   readonly key: string;
   number = 1;
   stop: Stop | undefined;
-  release: (() => void) | undefined;
+  holdsPlace = false;
   reserved: number | undefined;
   onStop: (() => void) | undefined;
   readonly #call: Call<T>;
@@ -34,10 +34,6 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     return this.#controller.signal;
   }
 
-  get isLive(): boolean {
-    return this.#settle !== undefined;
-  }
-
   interrupt(stop: Stop): void {
     this.stop = stop;
     this.#cut(stopError(stop));
@@ -54,12 +50,12 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     this.#interrupted = undefined;
     return new Promise((resolve) => {
       this.#settle = resolve;
-      this.#timer = setTimeout(timedOut, Math.min(this.#call.timeoutMs, LONGEST_TIMER_MS), this);
-      const execute = () => this.#call.execute(this);
       try {
-        const value = handle === undefined ? execute() : handle.run(execute);
-        if (value instanceof Promise) value.then(this.#done, this.#threw);
-        else this.#done(value);
+        const value = handle === undefined ? this.#call.execute(this) : handle.run(() => this.#call.execute(this));
+        if (!(value instanceof Promise)) return this.#done(value);
+        value.then(this.#done, this.#threw);
+        if (this.#interrupted === undefined)
+          this.#timer = setTimeout(timedOut, Math.min(this.#call.timeoutMs, LONGEST_TIMER_MS), this);
       } catch (thrown) {
         this.#threw(thrown);
       }

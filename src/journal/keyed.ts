@@ -1,19 +1,21 @@
 import type { Invocation } from '../core/invocation.ts';
-import type { Call, Failure, Journal, Layer, Outcome } from '../core/journal.ts';
+import type { Call, Failure, Journal, Layer, Outcome, Work } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Draft, Instrument, RunRecord, Span, SpanStart } from '../core/record.ts';
 import { retryDelay } from '../core/retry.ts';
+import type { Stop } from '../core/status.ts';
 import { type Stops, stopError } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
 import { Flight } from './flight.ts';
 import { Sleeper } from './sleeper.ts';
-import { enclosing, type RecordedRun, storedRecord } from './stored-record.ts';
+import { enclosing, storedRecord } from './stored-record.ts';
 import type { Waits } from './waits.ts';
 
 export interface JournalParts {
-  readonly run: RecordedRun;
+  readonly id: string;
+  readonly epoch: number;
   readonly stops: Stops;
   readonly waits: Waits;
   readonly instrument: Instrument | undefined;
@@ -25,6 +27,12 @@ export interface JournalParts {
   readonly sink: { record: ((record: RunRecord) => void) | undefined };
   /** Told when an invocation becomes busy or idle. */
   activity(self: Invocation, busy: 1 | -1): void;
+}
+
+/** A span that is open and whose record is not written yet. */
+export interface Opened {
+  readonly draft: Draft;
+  readonly time: bigint;
 }
 
 /** Effects addressed by key, kept in memory: what is finished lives as long as the run. */
@@ -42,14 +50,18 @@ export class KeyedJournal implements Journal {
   }
 
   /** Opens a span at once; its record is written when it is told. */
-  open(draft: Draft): { time: bigint; tell: () => void } {
+  open(draft: Draft): Opened {
     const time = timeNow();
-    const { instrument, run } = this.#parts;
+    const { instrument } = this.#parts;
     if (instrument !== undefined) {
-      const start = storedRecord(run, 0, time, draft) as unknown as SpanStart;
+      const start = storedRecord(this.#parts, 0, time, draft) as unknown as SpanStart;
       draft.span.handle = instrument.start(start, enclosing(draft.span.parent));
     }
-    return { time, tell: () => this.#commit(draft, time, false) };
+    return { draft, time };
+  }
+
+  tell(opened: readonly Opened[]): void {
+    for (const { draft, time } of opened) this.#commit(draft, time, false);
   }
 
   note(draft: Draft): bigint {
@@ -60,9 +72,9 @@ export class KeyedJournal implements Journal {
 
   /** stop check → ledger → retry → limiter → `started` → execute → settle → outcome → views. */
   async effect<T>(call: Call<T>): Promise<Outcome<T>> {
-    const { stops, perCall } = this.#parts;
+    const { stops, perCall, perAttempt } = this.#parts;
     const stop = stops.at(call.key);
-    if (stop !== undefined) return this.#kept(call, { ok: false, error: stopError(stop), stop });
+    if (stop !== undefined) return this.#kept(call, stopped(stop));
     const flight = new Flight(call);
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
     stops.enter(flight);
@@ -73,57 +85,42 @@ export class KeyedJournal implements Journal {
         const failure = refused instanceof Promise ? await refused : refused;
         if (failure !== undefined) return this.#kept(call, failure);
       }
-      const outcome = await this.#attempts(call, flight, span);
-      for (let index = perCall.length - 1; index >= 0; index -= 1)
-        perCall[index]?.leave?.(call as Call<never>, outcome, flight);
-      return outcome;
+      let since: bigint | undefined;
+      for (let attempt = 1; ; attempt += 1) {
+        for (const layer of perAttempt) {
+          const entered = layer.enter?.(call as Call<never>, flight);
+          if (entered instanceof Promise) await entered;
+        }
+        if (flight.stop === undefined) {
+          const started = this.#start(call, span, attempt);
+          since ??= started;
+        }
+        const outcome = flight.stop === undefined ? await flight.attempt(attempt, span.handle) : stopped(flight.stop);
+        leave(perAttempt, call, outcome, flight);
+        const delayMs = this.#retryDelay(call, outcome, attempt);
+        if (delayMs === undefined || outcome.ok) {
+          leave(perCall, call, outcome, flight);
+          return since === undefined
+            ? this.#kept(call, outcome as Failure)
+            : this.#end(call, span, attempt, since, outcome);
+        }
+        this.#note(call, span, attempt, { kind: call.kind, event: 'retry', value: { ...outcome.error, delayMs } });
+        await flight.pause(delayMs);
+      }
     } finally {
       stops.leave(flight);
       this.#parts.activity(call.self, -1);
     }
   }
 
-  async #attempts<T>(call: Call<T>, flight: Flight<T>, span: Span): Promise<Outcome<T>> {
-    let since: bigint | undefined;
-    for (let attempt = 1; ; attempt += 1) {
-      const failure = (await this.#enter(call, flight)) ?? this.#stopped(call, flight);
-      if (failure !== undefined)
-        return since === undefined ? this.#kept(call, failure) : this.#end(call, span, attempt, since, failure);
-      const started = this.#start(call, span, attempt);
-      since ??= started;
-      const outcome = await flight.attempt(attempt, span.handle);
-      for (const layer of this.#parts.perAttempt) layer.leave?.(call as Call<never>, outcome, flight);
-      const delayMs = outcome.ok || flight.stop !== undefined ? undefined : this.#retryDelay(call, outcome, attempt);
-      if (outcome.ok || delayMs === undefined) return this.#end(call, span, attempt, since, outcome);
-      this.#note(call, span, attempt, { kind: call.kind, event: 'retry', value: { ...outcome.error, delayMs } });
-      await flight.pause(delayMs);
-    }
-  }
-
-  async #enter<T>(call: Call<T>, flight: Flight<T>): Promise<Failure | undefined> {
-    for (const layer of this.#parts.perAttempt) {
-      const refused = layer.enter?.(call as Call<never>, flight);
-      const failure = refused instanceof Promise ? await refused : refused;
-      if (failure !== undefined) return failure;
-    }
-    return undefined;
-  }
-
-  /** A stop that came while the call entered, also in the very turn in which it was let in. */
-  #stopped<T>(call: Call<T>, flight: Flight<T>): Failure | undefined {
-    if (flight.stop === undefined) return undefined;
-    const failure: Failure = { ok: false, error: stopError(flight.stop), stop: flight.stop };
-    for (const layer of this.#parts.perAttempt) layer.leave?.(call as Call<never>, failure, flight);
-    return failure;
-  }
-
-  #retryDelay<T>(call: Call<T>, { error }: Failure, attempt: number): number | undefined {
-    return call.retry === undefined ? undefined : retryDelay(error, attempt, { ...DEFAULTS.retry, ...call.retry });
+  #retryDelay<T>(call: Call<T>, outcome: Outcome<T>, attempt: number): number | undefined {
+    if (outcome.ok || outcome.stop !== undefined || call.retry === undefined) return undefined;
+    return retryDelay(outcome.error, attempt, { ...DEFAULTS.retry, ...call.retry });
   }
 
   #start<T>(call: Call<T>, span: Span, attempt: number): bigint {
-    const time = timeNow();
     if (this.isWatched) {
+      const time = timeNow();
       const draft = {
         ...place(call, span, attempt),
         kind: call.kind,
@@ -131,8 +128,10 @@ export class KeyedJournal implements Journal {
         request: call.started(),
       } as unknown as Draft;
       this.#commit(draft, time, attempt === 1);
-    } else this.#records += 1;
-    return time;
+      return time;
+    }
+    this.#records += 1;
+    return 0n;
   }
 
   #end<T>(call: Call<T>, span: Span, attempt: number, since: bigint, outcome: Outcome<T>): Outcome<T> {
@@ -172,11 +171,11 @@ export class KeyedJournal implements Journal {
   }
 
   #commit(draft: Draft, time: bigint, opens: boolean): RunRecord | undefined {
-    const { instrument, sink, run } = this.#parts;
+    const { instrument, sink } = this.#parts;
     const commit = sink.record;
     this.#records += 1;
     if (commit === undefined && (instrument === undefined || !opens)) return undefined;
-    const record = storedRecord(run, this.#records, time, draft);
+    const record = storedRecord(this.#parts, this.#records, time, draft);
     if (opens && instrument !== undefined)
       draft.span.handle = instrument.start(record as unknown as SpanStart, enclosing(draft.span.parent));
     commit?.(record);
@@ -212,7 +211,7 @@ export class KeyedJournal implements Journal {
     request: ApprovalRequest | WaitRequest,
   ): Promise<Outcome<Decision>> {
     const stop = this.#parts.stops.at(key);
-    if (stop !== undefined) return { ok: false, error: stopError(stop), stop };
+    if (stop !== undefined) return stopped(stop);
     const entry = { key, place: self, step, attempt: 1, span: self.span, kind: 'wait', request } as const;
     const answered = this.#parts.waits.open(self, request);
     const since = this.note({ ...entry, event: 'started' });
@@ -236,7 +235,7 @@ export class KeyedJournal implements Journal {
   async sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>> {
     const { stops } = this.#parts;
     const stop = stops.at(key);
-    if (stop !== undefined) return { ok: false, error: stopError(stop), stop };
+    if (stop !== undefined) return stopped(stop);
     this.#parts.activity(self, 1);
     const deadline = Date.now() + ms;
     const outcome = await new Sleeper(key, stops, deadline).sleep();
@@ -258,6 +257,16 @@ export class KeyedJournal implements Journal {
 }
 
 type OnceEntry = Omit<Extract<Draft, { kind: 'once' | 'sleep' }>, 'value' | 'request' | 'since'>;
+
+/** The last to enter is the first to leave. */
+function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {
+  for (let index = layers.length - 1; index >= 0; index -= 1)
+    layers[index]?.leave?.(call as Call<never>, outcome, flight);
+}
+
+function stopped(stop: Stop): Failure {
+  return { ok: false, error: stopError(stop), stop };
+}
 
 function place(call: Call<never> | Call<unknown>, span: Span, attempt: number) {
   return { key: call.key, place: call.self, step: call.step, attempt, span };

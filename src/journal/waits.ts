@@ -8,6 +8,11 @@ import { LONGEST_TIMER_MS } from '../core/time.ts';
 
 export type Request = ApprovalRequest | WaitRequest;
 
+/** Told when a question opens and when it is over. */
+export interface WaitWatcher {
+  waiting(self: Invocation, by: 1 | -1): void;
+}
+
 interface Open extends Interruptible {
   readonly self: Invocation;
   readonly request: Request;
@@ -18,47 +23,50 @@ interface Open extends Interruptible {
 
 /** Questions of a run that wait for a person or another process. */
 export class Waits {
-  readonly #open = new Map<string, Open>();
-  readonly #schemas = new Map<string, Schema>();
+  #open: Map<string, Open> | undefined;
+  #schemas: Map<string, Schema> | undefined;
   readonly #stops: Stops;
-  readonly #changed: (self: Invocation, waiting: 1 | -1) => void;
+  readonly #watcher: WaitWatcher;
 
-  constructor(stops: Stops, changed: (self: Invocation, waiting: 1 | -1) => void) {
+  constructor(stops: Stops, watcher: WaitWatcher) {
     this.#stops = stops;
-    this.#changed = changed;
+    this.#watcher = watcher;
   }
 
   pending(): Request[] {
-    return [...this.#open.values()].map(({ request }) => request);
+    return [...(this.#open?.values() ?? [])].map(({ request }) => request);
   }
 
   get(id: string): Request | undefined {
-    return this.#open.get(id)?.request;
+    return this.#open?.get(id)?.request;
   }
 
   /** The form of the answer to a question that is about to be asked. */
   expect(id: string, schema: Schema): void {
+    this.#schemas ??= new Map();
     this.#schemas.set(id, schema);
   }
 
   /** The answer as its schema gives it, or why it is none. */
   check(id: string, value: unknown): Validation<unknown> {
-    return this.#schemas.get(id)?.validate(value) ?? { ok: true, value };
+    return this.#schemas?.get(id)?.validate(value) ?? { ok: true, value };
   }
 
   /** Those that nobody present was asked. */
   unasked(): Request[] {
-    return [...this.#open.values()].filter(({ asked }) => !asked).map(({ request }) => request);
+    return [...(this.#open?.values() ?? [])].filter(({ asked }) => !asked).map(({ request }) => request);
   }
 
   /** Asks somebody present; what they throw or answer wrongly is a denial, told by `decide`. */
   asked(id: string): void {
-    const open = this.#open.get(id);
+    const open = this.#open?.get(id);
     if (open !== undefined) open.asked = true;
   }
 
   open(self: Invocation, request: Request): Promise<Outcome<Decision>> {
-    this.#changed(self, 1);
+    this.#watcher.waiting(self, 1);
+    this.#open ??= new Map();
+    const all = this.#open;
     return new Promise((resolve) => {
       const expiresMs = request.expiresAt === undefined ? undefined : Date.parse(request.expiresAt) - Date.now();
       const expire = () => this.decide(request.id, { decision: 'deny', reason: 'the approval expired' });
@@ -66,21 +74,21 @@ export class Waits {
         expiresMs === undefined ? undefined : setTimeout(expire, Math.min(Math.max(0, expiresMs), LONGEST_TIMER_MS));
       const settle = (outcome: Outcome<Decision>) => {
         clearTimeout(timer);
-        this.#open.delete(request.id);
+        all.delete(request.id);
         this.#stops.leave(open);
-        this.#changed(self, -1);
+        this.#watcher.waiting(self, -1);
         resolve(outcome);
       };
       const interrupt = (stop: Stop) => settle({ ok: false, error: stopError(stop), stop });
       const open: Open = { key: request.id, self, request, asked: false, settle, interrupt };
-      this.#open.set(request.id, open);
+      all.set(request.id, open);
       this.#stops.enter(open);
     });
   }
 
   /** The first decision wins. False where nothing waits under this id. */
   decide(id: string, decision: Decision): boolean {
-    const open = this.#open.get(id);
+    const open = this.#open?.get(id);
     if (open === undefined) return false;
     open.settle({ ok: true, value: decision });
     return true;

@@ -51,7 +51,7 @@ export interface LongTermMemory extends MemoryStore {
   /** Scores and `minScore` (default {@link DEFAULT_MIN_SCORE}) are 0 … 1; a query without a word gives `[]`. */
   search(
     query: string,
-    options: MemoryQuery & { readonly vector?: Float32Array },
+    options: MemoryQuery & { readonly vector?: Float32Array | null },
     signal?: AbortSignal,
   ): Promise<MemoryHits>;
   /** Replaces the text, and what else is given, if the entry still has this version; else rejects with a MemoryConflict. */
@@ -108,7 +108,7 @@ class SqliteMemory implements LongTermMemory {
 
   async search(
     query: string,
-    options: MemoryQuery & { readonly vector?: Float32Array },
+    options: MemoryQuery & { readonly vector?: Float32Array | null },
     signal?: AbortSignal,
   ): Promise<MemoryHits> {
     if (typeof query !== 'string') throw new ConfigurationError('query', 'expected a string', 'Give the words.');
@@ -125,7 +125,8 @@ class SqliteMemory implements LongTermMemory {
 
     let vector: Float32Array | undefined;
     let degraded: string | undefined;
-    if (fields.vector !== undefined) vector = vectorOf(fields.vector, this.embedder, 'options.vector');
+    if (fields.vector === null) vector = undefined;
+    else if (fields.vector !== undefined) vector = vectorOf(fields.vector, this.embedder, 'options.vector');
     else if (this.embedder !== undefined) {
       try {
         vector = await embedOne(this.embedder, query, signal);

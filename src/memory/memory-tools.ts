@@ -89,7 +89,8 @@ async function search(
   const lists = await Promise.all(
     grants.map(async ({ store, namespace }, index) => {
       const vector = store.embedder && vectors[embedders.indexOf(store.embedder)];
-      const ready = vector instanceof Float32Array ? { vector } : {};
+      // An embedder that failed is not asked again inside of the search, where nobody would see it.
+      const ready = vector === undefined ? {} : { vector: vector === 'failed' ? null : vector };
       const outcome = await flow.effect({
         id: numbered('search', index),
         kind: 'memory',

@@ -28,12 +28,24 @@ const ASSISTANT_PARTS = ['text', 'reasoning', 'tool_call'] as const;
  * The messages of an input as frozen {@link Message}s. One that is frozen with its content and parts is taken as it is (a
  * conversation that goes on); every other is copied, and the caller's object stays as it was.
  *
+ * @param from where the first of them stands in the input, for errors.
  * @throws ConfigurationError that names the place (`input[3].content[0].type`) and the mend.
  */
-export function normaliseInput(messages: readonly InputMessage[]): Message[] {
+export function normaliseInput(messages: readonly InputMessage[], from = 0): Message[] {
   const list: unknown = messages;
   if (!Array.isArray(list)) throw wrong('input', 'expected a list of messages', list, 'Pass an array of messages.');
-  return list.map((message: unknown, index) => (isMessage(message) ? message : messageOf(message, `input[${index}]`)));
+  return list.map((message: unknown, index) => {
+    return plainText(message) ?? (isMessage(message) ? message : messageOf(message, `input[${from + index}]`));
+  });
+}
+
+/** The commonest message, quickly: a role and a text, and nothing else. */
+function plainText(value: unknown): Message | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const { role, content } = value;
+  if (typeof content !== 'string' || (role !== 'user' && role !== 'assistant') || !has(value, 2)) return undefined;
+  if (role === 'user') return Object.freeze({ role, content });
+  return Object.freeze({ role, content: Object.freeze([Object.freeze({ type: 'text', text: content })]) });
 }
 
 /**

@@ -1,5 +1,7 @@
+import type { Label } from '../core/label.ts';
 import type { Message } from '../core/message.ts';
 import { boundTokens, estimateTokens } from './estimate.ts';
+import { rememberTranscript } from './known-transcript.ts';
 
 export { estimateTextTokens, estimateTokens } from './estimate.ts';
 
@@ -13,6 +15,8 @@ export interface WindowOptions {
    * window could otherwise never be asked.
    */
   readonly reserveTokens: number;
+  /** Leading messages that were measured before, and the sum of their bounds. */
+  readonly measured?: { readonly count: number; readonly bound: number } | undefined;
 }
 
 /** What to send, or why nothing can be sent. Token counts are of instructions, tool definitions and messages, without the reserve. */
@@ -77,7 +81,21 @@ export class Window {
     this.#max = maxTokens;
     this.#fixed = options.fixedTokens;
     this.#reserve = Math.min(options.reserveTokens, Math.floor(maxTokens / 4));
+    this.#seen = options.measured?.count ?? 0;
+    this.#bound = options.measured?.bound ?? 0;
     this.#trigger = Math.min(0.8 * maxTokens, maxTokens - Math.min(20_000, maxTokens / 4));
+  }
+
+  /** The sum of the bounds of the first `count` messages; undefined where estimates were needed. */
+  boundOf(transcript: readonly Message[], count: number): number | undefined {
+    if (this.#sums !== undefined) return undefined;
+    this.#measureBounds(transcript, count);
+    return this.#bound;
+  }
+
+  /** The transcript is complete, and a conversation may go on from it: what was learned of it is kept. */
+  close(transcript: readonly Message[], label: Label): void {
+    rememberTranscript({ messages: transcript, label, bound: this.boundOf(transcript, transcript.length) });
   }
 
   /** What to send now. Costs the copy of pointers and one look at each new message. */
@@ -108,13 +126,7 @@ export class Window {
   /** Tokens of what the present layout would send. Looks at characters only where the bound passes the trigger. */
   #measure(transcript: readonly Message[]): number {
     if (this.#sums === undefined) {
-      let sum = this.#bound;
-      for (let index = this.#seen; index < transcript.length; index++) {
-        const message = transcript[index];
-        if (message !== undefined) sum += boundTokens(message);
-      }
-      this.#bound = sum;
-      this.#seen = transcript.length;
+      this.#measureBounds(transcript, transcript.length);
       const bound = this.#boundTokens();
       if (bound + this.#reserve <= this.#trigger) return bound;
       this.#sums = [0];
@@ -129,6 +141,14 @@ export class Window {
       this.#anchor = undefined;
     }
     return this.#tokens(this.#raw(this.#layout, transcript.length));
+  }
+
+  #measureBounds(transcript: readonly Message[], count: number): void {
+    for (let index = this.#seen; index < count; index++) {
+      const message = transcript[index];
+      if (message !== undefined) this.#bound += boundTokens(message);
+    }
+    this.#seen = count;
   }
 
   #boundTokens(): number {

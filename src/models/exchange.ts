@@ -26,7 +26,7 @@ export interface Exchange {
 }
 
 /** What comes after the terminal signal is worth this wait and no more. */
-const LAST_MS = 2_000;
+const LAST_MS = 1_000;
 
 /** One request and its answer, streamed or not, as a whole turn or a {@link ModelError}. An abort rejects with the signal's reason. */
 export async function exchange(options: Exchange): Promise<ModelTurn> {

@@ -10,25 +10,25 @@ export interface Parkable {
 
 /** Who is busy and who waits for a person, counted at each node for all below it. */
 export class Activity {
-  readonly #parkables = new Set<Parkable>();
-  readonly #idle: () => void;
+  #parkables: Parkable[] = [];
+  readonly #run: { idle(): void };
   #root: Invocation | undefined;
   #scheduled = false;
 
-  constructor(idle: () => void) {
-    this.#idle = idle;
+  constructor(run: { idle(): void }) {
+    this.#run = run;
   }
 
   add(parkable: Parkable): void {
-    this.#parkables.add(parkable);
+    this.#parkables.push(parkable);
   }
 
   remove(parkable: Parkable): void {
-    this.#parkables.delete(parkable);
+    this.#parkables = this.#parkables.filter((one) => one !== parkable);
   }
 
   clear(): void {
-    this.#parkables.clear();
+    this.#parkables = [];
   }
 
   busy(self: Invocation, by: 1 | -1): void {
@@ -67,7 +67,7 @@ export class Activity {
         parkable.parked = true;
         parkable.park();
       }
-      if (this.#root !== undefined && isParked(this.#root)) this.#idle();
+      if (this.#root !== undefined && isParked(this.#root)) this.#run.idle();
     });
   }
 }

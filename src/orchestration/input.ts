@@ -4,12 +4,15 @@ import { deepFreeze, isPlainObject } from '../core/json.ts';
 import { type Label, TRUSTED } from '../core/label.ts';
 import type { InputMessage, Message, UserMessage } from '../core/message.ts';
 import { shown } from '../core/options.ts';
+import { type KnownTranscript, knownPrefix } from '../memory/known-transcript.ts';
 import { checkTranscript, normaliseInput } from '../memory/transcript.ts';
 
 /** What an invocation starts with: the messages of a model, the value of a procedure. */
 export interface Start {
   readonly brief: readonly Message[];
   readonly value: unknown;
+  /** What is known of its beginning. */
+  readonly known?: KnownTranscript | undefined;
 }
 
 /**
@@ -18,8 +21,7 @@ export interface Start {
  */
 export function startInput(agent: Agent, input: unknown, label: Label): Start {
   const isModel = agent.type === 'model';
-  if (isModel && Array.isArray(input))
-    return { brief: conversation(input as readonly InputMessage[]), value: undefined };
+  if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[]);
   if (isModel && typeof input === 'string') {
     if (input.trim() === '') throw new ConfigurationError('input', 'empty text', 'Say what the agent is to do.');
     return { brief: [userMessage(input, label)], value: undefined };
@@ -44,15 +46,20 @@ function userMessage(content: string, label: Label): UserMessage {
   return Object.freeze(label === TRUSTED ? { role: 'user', content } : { role: 'user', content, label });
 }
 
-function conversation(input: readonly InputMessage[]): readonly Message[] {
-  const messages = normaliseInput(input);
-  const problem = checkTranscript(messages);
+/** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
+function conversation(input: readonly InputMessage[]): Start {
+  const known = knownPrefix(input);
+  const first = known?.messages[0];
+  const from = known?.messages.length ?? 0;
+  const rest = normaliseInput(from === 0 ? input : input.slice(from), from);
+  const problem = checkTranscript(first === undefined ? rest : [first, ...rest]);
   if (problem !== undefined) {
+    const index = first === undefined ? problem.index : problem.index - 1 + from;
     throw new ConfigurationError(
-      `input[${problem.index}]`,
+      `input[${index}]`,
       problem.problem,
       'Start with a user message and answer every call once, right after it.',
     );
   }
-  return messages;
+  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
 }

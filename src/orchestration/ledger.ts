@@ -11,6 +11,13 @@ interface Account {
   wrapUps: number;
 }
 
+const NONE: Account[] = [];
+
+/** Told when a call no longer fits. */
+export interface LedgerWatcher {
+  limited(call: Call<never>, account: { readonly used: number; readonly max: number }): void;
+}
+
 /** Enough for an answer of some use; below it a call does not fit. */
 const LEAST_OUTPUT = 1;
 
@@ -21,17 +28,14 @@ const LEAST_OUTPUT = 1;
  */
 export class Ledger implements Layer {
   readonly #run: Account | undefined;
-  readonly #accounts = new WeakMap<Invocation, Account>();
-  readonly #wrapUps = new WeakMap<Invocation, number>();
-  #waiting: (() => void)[] = [];
-  readonly #limited: (call: Call<never>, account: { used: number; max: number }) => void;
+  #accounts: WeakMap<Invocation, Account> | undefined;
+  #wrapUps: WeakMap<Invocation, number> | undefined;
+  #waiting: (() => void)[] | undefined;
+  readonly #watcher: LedgerWatcher;
 
-  constructor(
-    tokens: number | undefined,
-    limited: (call: Call<never>, account: { used: number; max: number }) => void,
-  ) {
+  constructor(tokens: number | undefined, watcher: LedgerWatcher) {
     this.#run = tokens === undefined ? undefined : { cap: tokens, spent: 0, reserved: 0, wrapUps: 0 };
-    this.#limited = limited;
+    this.#watcher = watcher;
   }
 
   enter(call: Call<never>, work: Work): Failure | undefined | Promise<Failure | undefined> {
@@ -57,33 +61,33 @@ export class Ledger implements Layer {
 
   /** Gives back what was kept for the wrap-up turn. */
   ended(self: Invocation): void {
-    const kept = this.#wrapUps.get(self);
+    const kept = this.#wrapUps?.get(self);
     if (kept === undefined) return;
-    this.#wrapUps.delete(self);
+    this.#wrapUps?.delete(self);
     for (const account of this.#of(self)) account.wrapUps -= kept;
     this.#wake();
   }
 
   #of(self: Invocation): Account[] {
-    const accounts: Account[] = [];
+    let accounts: Account[] = NONE;
     for (let node: Invocation | undefined = self; node !== undefined; node = node.parent) {
       const cap = node.limits.tokens;
       if (cap === undefined) continue;
-      let account = this.#accounts.get(node);
+      let account = this.#accounts?.get(node);
       if (account === undefined) {
         account = { cap, spent: 0, reserved: 0, wrapUps: 0 };
+        this.#accounts ??= new WeakMap();
         this.#accounts.set(node, account);
       }
-      accounts.push(account);
+      accounts = [...accounts, account];
     }
-    if (this.#run !== undefined) accounts.push(this.#run);
-    return accounts;
+    return this.#run === undefined ? accounts : [...accounts, this.#run];
   }
 
   #reserve(call: Call<never>, work: Work, accounts: readonly Account[]): boolean {
     const { input, output, fixed } = call.worst?.() ?? { input: 0, output: 0, fixed: true };
     const isWrapUp = call.key.endsWith('/@wrapup');
-    const kept = this.#wrapUps.get(call.self) ?? 0;
+    const kept = this.#wrapUps?.get(call.self) ?? 0;
     if (isWrapUp) this.ended(call.self);
     const wantsWrapUp = !isWrapUp && call.self.definition.type === 'model' && call.self.definition.wrapUp;
     let left = Number.POSITIVE_INFINITY;
@@ -94,7 +98,10 @@ export class Ledger implements Layer {
     if (room < least) return false;
     work.reserved = Math.min(worst, room);
     const more = wantsWrapUp ? Math.max(0, work.reserved - kept) : 0;
-    if (more > 0) this.#wrapUps.set(call.self, kept + more);
+    if (more > 0) {
+      this.#wrapUps ??= new WeakMap();
+      this.#wrapUps.set(call.self, kept + more);
+    }
     for (const account of accounts) {
       account.reserved += work.reserved;
       account.wrapUps += more;
@@ -106,6 +113,7 @@ export class Ledger implements Layer {
   async #wait(call: Call<never>, work: Work, accounts: readonly Account[]): Promise<Failure | undefined> {
     while (accounts.some((account) => account.reserved > 0)) {
       await new Promise<void>((woken) => {
+        this.#waiting ??= [];
         this.#waiting.push(woken);
         work.onStop = woken;
       });
@@ -115,14 +123,14 @@ export class Ledger implements Layer {
       if (this.#reserve(call, work, accounts)) return undefined;
     }
     const tightest = accounts.reduce((a, b) => (a.cap - a.spent - a.wrapUps <= b.cap - b.spent - b.wrapUps ? a : b));
-    this.#limited(call, { used: tightest.spent, max: tightest.cap });
+    this.#watcher.limited(call, { used: tightest.spent, max: tightest.cap });
     const message = `The token limit of ${tightest.cap} is reached: ${tightest.spent} are spent and the next call does not fit.`;
     return { ok: false, error: { kind: 'token_limit', message, retryable: false } };
   }
 
   #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
     for (const woken of waiting) woken();
   }
 }

@@ -1,20 +1,28 @@
-import type { Failure, Layer, Work } from '../core/journal.ts';
+import type { Call, Layer, Outcome, Work } from '../core/journal.ts';
 import { Semaphore } from './semaphore.ts';
 
 /** One for the whole tree: places are held by leaf effects only, so nesting cannot deadlock. */
-export function limiter(concurrency: number): Layer {
-  let places: Semaphore | undefined;
-  const take = async (work: Work): Promise<Failure | undefined> => {
-    places ??= new Semaphore(concurrency);
-    work.release = await places.acquire(work);
-    work.onStop = undefined;
+export class Limiter implements Layer {
+  readonly #places: Semaphore;
+
+  constructor(concurrency: number) {
+    this.#places = new Semaphore(concurrency);
+  }
+
+  enter(_call: Call<never>, work: Work): undefined | Promise<undefined> {
+    if (!this.#places.take()) return this.#wait(work);
+    work.holdsPlace = true;
     return undefined;
-  };
-  return {
-    enter: (_call, work) => take(work),
-    leave: (_call, _outcome, work) => {
-      work.release?.();
-      work.release = undefined;
-    },
-  };
+  }
+
+  async #wait(work: Work): Promise<undefined> {
+    work.holdsPlace = await this.#places.wait(work);
+    work.onStop = undefined;
+  }
+
+  leave(_call: Call<never>, _outcome: Outcome, work: Work): void {
+    if (!work.holdsPlace) return;
+    work.holdsPlace = false;
+    this.#places.give();
+  }
 }

@@ -9,16 +9,17 @@ import type { Waits } from '../journal/waits.ts';
 import { approvalRequest, checkDecision, readDecision } from '../security/approval.ts';
 import { decide, type Level } from '../security/decide.ts';
 import { parseRule, parseRules, type Rule } from '../security/rules.ts';
+import { outside } from './inside.ts';
 
 /** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
 export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;
 
 export interface PermissionParts {
-  readonly runId: string;
+  /** The run's. */
+  readonly id: string;
   readonly permissions: RunPermissions;
+  readonly rules: readonly Rule[];
   readonly approve: Approve | undefined;
-  /** Calls code of whoever started the run. */
-  readonly outside: <T>(call: () => T) => T;
   readonly waits: Waits;
   readonly journal: Journal;
   /** After a person's answer: what was given back for the wait is taken again. */
@@ -29,22 +30,24 @@ export interface PermissionParts {
 export class PermissionStep {
   readonly #parts: PermissionParts;
   readonly #runRules: Rule[];
-  readonly #runLevel: Level;
-  readonly #levels = new WeakMap<Invocation, readonly Level[]>();
-  /** Where no level says anything, a read needs no look at rules. */
-  readonly #plain = new WeakSet<readonly Level[]>();
+  readonly #runLevels: readonly Level[];
+  /** Of nodes that add a level; the others have their parent's. */
+  #levels: WeakMap<Invocation, readonly Level[]> | undefined;
 
   constructor(parts: PermissionParts) {
     this.#parts = parts;
-    this.#runRules = [...parseRules(parts.permissions.rules ?? [], 'permissions.rules')];
-    this.#runLevel = { source: 'run', rules: this.#runRules, mode: parts.permissions.mode };
+    this.#runRules = [...parts.rules];
+    this.#runLevels = [{ source: 'run', rules: this.#runRules, mode: parts.permissions.mode }];
   }
 
   /** The levels of a new invocation: its parent's, then its delegate's, then its own. They only narrow. */
   enter(self: Invocation, delegate: Delegate | undefined): void {
-    const above = self.parent === undefined ? [this.#runLevel] : (this.#levels.get(self.parent) ?? [this.#runLevel]);
+    const own = self.definition.permissions;
+    const delegated = delegate !== undefined && (delegate.tools !== undefined || saysSomething(delegate.permissions));
+    if (!delegated && !saysSomething(own)) return;
+    const above = this.#levelsOf(self.parent);
     const levels: Level[] = [...above];
-    if (delegate !== undefined && (delegate.tools !== undefined || saysSomething(delegate.permissions))) {
+    if (delegated) {
       const { rules = [], mode } = delegate.permissions;
       levels.push({
         source: 'delegate',
@@ -53,7 +56,6 @@ export class PermissionStep {
         tools: delegate.tools,
       });
     }
-    const own = self.definition.permissions;
     if (saysSomething(own)) {
       levels.push({
         source: 'agent',
@@ -61,20 +63,25 @@ export class PermissionStep {
         mode: own.mode,
       });
     }
-    const kept = levels.length === above.length ? above : levels;
-    this.#levels.set(self, kept);
-    if (kept.length === 1 && this.#parts.permissions.rules === undefined) this.#plain.add(kept);
+    this.#levels ??= new WeakMap();
+    this.#levels.set(self, levels);
+  }
+
+  #levelsOf(self: Invocation | undefined): readonly Level[] {
+    if (this.#levels === undefined) return this.#runLevels;
+    for (let node = self; node !== undefined; node = node.parent) {
+      const levels = this.#levels.get(node);
+      if (levels !== undefined) return levels;
+    }
+    return this.#runLevels;
   }
 
   permit(query: PermitQuery): Permit | Promise<Permit> {
     const { tool, self } = query;
-    const levels = this.#levels.get(self) ?? [this.#runLevel];
-    if (
-      tool.access === 'read' &&
-      tool.needsApproval === false &&
-      this.#plain.has(levels) &&
-      this.#runRules.length === 0
-    ) {
+    const levels = this.#levelsOf(self);
+    // Where no level says anything, a read needs no look at rules.
+    const silent = levels === this.#runLevels && this.#runRules.length === 0;
+    if (silent && tool.access === 'read' && tool.needsApproval === false) {
       return { ok: true, args: query.args };
     }
     const verdict = this.#decide(query, levels);
@@ -90,7 +97,7 @@ export class PermissionStep {
 
   /** The tools that no cap above takes away. */
   allowed(self: Invocation, tools: readonly Tool[]): readonly Tool[] {
-    const caps = (this.#levels.get(self) ?? []).flatMap((level) => (level.tools === undefined ? [] : [level.tools]));
+    const caps = this.#levelsOf(self).flatMap((level) => (level.tools === undefined ? [] : [level.tools]));
     if (caps.length === 0) return tools;
     return tools.filter((tool) => caps.every((cap) => cap.includes(tool.name)));
   }
@@ -115,7 +122,7 @@ export class PermissionStep {
 
   async #ask(query: PermitQuery, verdict: Extract<Verdict, { verdict: 'ask' }>): Promise<Permit> {
     const { key, self, step, tool, args, label } = query;
-    const { runId, permissions, approve, outside, waits, journal } = this.#parts;
+    const { id: runId, permissions, approve, waits, journal } = this.#parts;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
     const { reason, rule } = verdict;
     const ask = {
@@ -132,8 +139,7 @@ export class PermissionStep {
     };
     const request = approvalRequest(ask);
     const waiting = journal.wait(request.id, self, step, request);
-    if (approve !== undefined && waits.get(request.id) !== undefined)
-      askSomebody((asked) => outside(() => approve(asked)), request, waits);
+    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
     const answer = await waiting;
     await this.#parts.resumed(self);
     if (!answer.ok) return answer;
@@ -178,7 +184,9 @@ function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): 
     waits.decide(request.id, typeof read === 'string' ? { decision: 'deny', reason: `not a decision: ${read}` } : read);
   };
   try {
-    Promise.resolve(approve(request)).then(answered).catch(threw);
+    Promise.resolve(outside(() => approve(request)))
+      .then(answered)
+      .catch(threw);
   } catch (thrown) {
     threw(thrown);
   }

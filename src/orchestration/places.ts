@@ -9,7 +9,7 @@ class Place implements Parkable {
   parked = false;
   readonly self: Invocation;
   readonly #places: Semaphore;
-  #release: (() => void) | undefined;
+  #isHeld = false;
   #taking: Promise<void> | undefined;
 
   constructor(self: Invocation, places: Semaphore) {
@@ -36,18 +36,18 @@ class Place implements Parkable {
       },
     };
     stops.enter(waiter);
-    this.#release = await this.#places.acquire(waiter);
+    this.#isHeld = this.#places.take() || (await this.#places.wait(waiter));
     stops.leave(waiter);
   }
 
   get isHeld(): boolean {
-    return this.#release !== undefined;
+    return this.#isHeld;
   }
 
   /** While all below it waits for a person, somebody else may have the place. */
   park(): void {
-    this.#release?.();
-    this.#release = undefined;
+    if (this.#isHeld) this.#places.give();
+    this.#isHeld = false;
   }
 
   unpark(): void {}

@@ -9,7 +9,7 @@ import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '.
 import type { RunPermissions } from '../core/permission.ts';
 import type { Instrument, View } from '../core/record.ts';
 import { toolset } from '../core/toolset.ts';
-import { checkRules, parseRules } from '../security/rules.ts';
+import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './permission-step.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
 
@@ -57,24 +57,45 @@ const checked = new WeakSet<Agent>();
 /** Refuses what is wrong before anything starts. Gives the options with their defaults. */
 export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
   if (options !== NONE) checkGiven(options);
-  checkTree(agent, options);
-  const {
-    timeMs = DEFAULTS.timeMs,
-    depth = DEFAULTS.depth,
-    agents = DEFAULTS.agents,
-    concurrency = DEFAULTS.concurrency,
-  } = options.limits ?? NONE_GIVEN;
+  const rules = checkTree(agent, options);
   return {
-    ...options,
+    deps: options.deps,
     shared: options.shared === undefined ? NOTHING_SHARED : copyShared(options.shared, 'shared'),
-    limits: { ...options.limits, timeMs, depth, agents, concurrency },
+    runId: options.runId,
+    signal: options.signal,
+    limits: options.limits === undefined ? DEFAULT_LIMITS : withDefaults(options.limits),
     permissions: options.permissions ?? NONE_GIVEN,
+    rules,
+    trust: options.permissions?.trust === undefined ? NOBODY_TRUSTED : new Set(options.permissions.trust),
+    approve: options.approve,
     onIdle: options.onIdle ?? 'deny',
+    model: options.model,
+    models: options.models,
+    onObserverError: options.onObserverError,
     graceMs: options.graceMs ?? DEFAULTS.graceMs,
-    views: options.views ?? [],
+    instrument: options.instrument,
+    views: options.views ?? NO_VIEWS,
   };
 }
 
+/** What is `undefined` counts as not given. */
+function withDefaults(limits: Limits): RunLimits {
+  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+  return { ...DEFAULT_LIMITS, ...Object.fromEntries(given) };
+}
+
+const NO_VIEWS: readonly View[] = [];
+/** The limits that every run has. */
+type RunLimits = Limits & { readonly [name in 'timeMs' | 'depth' | 'agents' | 'concurrency']: number };
+
+const DEFAULT_LIMITS: RunLimits = Object.freeze({
+  timeMs: DEFAULTS.timeMs,
+  depth: DEFAULTS.depth,
+  agents: DEFAULTS.agents,
+  concurrency: DEFAULTS.concurrency,
+});
+const NO_RULES: readonly Rule[] = [];
+const NOBODY_TRUSTED: ReadonlySet<string> = new Set();
 const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 
 export type CheckedOptions = ReturnType<typeof checkRunOptions>;
@@ -114,7 +135,7 @@ function checkModel(field: string, model: unknown): void {
 }
 
 /** Schemas that no model can be shown, agents without a model, rules that name no tool: all before the first call. */
-function checkTree(root: Agent, { model, models, permissions, shared }: RunOptions): void {
+function checkTree(root: Agent, { model, models, permissions, shared }: RunOptions): readonly Rule[] {
   const { agents, tools, open } = treeFacts(root);
   for (const name of Object.keys(models ?? NONE_GIVEN)) {
     if (!agents.has(name) && !open) {
@@ -139,11 +160,12 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
       );
     }
   }
-  if (!open) {
+  const rules = permissions?.rules === undefined ? NO_RULES : parseRules(permissions.rules, 'permissions.rules');
+  if (!open && rules.length > 0) {
     const all = [...tools, ...(shared === undefined ? [] : [sharedRead])];
-    checkRules(parseRules(permissions?.rules ?? [], 'permissions.rules'), all, 'permissions.rules');
+    checkRules(rules, all, 'permissions.rules');
   }
-  if (checked.has(root)) return;
+  if (checked.has(root)) return rules;
   for (const agent of agents.values()) {
     if (!Array.isArray(agent.tools)) continue;
     toolset(agent.tools);
@@ -156,4 +178,5 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
       );
   }
   checked.add(root);
+  return rules;
 }

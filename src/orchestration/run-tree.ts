@@ -3,7 +3,6 @@ import type { Agent, ModelAgent } from '../core/agent.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
 import { ConfigurationError, ToolError } from '../core/errors.ts';
-import { callersPlace } from '../core/inside.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
@@ -12,26 +11,26 @@ import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-call.ts';
 import type { WaitRequest } from '../core/permission.ts';
-import type { Draft, RunIn, RunOut, RunRecord, Span } from '../core/record.ts';
+import type { Draft, RunIn, RunRecord, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
-import { KeyedJournal } from '../journal/keyed.ts';
+import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
+import { Deadline } from './deadline.ts';
 import { type Start, startInput } from './input.ts';
 import { Ledger } from './ledger.ts';
-import { limiter } from './limiter.ts';
-import { NOBODY, PermissionStep } from './permission-step.ts';
+import { Limiter } from './limiter.ts';
+import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
 import { Places } from './places.ts';
 import type { CheckedOptions } from './run-options.ts';
 import { copyShared, type Shared, sharedRead } from './shared-store.ts';
-import { WorkClock } from './work-clock.ts';
 
 /** What of a run is shown to whom; set by the handle while somebody listens. */
 export interface Sink {
@@ -49,57 +48,40 @@ export interface Sink {
 }
 
 const RUN_KEY = '@run';
+const NOTHING_OPENED: readonly Opened[] = [];
 
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
-export class RunTree implements RunContext {
+export class RunTree implements RunContext, JournalParts, PermissionParts {
   readonly id: string;
   readonly root: Invocation;
+  readonly options: CheckedOptions;
   readonly stops = new Stops();
   readonly waits: Waits;
   readonly journal: KeyedJournal;
   readonly count = { steps: 0, toolCalls: 0, agents: 1 };
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
-  readonly span: Span;
-  /** Calls code of whoever started the run. */
-  readonly outside = callersPlace();
-  readonly #options: CheckedOptions;
+  readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
+  readonly perCall: readonly [Ledger];
+  readonly perAttempt: readonly [Limiter];
+  /** What was pending when the run parked. */
+  parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
-  readonly #places: Places;
   readonly #permissions: PermissionStep;
-  readonly #ledger: Ledger;
-  readonly #recorded: { readonly id: string; readonly epoch: number };
-  readonly #trust: ReadonlySet<string>;
-  readonly #definitions = new Map<string, Agent>();
+  #opened: readonly Opened[] = NOTHING_OPENED;
+  #deadline: Deadline | undefined;
+  #places: Places | undefined;
+  /** One definition a name; from the first child on. */
+  #definitions: Map<string, Agent> | undefined;
 
   constructor(id: string, agent: Agent, options: CheckedOptions) {
     this.id = id;
-    this.#options = options;
-    this.#recorded = { id, epoch: 1 };
-    this.#trust = new Set(options.permissions.trust);
-    this.span = { key: RUN_KEY, parent: undefined, handle: undefined };
-    this.#activity = new Activity(() => this.#idle());
-    this.waits = new Waits(this.stops, (self, by) => this.#activity.waiting(self, by));
-    this.#ledger = new Ledger(options.limits.tokens, (call, account) => this.#tokenLimit(call, account));
-    this.journal = new KeyedJournal({
-      run: this.#recorded,
-      stops: this.stops,
-      waits: this.waits,
-      instrument: options.instrument,
-      perCall: [this.#ledger],
-      perAttempt: [limiter(options.limits.concurrency)],
-      sink: this.sink,
-      activity: (self, by) => this.#activity.busy(self, by),
-    });
-    this.#places = new Places(this.#activity, this.stops);
-    this.#permissions = new PermissionStep({
-      runId: id,
-      permissions: options.permissions,
-      approve: options.approve,
-      outside: this.outside,
-      waits: this.waits,
-      journal: this.journal,
-      resumed: (self) => this.#places.retake(self),
-    });
+    this.options = options;
+    this.#activity = new Activity(this);
+    this.waits = new Waits(this.stops, this.#activity);
+    this.perCall = [new Ledger(options.limits.tokens, this)];
+    this.perAttempt = [new Limiter(options.limits.concurrency)];
+    this.journal = new KeyedJournal(this);
+    this.#permissions = new PermissionStep(this);
     this.root = new Invocation({
       path: agent.name,
       definition: agent,
@@ -111,28 +93,42 @@ export class RunTree implements RunContext {
       sharedLabel: TRUSTED,
       label: TRUSTED,
     });
-    this.#definitions.set(agent.name, agent);
     this.#permissions.enter(this.root, undefined);
   }
 
+  get epoch(): number {
+    return 1;
+  }
+  get instrument() {
+    return this.options.instrument;
+  }
+  get permissions() {
+    return this.options.permissions;
+  }
+  get rules() {
+    return this.options.rules;
+  }
+  get approve() {
+    return this.options.approve;
+  }
   get traceId(): string {
-    return traceIdOf(this.#recorded, this.root.span);
+    return traceIdOf(this, this.root.span);
   }
   get deps(): unknown {
-    return this.#options.deps;
+    return this.options.deps;
   }
   get graceMs(): number {
-    return this.#options.graceMs;
+    return this.options.graceMs;
   }
   get limits() {
-    return this.#options.limits;
+    return this.options.limits;
   }
   get listening(): boolean {
     return this.sink.delta !== undefined;
   }
 
   modelOf(self: Invocation, agent: ModelAgent): Model {
-    const { models, model } = this.#options;
+    const { models, model } = this.options;
     const chosen =
       (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??
       model ??
@@ -167,48 +163,67 @@ export class RunTree implements RunContext {
   }
 
   resultLabel(tool: Tool, self: Invocation): Label {
-    return tool === sharedRead ? self.sharedLabel : resultLabel(tool, this.#trust);
+    return tool === sharedRead ? self.sharedLabel : resultLabel(tool, this.options.trust);
   }
 
-  /** Opens the run's and the root's span, in the caller's context; `tell` writes their records. */
-  open(request: RunIn, start: Start): { since: bigint; tell: () => void } {
+  /** Opens the run's and the root's span in the caller's context; `run` writes their records. Gives the time. */
+  open(request: RunIn, start: Start): bigint {
     const entry = { key: RUN_KEY, place: this.root, step: 0, attempt: 1, span: this.span } as const;
     const run = this.journal.open({ ...entry, kind: 'run', event: 'started', request });
     const root = this.journal.open(this.#agentStarted(this.root, start));
     this.root.since = root.time;
-    return {
-      since: run.time,
-      tell: () => {
-        run.tell();
-        root.tell();
-      },
-    };
-  }
-
-  noteEnd(value: RunOut, since: bigint): void {
-    const entry = { key: RUN_KEY, place: this.root, step: this.root.step, attempt: 1, span: this.span } as const;
-    this.journal.note({
-      ...entry,
-      kind: 'run',
-      event: value.status === 'suspended' ? 'suspended' : 'done',
-      value,
-      since,
-    });
+    this.#opened = [run, root];
+    return run.time;
   }
 
   /** Resolves when no node at or below a path is at work. */
   async ended(path: string): Promise<void> {
-    const node = find(this.root, path);
-    if (node !== undefined) await node.ended;
+    await find(this.root, path)?.ended;
   }
 
-  /** Runs the root. */
-  run(start: Start): Promise<Ending> {
-    const clock = this.#deadline(this.root, this.#options.limits.timeMs);
-    return this.#drive(this.root, start).finally(() => {
-      clock.pause();
-      this.#activity.clear();
-    });
+  activity(self: Invocation, by: 1 | -1): void {
+    this.#activity.busy(self, by);
+  }
+
+  /** After a person's answer: what was given back for the wait is taken again. */
+  async resumed(self: Invocation): Promise<void> {
+    await this.#places?.retake(self);
+  }
+
+  /** Starts the root; `finish` or `clear` ends it. */
+  begin(start: Start): Promise<Ending> {
+    this.#deadline = new Deadline(this.root, this.options.limits.timeMs, this.stops);
+    this.#activity.add(this.#deadline);
+    this.journal.tell(this.#opened);
+    this.#opened = NOTHING_OPENED;
+    return this.#drive(this.root, start);
+  }
+
+  finish(ending: Ending, since: bigint): void {
+    this.#over(this.root, ending);
+    const { status, text, error } = ending;
+    const { root, count } = this;
+    const facts = {
+      status,
+      text,
+      ownUsage: root.usage,
+      usage: root.treeUsage(),
+      steps: count.steps,
+      toolCalls: count.toolCalls,
+    };
+    const value = {
+      ...facts,
+      ...(error !== undefined && { error }),
+      ...(status === 'suspended' && { pending: this.parked }),
+    };
+    const entry = { key: RUN_KEY, place: root, step: root.step, attempt: 1, span: this.span, since } as const;
+    this.journal.note({ ...entry, kind: 'run', event: status === 'suspended' ? 'suspended' : 'done', value });
+  }
+
+  /** Leaves no timer behind. */
+  clear(): void {
+    this.#deadline?.clear();
+    this.#activity.clear();
   }
 
   async invoke(child: ChildCall): Promise<Ending> {
@@ -239,14 +254,19 @@ export class RunTree implements RunContext {
     this.#permissions.enter(self, delegate);
     const { definition } = parent;
     const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
-    if (concurrency !== undefined) await this.#places.take(self, parent, concurrency);
-    const clock = self.limits.timeMs === undefined ? undefined : this.#deadline(self, self.limits.timeMs);
+    if (concurrency !== undefined) {
+      this.#places ??= new Places(this.#activity, this.stops);
+      await this.#places.take(self, parent, concurrency);
+    }
+    const deadline = self.limits.timeMs === undefined ? undefined : new Deadline(self, self.limits.timeMs, this.stops);
+    if (deadline !== undefined) this.#activity.add(deadline);
     try {
       self.since = this.journal.note(this.#agentStarted(self, start));
-      return await this.#drive(self, start);
+      return this.#over(self, await this.#drive(self, start));
     } finally {
-      clock?.pause();
-      this.#places.give(self);
+      deadline?.clear();
+      if (deadline !== undefined) this.#activity.remove(deadline);
+      this.#places?.give(self);
       over();
     }
   }
@@ -259,12 +279,13 @@ export class RunTree implements RunContext {
     return { ...entry, kind: 'agent', event: 'started', request: model === undefined ? facts : { ...facts, model } };
   }
 
-  async #drive(self: Invocation, { brief, value }: Start): Promise<Ending> {
-    const ending = await (self.definition.type === 'model'
-      ? loop(this, self, brief)
-      : runCode(this, self, value, brief));
+  #drive(self: Invocation, start: Start): Promise<Ending> {
+    return self.definition.type === 'model' ? loop(this, self, start) : runCode(this, self, start.value, start.brief);
+  }
+
+  #over(self: Invocation, ending: Ending): Ending {
     self.status = ending.status;
-    this.#ledger.ended(self);
+    this.perCall[0].ended(self);
     if (this.journal.isWatched) {
       const { status, text, error } = ending;
       const out = {
@@ -295,7 +316,7 @@ export class RunTree implements RunContext {
 
   /** Depth, number, cycles, names: in call order, before any queue. */
   #refusal({ agent, parent }: ChildCall): string | undefined {
-    const { limits } = this.#options;
+    const { limits } = this.options;
     for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
       if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
       const max = node.limits.agents;
@@ -304,6 +325,7 @@ export class RunTree implements RunContext {
     }
     if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
     if (this.count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
+    this.#definitions ??= new Map([[this.root.agent, this.root.definition]]);
     const named = this.#definitions.get(agent.name);
     if (named !== undefined && named !== agent)
       return `duplicate name: within a run ${agent.name} stands for one definition`;
@@ -324,23 +346,10 @@ export class RunTree implements RunContext {
     };
   }
 
-  #deadline(self: Invocation, timeMs: number): { pause(): void } {
-    const reason = `The time limit of ${timeMs} ms is reached.`;
-    const clock = new WorkClock(timeMs, () => this.stops.add(self.path, { status: 'timeout', reason }));
-    const parkable = { self, parked: false, park: () => clock.pause(), unpark: () => clock.run() };
-    this.#activity.add(parkable);
-    return {
-      pause: () => {
-        clock.pause();
-        this.#activity.remove(parkable);
-      },
-    };
-  }
-
   async waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome> {
     this.waits.expect(key, schema);
     const outcome = await this.journal.wait(key, self, step, request);
-    await this.#places.retake(self);
+    await this.resumed(self);
     if (!outcome.ok) return outcome;
     if (outcome.value.decision === 'answer') return { ok: true, value: outcome.value.value };
     const reason =
@@ -351,21 +360,18 @@ export class RunTree implements RunContext {
   }
 
   /** Nothing else can go on: what nobody was asked is denied, or the run parks. */
-  #idle(): void {
+  idle(): void {
     const unasked = this.waits.unasked();
     if (unasked.length === 0) return;
-    if (this.#options.onIdle === 'deny')
+    if (this.options.onIdle === 'deny')
       for (const { id } of unasked) this.waits.decide(id, { decision: 'deny', reason: NOBODY });
-    if (this.#options.onIdle === 'suspend' && unasked.length === this.waits.pending().length) {
+    if (this.options.onIdle === 'suspend' && unasked.length === this.waits.pending().length) {
       this.parked = this.waits.pending();
       this.stops.add(this.root.path, { status: 'suspended', reason: 'Waits for a person.' });
     }
   }
 
-  /** What was pending when the run parked. */
-  parked: ReturnType<Waits['pending']> = [];
-
-  #tokenLimit(call: Call<never>, { used, max }: { used: number; max: number }): void {
+  limited(call: Call<never>, { used, max }: { readonly used: number; readonly max: number }): void {
     const { self } = call;
     const entry = { key: `${call.key}/@limit`, place: self, step: self.step, attempt: 1, span: self.span } as const;
     this.journal.note({ ...entry, kind: 'limit', event: 'done', value: { limit: 'tokens', used, max } });

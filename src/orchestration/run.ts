@@ -1,5 +1,5 @@
 import { EventEmitter } from 'eventemitter3';
-import { agentResult, type Ending, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
+import { agentResult, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
 import { ConfigurationError, type ErrorRecord, messageOf } from '../core/errors.ts';
 import {
   type EventBody,
@@ -12,13 +12,13 @@ import {
   runFailed,
   toolProgress,
 } from '../core/events.ts';
-import { isInside } from '../core/inside.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
-import type { RunOut, RunRecord } from '../core/record.ts';
+import type { RunRecord } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Start } from './input.ts';
+import { inside, outside } from './inside.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
 import { TextStream } from './text-stream.ts';
@@ -35,7 +35,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   readonly #tree: RunTree;
   readonly #options: CheckedOptions;
   #emitter: EventEmitter | undefined;
-  readonly #guarded = new WeakMap<object, (event: RunEvent) => void>();
+  #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
   #queues: Set<EventQueue<RunEvent>> | undefined;
   #state: ReturnType<typeof eventState> | undefined;
   #seq = 0;
@@ -47,11 +47,10 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     this.#options = options;
     if (options.views.length > 0 || options.instrument !== undefined) this.#listen();
     const request = { agent: tree.root.agent, team, input: start.brief };
-    // The spans open here, in the caller's context; what the records show is told in the next microtask.
-    const opened = tree.open(request, start);
-    this.#since = opened.since;
-    this.result = Promise.resolve().then(() => this.#run(start, opened.tell));
-    this.result.catch(() => {});
+    // The spans open here, in the caller's context; their records are written in the next microtask.
+    this.#since = tree.open(request, start);
+    this.result = this.#run(start);
+    this.result.catch(noop);
   }
 
   get id(): string {
@@ -78,7 +77,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
    * ConfigurationError.
    */
   async decide(id: string, decision: Decision): Promise<void> {
-    if (isInside(this.id)) {
+    if (inside.getStore() === this.id) {
       throw new ConfigurationError(
         'decide',
         'a decision made from inside the tree is refused',
@@ -155,7 +154,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   off<Type extends EventType>(type: Type, listener: Listener<Type>): this {
-    const guarded = this.#guarded.get(listener);
+    const guarded = this.#guarded?.get(listener);
     if (guarded !== undefined) this.#emitter?.off(type, guarded);
     return this;
   }
@@ -178,6 +177,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   #guard(listener: (event: never) => unknown): (event: RunEvent) => void {
+    this.#guarded ??= new WeakMap();
     let guarded = this.#guarded.get(listener);
     if (guarded === undefined) {
       guarded = (event) => this.#observe(() => listener(event as never));
@@ -186,20 +186,22 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     return guarded;
   }
 
+  /** Observers are called from inside the tree and are not part of it: they may decide. */
   #observe(call: () => unknown): void {
-    const failed = (error: unknown) => {
-      try {
-        const told: unknown = this.#options.onObserverError?.(error);
-        if (told instanceof Promise) told.catch(() => {});
-      } catch {
-        // Its own throw is swallowed: there is nobody left to tell.
-      }
-    };
     try {
-      const returned = this.#tree.outside(call);
-      if (returned instanceof Promise) returned.catch(failed);
+      const returned = outside(call);
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.#observerFailed(error));
     } catch (error) {
-      failed(error);
+      this.#observerFailed(error);
+    }
+  }
+
+  #observerFailed(error: unknown): void {
+    try {
+      const told: unknown = this.#options.onObserverError?.(error);
+      if (told instanceof Promise) told.catch(noop);
+    } catch {
+      // Its own throw is swallowed: there is nobody left to tell.
     }
   }
 
@@ -238,16 +240,15 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     if (this.#queues !== undefined) for (const queue of this.#queues) queue.push(event);
   }
 
-  async #run(start: Start, tell: () => void): Promise<RunResult<Output>> {
+  async #run(start: Start): Promise<RunResult<Output>> {
+    await undefined;
     const { signal } = this.#options;
-    const abort = () =>
-      this.#tree.stops.add(this.#tree.root.path, { status: 'aborted', reason: 'The caller’s signal was aborted.' });
-    if (signal?.aborted) abort();
-    signal?.addEventListener('abort', abort, { once: true });
+    const abort = signal && (() => this.#tree.stops.add(this.#tree.root.path, ABORTED));
+    if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
+    if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
     try {
-      tell();
-      const ending = await this.#tree.run(start);
-      this.#tree.noteEnd(this.#out(ending), this.#since);
+      const ending = await inside.run(this.id, () => this.#tree.begin(start));
+      this.#tree.finish(ending, this.#since);
       this.#silence();
       await this.#flush();
       return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
@@ -259,27 +260,17 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
       await this.#flush();
       throw thrown;
     } finally {
-      signal?.removeEventListener('abort', abort);
+      this.#tree.clear();
+      if (abort !== undefined) signal?.removeEventListener('abort', abort);
       this.#end();
     }
-  }
-
-  #out({ status, text, error }: Ending): RunOut {
-    const { root, count, parked } = this.#tree;
-    const facts = {
-      status,
-      text,
-      ownUsage: root.usage,
-      usage: root.treeUsage(),
-      steps: count.steps,
-      toolCalls: count.toolCalls,
-    };
-    return { ...facts, ...(error !== undefined && { error }), ...(status === 'suspended' && { pending: parked }) };
   }
 
   #failed(thrown: unknown): void {
     const error: ErrorRecord = { kind: 'failed', message: messageOf(thrown), retryable: false };
     const { root } = this.#tree;
+    const { instrument } = this.#options;
+    if (instrument?.abandon !== undefined) this.#observe(() => instrument.abandon?.(this.id, error, timeNow()));
     this.#emit(runFailed({ ...this.#at(root, '@run', 0), since: this.#since }, error, root.treeUsage()));
   }
 
@@ -306,11 +297,13 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
         try {
           await view.flush?.();
         } catch (error) {
-          this.#observe(() => {
-            throw error;
-          });
+          this.#observerFailed(error);
         }
       }),
     );
   }
 }
+
+const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
+
+function noop(): void {}

@@ -6,23 +6,69 @@ export interface Waiter {
   onStop?: (() => void) | undefined;
 }
 
-/** p-limit as a semaphore: its task resolves with its own release, so that a place can be given back before the work ends. */
+/**
+ * A number of places. While one is free it is taken at once; those who must wait queue at p-limit in the order they came, and
+ * the first of them stands at the door until a place is given back. Over the limit means queue, not refuse.
+ */
 export class Semaphore {
-  readonly #limit: LimitFunction;
+  #free: number;
+  #queue: LimitFunction | undefined;
+  /** Lets the first in the queue in, with the place that was given back. */
+  #door: (() => void) | undefined;
 
   constructor(places: number) {
-    this.#limit = pLimit(places);
+    this.#free = places;
   }
 
-  /** The release of a place, or undefined where a stop came first. Over the limit means queue, not refuse. */
-  acquire(waiter: Waiter): Promise<(() => void) | undefined> {
-    if (waiter.stop !== undefined) return Promise.resolve(undefined);
-    return new Promise((granted) => {
-      waiter.onStop = () => granted(undefined);
-      void this.#limit(() => {
+  /** True where a place was free and nobody waits; it is then taken. */
+  take(): boolean {
+    const queue = this.#queue;
+    if (queue !== undefined && queue.activeCount + queue.pendingCount > 0) return false;
+    return this.#takeFree();
+  }
+
+  /** Waits for a place: true when it is taken, false where a stop came first. */
+  wait(waiter: Waiter): Promise<boolean> {
+    // A stop that came just before is not told again.
+    if (waiter.stop !== undefined) return Promise.resolve(false);
+    this.#queue ??= pLimit(1);
+    const queue = this.#queue;
+    return new Promise((resolve) => {
+      waiter.onStop = () => resolve(false);
+      void queue(() => {
         if (waiter.stop !== undefined) return undefined;
-        return new Promise<void>((release) => granted(release));
+        if (this.#takeFree()) return resolve(true);
+        return this.#standAtDoor(waiter, resolve);
       });
+    });
+  }
+
+  give(): void {
+    const door = this.#door;
+    this.#door = undefined;
+    if (door === undefined) this.#free += 1;
+    else door();
+  }
+
+  #takeFree(): boolean {
+    if (this.#free === 0) return false;
+    this.#free -= 1;
+    return true;
+  }
+
+  /** Resolves when the waiter has left the door, with a place or without. */
+  #standAtDoor(waiter: Waiter, resolve: (taken: boolean) => void): Promise<void> {
+    return new Promise((leave) => {
+      const enter = () => {
+        resolve(true);
+        leave();
+      };
+      waiter.onStop = () => {
+        if (this.#door === enter) this.#door = undefined;
+        resolve(false);
+        leave();
+      };
+      this.#door = enter;
     });
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { isAgent } from '../agents/delegate.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
@@ -42,7 +41,7 @@ export function startRunWith<Input, Output, Deps>(
   const start = startInput(definition, input, label);
   const facts = treeFacts(definition);
   const team = facts.agents.size > 1 || facts.open;
-  return new Run<Output>(new RunTree(checked.runId ?? randomUUID(), definition, checked), start, checked, team);
+  return new Run<Output>(new RunTree(checked.runId ?? crypto.randomUUID(), definition, checked), start, checked, team);
 }
 
 /** `startRun(…).result`: for those who only want the end. Rejects where `startRun` throws. */

@@ -1,8 +1,8 @@
-/** A glob, read once: `*` stops at `/`, `**` does not, `**` + `/` at the start of a part is any number of folders, also none. */
+/** A glob: `*` stops at `/`, `**` does not, `**` + `/` at the start of a part is any number of folders, also none. */
 export interface Glob {
-  /** What every match begins with; looked at before anything else. */
+  readonly text: string;
+  /** What every match begins with; looked at before anything else, so that most globs of a long list cost nothing. */
   readonly prefix: string;
-  readonly tokens: readonly Token[];
 }
 
 type Token = string | typeof STAR | typeof GLOBSTAR | typeof FOLDERS;
@@ -12,6 +12,11 @@ const FOLDERS = 2;
 
 /** Reads a glob. All but `*` stands for itself; case and form of the letters are the caller's. */
 export function readGlob(text: string): Glob {
+  const star = text.indexOf('*');
+  return { text, prefix: star === -1 ? text : text.slice(0, star) };
+}
+
+function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   for (let at = 0; at < text.length; ) {
     if (text[at] !== '*') {
@@ -26,8 +31,7 @@ export function readGlob(text: string): Glob {
     else tokens.push(GLOBSTAR);
     at = tokens.at(-1) === FOLDERS ? end + 1 : end;
   }
-  const first = tokens.findIndex((token) => typeof token === 'number');
-  return { prefix: tokens.slice(0, first === -1 ? tokens.length : first).join(''), tokens };
+  return tokens;
 }
 
 /**
@@ -35,10 +39,11 @@ export function readGlob(text: string): Glob {
  * the product of both lengths whatever they hold: there is nothing to backtrack into.
  */
 export function matchGlob(glob: string | Glob, value: string): boolean {
-  const { prefix, tokens } = typeof glob === 'string' ? readGlob(glob) : glob;
+  const { prefix, text } = typeof glob === 'string' ? readGlob(glob) : glob;
   if (!value.startsWith(prefix)) return false;
-  if (prefix.length === tokens.length) return prefix.length === value.length;
-  if (tokens.length === 1 && tokens[0] === STAR) return true;
+  if (prefix.length === text.length) return prefix.length === value.length;
+  if (text === '*') return true;
+  const tokens = tokensOf(text);
   let states = new Uint8Array(tokens.length + 1);
   let next = new Uint8Array(tokens.length + 1);
   enter(states, tokens, prefix.length);

@@ -41,7 +41,7 @@ export function invisibleIn(text: string): string | undefined {
 
 /** Whether a text holds any control or invisible character, line breaks too. */
 export function hasControl(text: string): boolean {
-  return INVISIBLE.test(text);
+  return !/^[ -~]*$/.test(text) && INVISIBLE.test(text);
 }
 
 /** NFKC and case folding, for deny and ask. Up and down again, since lower case alone keeps ß and the long s apart. */

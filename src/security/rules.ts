@@ -10,7 +10,7 @@ export interface Rule {
   /** A tool's name, `*`, `mcp/<server>/<tool>` or `mcp/<server>/*`. */
   readonly tool: string;
   /** What the tool's `ruleArg` must fit; undefined for the whole tool. */
-  readonly scope: { readonly any: boolean; readonly exact: Glob; readonly folded: Glob } | undefined;
+  readonly scope: { readonly any: boolean; readonly glob: Glob } | undefined;
   /** As it was written, for the audit. */
   readonly text: string;
 }
@@ -103,12 +103,12 @@ export function namesTool(rule: Pick<Rule, 'tool'>, tool: RuledTool): boolean {
 /** Whether a rule's scope holds for a value: allow rules need every plain reading to fit, deny and ask rules any reading. */
 export function scopeHolds(rule: Rule, value: RuleValue): boolean {
   if (rule.scope === undefined || rule.scope.any) return true;
-  const { exact, folded } = rule.scope;
+  const { glob } = rule.scope;
   if (rule.effect === 'deny' || rule.effect === 'ask') {
     // `secrets/**` holds for the folder itself as well, which a call could remove or list.
-    return value.folded.some((form) => matchGlob(folded, form) || matchGlob(folded, `${form}/`));
+    return value.folded.some((form) => matchGlob(glob, form) || matchGlob(glob, `${form}/`));
   }
-  return value.strict?.every((form) => matchGlob(exact, form)) ?? false;
+  return value.strict?.every((form) => matchGlob(glob, form)) ?? false;
 }
 
 function readScope(glob: string, effect: RuleEffect, refuse: (problem: string, mend?: string) => never): Rule['scope'] {
@@ -119,9 +119,6 @@ function readScope(glob: string, effect: RuleEffect, refuse: (problem: string, m
   if (effect.startsWith('allow') && escapes(path)) {
     return refuse("an allow rule cannot reach above its folder with '..'", 'Name a folder inside');
   }
-  return Object.freeze({
-    any: glob === '*',
-    exact: readGlob(path),
-    folded: readGlob(fold(path)),
-  });
+  const isAllow = effect === 'allow' || effect === 'allow!';
+  return Object.freeze({ any: glob === '*', glob: readGlob(isAllow ? path : fold(path)) });
 }

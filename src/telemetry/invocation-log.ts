@@ -1,6 +1,7 @@
-import { durationMs, isoTime, type RecordOf } from '../core/events.ts';
+import { durationMs, type RecordOf } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import type { RunRecord } from '../core/record.ts';
+import { isoTime } from '../core/time.ts';
 import type { CallUsage } from '../core/usage.ts';
 import { type Content, shownCalls, shownDecision, shownError, shownResult, shownTurn, shownValue } from './content.ts';
 import type { LineEffect, StepLine } from './line.ts';

@@ -229,6 +229,25 @@ describe('the step log', () => {
     ]);
   });
 
+  it('leaves what happened in a step to its own line, where a repair has a pair within it', async () => {
+    const { lines } = await linesOf('none', (to) => {
+      const model = { kind: 'model', place: here, step: 1 } as const;
+      const value = { content: [], stop: 'end' } as const;
+      to.add({ ...model, event: 'started', key: 'lead/1/model', request: modelIn([]) });
+      to.add({ ...model, event: 'done', key: 'lead/1/model', value });
+      to.add({ kind: 'once', event: 'done', key: 'lead/1/@tools', place: here, step: 1, value: 1 });
+      step(to, 1, modelIn([]), 'lead/1/@repair');
+      to.add({ kind: 'step', event: 'done', key: 'lead/1', place: here, step: 1 });
+      to.add({ kind: 'run', event: 'done', key: 'lead', place: here, step: 1, value: agentOut() });
+    });
+    expect(lines.map(({ call, event, effects }) => [call, event, effects?.length])).toEqual([
+      [undefined, 'start', undefined],
+      ['@repair', 'start', undefined],
+      ['@repair', 'end', undefined],
+      [undefined, 'end', 1],
+    ]);
+  });
+
   it('ends a step that was left without an end before the next one starts', async () => {
     const { lines } = await linesOf('none', (to) => {
       to.add({ kind: 'model', event: 'started', key: 'lead/1/model', place: here, step: 1, request: modelIn([]) });

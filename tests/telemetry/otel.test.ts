@@ -405,22 +405,9 @@ describe('spans', () => {
 describe('setupOtel', () => {
   it('sets up anew after a shutdown', async () => {
     await setup.shutdown();
-    expect(
-      otel().start(
-        {
-          kind: 'run',
-          event: 'started',
-          key: 'lead',
-          place: here,
-          step: 0,
-          attempt: 1,
-          run: 'r',
-          time: 1n,
-          request: { agent: 'lead', team: true, input: [] },
-        },
-        undefined,
-      ),
-    ).toBeUndefined();
+    const unseen = recorder({ instrument: otel() });
+    writeTeam(unseen);
+    expect(unseen.handleOf(spanOf('run', 'lead'))).toBeUndefined();
     setup = await setupOtel({ serviceName: 'tests', endpoint: collector.endpoint });
     expect((await spansOf(writeTeam)).length).toBe(8);
   });

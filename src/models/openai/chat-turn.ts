@@ -1,15 +1,12 @@
 import { ModelError } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
-import type { AssistantPart } from '../../core/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import type { CallUsage } from '../../core/usage.ts';
-import { commit, distinctId, type Ending } from '../commit.ts';
+import { commit, type Ending } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
 import { bodyFailure } from '../failure.ts';
 import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
 import { DONE } from '../repair.ts';
-import { chatCalls, type GrowingCall } from './chat-calls.ts';
-import { wireFunction } from './chat-messages.ts';
+import { growingMessage } from './growing-message.ts';
 
 export interface ChatTurnOptions {
   /** Legal name → the tool's own. */
@@ -49,28 +46,24 @@ const ENDINGS: { readonly [reason: string]: Ending } = {
 
 /** One turn of the Chat Completions protocol, streamed (`choice.delta`) or whole (`choice.message`). */
 export function chatAssembler(options: ChatTurnOptions): Assembler {
-  const calls = chatCalls();
-  const extra: { [name: string]: unknown } = {};
+  const message = growingMessage();
   let state: Assembler['state'] = 'open';
   let ending: Ending = options.stream ? 'cut' : 'end';
   let choices = 0;
-  let text = '';
-  let reasoning = '';
-  let refusal = '';
   let usage: CallUsage | undefined;
   let response: { id?: string; model?: string } = {};
 
-  const takeMessage = (message: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean => {
-    const said = textOfContent(message.content);
-    const thought = textField(message.reasoning_content) ?? textField(message.reasoning) ?? said.reasoning;
-    text += said.text;
-    reasoning += thought;
-    refusal += textField(message.refusal) ?? '';
-    if (thought !== '') onDelta?.({ type: 'reasoning', text: thought });
-    if (said.text !== '') onDelta?.({ type: 'text', text: said.text });
-    let moved = said.text !== '' || thought !== '' || typeof message.refusal === 'string';
-    for (const call of fragmentsOf(message)) moved = calls.take(call, onDelta) || moved;
-    return keepExtra(extra, message) || moved;
+  const takeChoice = (choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean => {
+    choices++;
+    usage = usageOf(choice) ?? usage;
+    if (choice.error) throw bodyFailure(choice.error, 'openai', options.secrets);
+    const moved = message.take(choice, onDelta);
+    const reason = textField(choice.finish_reason)?.toLowerCase() ?? (choice.message ? 'stop' : undefined);
+    if (reason === undefined) return moved;
+    if (state === 'open') state = 'complete';
+    // What cuts an answer is not taken back by a later "stop".
+    if (ending === 'cut' || ending === 'end') ending = endingOf(reason);
+    return true;
   };
   return {
     get state() {
@@ -89,17 +82,8 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
       usage = usageOf(fields) ?? usage;
       let moved = false;
       for (const choice of listField(fields.choices).map(fieldsOf)) {
-        if (choice.index !== undefined && choice.index !== 0 && choice.index !== null) continue;
-        choices++;
-        usage = usageOf(choice) ?? usage;
-        if (choice.error) throw bodyFailure(choice.error, 'openai', options.secrets);
-        moved = takeMessage(fieldsOf(choice.delta ?? choice.message), onDelta) || moved;
-        const reason = textField(choice.finish_reason)?.toLowerCase() ?? (choice.message ? 'stop' : undefined);
-        if (reason === undefined) continue;
-        moved = true;
-        if (state === 'open') state = 'complete';
-        // What cuts an answer is not taken back by a later "stop".
-        if (ending === 'cut' || ending === 'end') ending = endingOf(reason);
+        const isFirst = choice.index === undefined || choice.index === null || choice.index === 0;
+        if (isFirst) moved = takeChoice(choice, onDelta) || moved;
       }
       return moved;
     },
@@ -107,16 +91,10 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
       if (choices === 0 && (!options.stream || state === 'closed' || usage !== undefined)) {
         throw new ModelError('empty_response', 'openai: the answer has no choices');
       }
-      const taken = new Set<string>();
-      const whole = calls.calls.map((call) => ({ ...call, id: distinctId(call.id, taken, options.newId) }));
-      const content: AssistantPart[] = [];
-      if (reasoning !== '') content.push({ type: 'reasoning', text: reasoning });
-      if (text !== '') content.push({ type: 'text', text });
-      for (const call of whole) content.push(partOf(call, options.names));
-      return commit('openai', refusal !== '' && text === '' && ending !== 'cut' ? 'refused' : ending, {
-        content,
+      const isRefusal = message.refused && (ending === 'end' || ending === 'filtered');
+      return commit('openai', isRefusal ? 'refused' : ending, {
+        ...message.finish(options.names, options.newId),
         ...(usage === undefined ? {} : { usage }),
-        native: nativeOf(text, whole, extra),
         response,
       });
     },
@@ -136,52 +114,6 @@ function refuseOther(chunk: unknown, fields: Fields, secrets: readonly string[] 
   if (typeof chunk === 'string' || Object.keys(fields).length === 0) {
     throw new ModelError('malformed_response', 'openai: the answer is no chat completion');
   }
-}
-
-/** Content is text, or a list of parts, among which may be thoughts. */
-function textOfContent(content: unknown): { text: string; reasoning: string } {
-  if (typeof content === 'string') return { text: content, reasoning: '' };
-  let text = '';
-  let reasoning = '';
-  for (const part of listField(content)) {
-    const { type, text: said, thinking } = fieldsOf(part);
-    if (type === 'thinking' || type === 'reasoning') {
-      reasoning += typeof thinking === 'string' ? thinking : textOfContent(thinking ?? said).text;
-    } else if (typeof part === 'string') text += part;
-    else if (typeof said === 'string') text += said;
-  }
-  return { text, reasoning };
-}
-
-function fragmentsOf({ tool_calls, function_call }: Fields): readonly unknown[] {
-  if (Array.isArray(tool_calls)) return tool_calls;
-  return function_call === undefined || function_call === null ? [] : [{ index: 0, function: function_call }];
-}
-
-/** Fields that are read above, or that requests may not hold. */
-const NOT_REPLAYED = new Set([
-  'role',
-  'content',
-  'tool_calls',
-  'function_call',
-  'refusal',
-  'audio',
-  'annotations',
-  '__proto__',
-]);
-
-/** Unknown fields go back as they came: texts and lists that were streamed in pieces are put together. */
-function keepExtra(extra: { [name: string]: unknown }, message: Fields): boolean {
-  let moved = false;
-  for (const [name, value] of Object.entries(message)) {
-    if (NOT_REPLAYED.has(name) || value === null || value === undefined || value === '') continue;
-    const before = extra[name];
-    moved = true;
-    if (typeof value === 'string' && typeof before === 'string') extra[name] = before + value;
-    else if (Array.isArray(value) && Array.isArray(before)) before.push(...value);
-    else extra[name] = Array.isArray(value) ? [...value] : value;
-  }
-  return moved;
 }
 
 function identityOf({ id, model }: Fields): { id?: string; model?: string } {
@@ -206,31 +138,4 @@ function usageOf(holder: Fields): CallUsage | undefined {
     ...(written === undefined ? {} : { cacheWriteTokens: written }),
     ...(thought === undefined ? {} : { reasoningTokens: thought }),
   };
-}
-
-type WholeCall = GrowingCall & { id: string };
-
-function partOf(call: WholeCall, names: ReadonlyMap<string, string>): AssistantPart {
-  return { type: 'tool_call', id: call.id, name: names.get(call.name) ?? call.name, arguments: call.arguments };
-}
-
-/** The assistant message as the server wants it back. */
-function nativeOf(text: string, calls: readonly WholeCall[], extra: { [name: string]: unknown }): Json {
-  const message = {
-    ...extra,
-    role: 'assistant',
-    content: text === '' && calls.length > 0 ? null : text,
-    ...(calls.length === 0
-      ? {}
-      : {
-          tool_calls: calls.map((call) => ({
-            ...call.extra,
-            id: call.id,
-            type: 'function',
-            function: wireFunction(call.name, call.arguments),
-          })),
-        }),
-  };
-  // Everything in it was parsed from JSON.
-  return message as Json;
 }

@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { errorText } from './error-text.ts';
+import { EXIT } from './exit-code.ts';
+import type { RunCommandOptions } from './run-command.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+const program = new Command('cox')
+  .description('Runs trees of LLM agents.')
+  .version(version)
+  .exitOverride()
+  .addHelpText(
+    'after',
+    `
+Example:
+  cox run team.ts "Compare A and B" --log run.jsonl
+
+Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 parked, 4 a limit was met, 130 Ctrl-C.`,
+  );
+
+let code: number = EXIT.done;
+let unread: NodeJS.ErrnoException | undefined;
+process.stdout.on('error', (error) => {
+  unread ??= error;
+});
+// Where nobody can be told, there is nothing to tell.
+process.stderr.on('error', () => {});
+
+program
+  .command('run')
+  .description('Run the agent that a module exports: its default export or `agent`, or a function that gives one.')
+  .argument('<file>', 'the module, .js or .ts')
+  .argument('[input...]', 'what the agent is to do; for a function, its arguments')
+  .option('--json', 'write events and, last, the result to stdout, one JSON a line')
+  .option('--log <file>', 'write the step log there instead of .runs/<run id>.jsonl')
+  .option('--no-log', 'write no step log')
+  .addHelpText(
+    'after',
+    `
+Progress goes to stderr, the result to stdout. Agents without a model get the environment's: LLM_MODEL and LLM_BASE_URL
+(and LLM_API_KEY), else ANTHROPIC_API_KEY, else OPENAI_API_KEY. With OTEL_EXPORTER_OTLP_ENDPOINT the run's spans go there.
+
+Example:
+  cox run team.ts "Compare A and B"`,
+  )
+  .action(async (file: string, input: string[], options: RunCommandOptions) => {
+    const { runCommand } = await import('./run-command.ts');
+    code = await runCommand(file, input, options);
+  });
+
+try {
+  await program.parseAsync();
+} catch (thrown) {
+  // Commander has said it already.
+  if (thrown instanceof CommanderError) code = thrown.exitCode === 0 ? EXIT.done : EXIT.usage;
+  else {
+    const told = errorText(thrown, Boolean(process.env.COX_DEBUG));
+    process.stderr.write(`${told.text}\n`);
+    code = told.code;
+  }
+}
+// What the module left open (a server, a pool) does not keep the process; what was written is out first.
+for (const stream of [process.stdout, process.stderr]) {
+  await new Promise<void>((resolve) => stream.write('', () => resolve()));
+}
+if (unread !== undefined) {
+  // A reader that went away (`cox run … | head`) knows it.
+  if (unread.code !== 'EPIPE') process.stderr.write(`stdout: the result could not be written: ${unread.message}\n`);
+  if (code === EXIT.done) code = EXIT.failed;
+}
+process.exit(code);

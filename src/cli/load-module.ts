@@ -1,0 +1,85 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isAgent } from '../agents/delegate.ts';
+import type { Agent } from '../core/agent.ts';
+import { ConfigurationError, messageOf } from '../core/errors.ts';
+import { isPlainObject } from '../core/json.ts';
+import { shown } from '../core/options.ts';
+import type { RunOptions } from '../orchestration/run-options.ts';
+
+/** What is to be run: an agent, its input (none where the words say nothing) and the module's own options. */
+export interface Task {
+  readonly agent: Agent;
+  readonly input: unknown;
+  readonly options: RunOptions;
+}
+
+const FORMS =
+  'Export default an agent, or a function of the words after the file that gives { agent, input?, options? }.';
+
+/**
+ * Imports a module (relative to the current folder; `.ts` where Node strips types) and asks its default export, else its
+ * `agent`, what to run. Throws a ConfigurationError where there is no file, no agent or no input; what the module throws
+ * goes through.
+ */
+export async function loadModule(file: string, words: readonly string[]): Promise<Task> {
+  const path = resolve(file);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
+    throw new ConfigurationError('file', `there is no file ${file}`, 'Name a module that exports an agent.');
+  }
+  const module = await importFile(path);
+  const exported = 'default' in module ? module.default : module.agent;
+  return checkInput(isAgent(exported) ? { agent: exported } : await ask(exported, file, words), words);
+}
+
+async function importFile(path: string): Promise<{ readonly [name: string]: unknown }> {
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || !('code' in thrown)) throw thrown;
+    if (thrown.code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[cm]?ts$/.test(path)) {
+      throw new ConfigurationError(
+        'file',
+        `Node ${process.versions.node} runs no TypeScript`,
+        'Use Node 22.18 or newer, or compile the module.',
+      );
+    }
+    if (thrown.code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+      throw new ConfigurationError(
+        'file',
+        messageOf(thrown),
+        'Node only strips types: write it without enums, namespaces and parameter properties, or compile it.',
+      );
+    }
+    throw thrown;
+  }
+}
+
+async function ask(exported: unknown, file: string, words: readonly string[]): Promise<unknown> {
+  if (typeof exported !== 'function') {
+    const got = exported === undefined ? `${file} exports neither a default nor an agent` : `got ${shown(exported)}`;
+    throw new ConfigurationError('file', got, FORMS);
+  }
+  const given: unknown = await exported([...words]);
+  return isAgent(given) ? { agent: given } : given;
+}
+
+function checkInput(given: unknown, words: readonly string[]): Task {
+  if (!isPlainObject(given) || !isAgent(given.agent)) {
+    throw new ConfigurationError('file', `its function gave ${shown(given)}`, FORMS);
+  }
+  const { agent, options = {} } = given;
+  if (!isPlainObject(options)) {
+    throw new ConfigurationError('options', `expected an object, got ${shown(options)}`, 'Give those of startRun.');
+  }
+  const input = given.input ?? (words.join(' ').trim() || undefined);
+  if (input === undefined) {
+    throw new ConfigurationError(
+      'input',
+      'missing',
+      `Write it after the file: cox run <file> "what ${agent.name} is to do"`,
+    );
+  }
+  return { agent, input, options };
+}

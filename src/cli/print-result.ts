@@ -1,0 +1,62 @@
+import type { Agent } from '../core/agent.ts';
+import type { RunResult, TreeNode } from '../core/ending.ts';
+import { seconds, tokens } from './progress-lines.ts';
+import { firstWords, visibleLines } from './visible.ts';
+
+/**
+ * What goes to stdout: the output as JSON where the agent has an `output` that gave no text, else the text, also what an agent
+ * without `output` had when a limit ended it. On a terminal control characters are escaped; elsewhere the text is as it is.
+ */
+export function resultText(result: RunResult, agent: Agent, isTerminal: boolean): string {
+  const text = plainText(result, agent);
+  if (text === '') return '';
+  return `${isTerminal ? visibleLines(text) : text}${text.endsWith('\n') ? '' : '\n'}`;
+}
+
+function plainText(result: RunResult, agent: Agent): string {
+  if (agent.output === undefined) return result.text;
+  if (result.status !== 'completed') return '';
+  return typeof result.output === 'string' ? result.output : (JSON.stringify(result.output, null, 2) ?? '');
+}
+
+/** The last line of `--json`. */
+export function resultLine(result: RunResult): string {
+  return jsonLine({ type: 'result', ...result });
+}
+
+/** The last line of `--json` where the run's result rejected. */
+export function failureLine(runId: string, message: string): string {
+  return jsonLine({ type: 'result', runId, status: 'failed', error: { kind: 'failed', message, retryable: false } });
+}
+
+/** One line of JSON, whatever its texts hold. */
+export function jsonLine(value: object): string {
+  const text = JSON.stringify(value);
+  return `${text.replace(BREAKS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
+}
+
+// JSON lets these stand, but some readers end a line there and terminals obey them.
+const BREAKS = /[\u007f-\u009f\u2028\u2029]/g;
+
+/** What a run did, for stderr: its end, and where it did not complete how far each invocation came. */
+export function summary(result: RunResult, durationMs: number): string {
+  const { status, steps, toolCalls, usage, runId } = result;
+  const counts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens(usage)}${seconds(durationMs)}`;
+  const lines = [`${status}: ${counts} (run ${runId})`];
+  if (status === 'suspended') {
+    for (const { id } of result.pending) lines.push(`  waits: ${id}`);
+  } else if (status !== 'completed') {
+    lines.push(`  ${result.error.kind}: ${firstWords(result.error.message, 400)}`);
+    if (result.tree.children.length > 0) lines.push(...treeLines(result.tree));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function treeLines(node: TreeNode): string[] {
+  const facts = `${node.status}, ${count(node.step, 'step')}, ${tokens(node.usage)}`.replace(/, $/, '');
+  return [`  ${node.path}: ${facts}`, ...node.children.flatMap(treeLines)];
+}
+
+function count(value: number, noun: string): string {
+  return `${value.toLocaleString('en')} ${noun}${value === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,35 @@
+import { messageOf } from '../core/errors.ts';
+import type { Environment } from '../models/from-env.ts';
+import type { OtelInstrument } from '../telemetry/otel.ts';
+
+/** An instrument and how to send what is left. `problem` says why a collector gets nothing. */
+export interface RunTrace {
+  readonly instrument: OtelInstrument;
+  readonly problem?: string;
+  /** Rejects where the collector did not take the spans. */
+  shutdown(): Promise<void>;
+}
+
+const NO_URL = 'it is no URL, so no spans are sent. Set one like http://localhost:4318.';
+
+/**
+ * OpenTelemetry spans where the environment names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT` or `…_TRACES_ENDPOINT`), else
+ * nothing. What was said is on them only with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
+ */
+export async function traceRun(env: Environment = process.env): Promise<RunTrace | undefined> {
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim() || env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim();
+  if (!endpoint || env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return undefined;
+  const { otel, setupOtel } = await import('../telemetry/otel.ts');
+  const captured = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT ?? '';
+  const instrument = otel({ content: /^(true|span_only|span_and_event)$/i.test(captured.trim()) ? 'full' : 'none' });
+  if (!URL.canParse(endpoint)) {
+    return { instrument, problem: `OTEL_EXPORTER_OTLP_ENDPOINT: ${NO_URL}`, shutdown: async () => {} };
+  }
+  try {
+    const { shutdown } = await setupOtel({ serviceName: env.OTEL_SERVICE_NAME?.trim() || 'coxswain' });
+    return { instrument, shutdown };
+  } catch (thrown) {
+    // The agent's module may have registered a provider of its own: the spans then go there.
+    return { instrument, problem: messageOf(thrown), shutdown: async () => {} };
+  }
+}

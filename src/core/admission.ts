@@ -1,0 +1,47 @@
+import type { ErrorRecord } from './errors.ts';
+import type { Invocation } from './invocation.ts';
+import { DEFAULTS } from './limits.ts';
+import type { RunContext } from './run-context.ts';
+
+interface Limit {
+  readonly limit: 'steps' | 'toolCalls';
+  readonly used: number;
+  readonly max: number;
+}
+
+/** Whether a further step is over the invocation's limit or the run's. */
+export function stepLimit(run: RunContext, { step, limits }: Invocation): Limit | undefined {
+  const max = limits.steps ?? DEFAULTS.steps;
+  if (step >= max) return { limit: 'steps', used: step, max };
+  const tree = run.limits.steps;
+  return tree !== undefined && run.count.steps >= tree
+    ? { limit: 'steps', used: run.count.steps, max: tree }
+    : undefined;
+}
+
+/** All of a batch or none of it: before it enters the transcript. Each requested call counts, known or not. */
+export function admit(run: RunContext, { toolCalls, limits }: Invocation, requested: number): Limit | undefined {
+  const max = limits.toolCalls ?? DEFAULTS.toolCalls;
+  if (toolCalls + requested > max) return { limit: 'toolCalls', used: toolCalls + requested, max };
+  const tree = run.limits.toolCalls;
+  const used = run.count.toolCalls + requested;
+  return tree !== undefined && used > tree ? { limit: 'toolCalls', used, max: tree } : undefined;
+}
+
+/** Notes that a limit was reached; gives the cause for the ending. */
+export function limited(run: RunContext, self: Invocation, limit: Limit): ErrorRecord {
+  const entry = {
+    key: `${self.path}/${self.step}/@limit`,
+    place: self,
+    step: self.step,
+    attempt: 1,
+    span: self.span,
+  } as const;
+  run.journal.note({ ...entry, kind: 'limit', event: 'done', value: { ...limit } });
+  const what = limit.limit === 'steps' ? 'The step limit' : 'The limit of tool calls';
+  return {
+    kind: limit.limit === 'steps' ? 'step_limit' : 'tool_limit',
+    message: `${what} of ${limit.max} is reached.`,
+    retryable: false,
+  };
+}

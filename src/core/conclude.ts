@@ -1,0 +1,78 @@
+import { ask, isEmpty, settle } from './ask.ts';
+import type { Ending } from './ending.ts';
+import type { ErrorRecord } from './errors.ts';
+import type { Failure } from './journal.ts';
+import { textOf, toolCallsOf } from './message.ts';
+import type { ModelTurn } from './model.ts';
+import { parseOutput } from './parse-output.ts';
+import type { RunContext } from './run-context.ts';
+import type { Status } from './status.ts';
+import { append, assistant, note, type Talk } from './talk.ts';
+
+/** The final turn: its text, or the output that it holds, with one repair. */
+export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Promise<Ending> {
+  const { self, agent } = talk;
+  const text = textOf(turn.content);
+  if (agent.output === undefined) return end(talk, 'completed', undefined, text, text);
+  const first = parseOutput(text, agent.output);
+  if (first.ok) return end(talk, 'completed', undefined, text, first.value);
+  append(
+    talk,
+    note(`Your answer does not have the required form:\n${first.message}\nAnswer again with the corrected JSON alone.`),
+  );
+  const repair = settle(talk, await ask(run, talk, `${self.path}/${self.step}/@repair`));
+  if (!repair.ok) return failed(talk, repair);
+  const calls = toolCallsOf(repair.value.content).length > 0;
+  if (!calls && !isEmpty(repair.value)) append(talk, assistant(talk, repair.value));
+  const repaired = textOf(repair.value.content);
+  const second = calls
+    ? ({ ok: false, message: 'a tool call instead of the output' } as const)
+    : parseOutput(repaired, agent.output);
+  if (second.ok) return end(talk, 'completed', undefined, repaired, second.value);
+  return end(
+    talk,
+    'invalid_output',
+    { kind: 'invalid_output', message: second.message, retryable: false },
+    repaired || text,
+  );
+}
+
+/** One extra call, outside `steps`, in which the agent says what it has. If it fails or calls a tool, the status stays. */
+export async function wrapUp(run: RunContext, talk: Talk, status: Status, cause: ErrorRecord): Promise<Ending> {
+  if (!talk.agent.wrapUp) return end(talk, status, cause);
+  const kept = talk.messages.length;
+  append(talk, note(`${cause.message} No more tools can be called. Say now what you have found, and what is missing.`));
+  const last = settle(talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@wrapup`, 'none'));
+  if (!last.ok || isEmpty(last.value) || toolCallsOf(last.value.content).length > 0) {
+    talk.messages.length = kept;
+    return end(talk, status, cause);
+  }
+  append(talk, assistant(talk, last.value));
+  return end(talk, status, cause);
+}
+
+/** The end of an invocation whose model call gave no turn. */
+export function failed(talk: Talk, { error, stop }: Failure): Ending {
+  if (stop !== undefined) return end(talk, stop.status, error);
+  const limits: Partial<Record<string, Status>> = {
+    context_limit: 'context_limit',
+    token_limit: 'token_limit',
+    cost_limit: 'cost_limit',
+  };
+  return end(talk, limits[error.kind] ?? 'model_error', error);
+}
+
+/** Closes the transcript. */
+export function end(
+  talk: Talk,
+  status: Status,
+  error: ErrorRecord | undefined,
+  text = talk.lastText,
+  output?: unknown,
+): Ending {
+  const { self, messages } = talk;
+  Object.freeze(messages);
+  if (self.parent === undefined) talk.selector.close(messages, self.label);
+  const facts = { self, status, text, messages, label: self.label };
+  return error === undefined ? { ...facts, output } : { ...facts, error };
+}

@@ -1,0 +1,45 @@
+import type { Invocation } from '../core/invocation.ts';
+import type { Stops } from '../core/stops.ts';
+import { LONGEST_TIMER_MS } from '../core/time.ts';
+import type { Parkable } from './activity.ts';
+
+/** The end of an invocation's working time. It stands still while all below it waits for a person. */
+export class Deadline implements Parkable {
+  readonly self: Invocation;
+  parked = false;
+  readonly #stops: Stops;
+  readonly #timeMs: number;
+  #left: number;
+  #since = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(self: Invocation, timeMs: number, stops: Stops) {
+    this.self = self;
+    this.#stops = stops;
+    this.#timeMs = timeMs;
+    this.#left = timeMs;
+    this.unpark();
+  }
+
+  unpark(): void {
+    this.#since = performance.now();
+    this.#timer = setTimeout(expire, Math.min(Math.max(0, this.#left), LONGEST_TIMER_MS), this);
+  }
+
+  park(): void {
+    clearTimeout(this.#timer);
+    this.#left -= performance.now() - this.#since;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+
+  expire(): void {
+    this.#stops.add(this.self.path, { status: 'timeout', reason: `The time limit of ${this.#timeMs} ms is reached.` });
+  }
+}
+
+function expire(deadline: Deadline): void {
+  deadline.expire();
+}

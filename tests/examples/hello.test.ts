@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+const lines: string[] = [];
+beforeEach(() => {
+  for (const name of ['LLM_MODEL', 'LLM_BASE_URL', 'LLM_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
+    vi.stubEnv(name, undefined);
+  vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(...line.split('\n')));
+});
+afterEach(() => {
+  lines.length = 0;
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+test('hello-agent asks for weather and time in one turn', async () => {
+  await import('../../examples/hello-agent.ts');
+  expect(lines).toEqual([
+    'What are the weather and the time in Lisbon?',
+    expect.stringMatching(/^\(scripted\) Lisbon: 14 °C, light rain, \d\d:\d\d$/),
+    '(2 steps, 2 tool calls, completed)',
+  ]);
+});
+
+test('hello-supervisor hands work to two agents', async () => {
+  await import('../../examples/hello-supervisor.ts');
+  expect(lines).toEqual([
+    expect.stringContaining('The dark keeps rowing.'),
+    'editor/1.0/poet: completed',
+    'editor/1.1/critic: completed',
+  ]);
+});
+
+test('hello-procedure hears two agents, then a third', async () => {
+  await import('../../examples/hello-procedure.ts');
+  expect(lines.map((line) => line.split(':')[0])).toEqual(['For', 'Against', 'Verdict']);
+});
+
+test('worker-elsewhere calls a worker from plain code', async () => {
+  await import('../../examples/worker-elsewhere.ts');
+  expect(lines).toEqual(['bill      You owe us for the rope.', 'praise    The new oars are a joy.']);
+});
+
+test('the guide for newcomers shows what the examples run', () => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+  const examples = ['hello-agent', 'hello-supervisor', 'hello-procedure']
+    .map((name) => read(`examples/${name}.ts`))
+    .join('\n');
+  const blocks = [...read('docs/getting-started.md').matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code);
+  const definitions = blocks
+    .flatMap((code) => code.split(/\n(?=const |import |\n)/))
+    .filter((code) => /= define/.test(code));
+  expect(definitions.length).toBeGreaterThan(8);
+  for (const definition of definitions) expect(examples).toContain(definition.trim());
+});
+
+test.each(['hello-agent', 'hello-supervisor', 'hello-procedure', 'worker-elsewhere'])(
+  '%s is under 40 lines',
+  (name) => {
+    const text = readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8');
+    expect(text.trimEnd().split('\n').length).toBeLessThan(40);
+  },
+);

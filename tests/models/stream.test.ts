@@ -1,0 +1,203 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ModelTurn } from '../../src/core/model.ts';
+import { assembleAnthropicTurn } from '../../src/models/anthropic/turn.ts';
+import { chatCalls } from '../../src/models/openai/chat-calls.ts';
+import { assembleChatTurn } from '../../src/models/openai/chat-turn.ts';
+import { DONE, repairStream } from '../../src/models/repair.ts';
+import { serverEvents } from '../../src/models/server-events.ts';
+
+const NO_NAMES = new Map<string, string>();
+const newId = () => 'made';
+const chat = (events: readonly unknown[]) => assembleChatTurn(events, { names: NO_NAMES, newId, stream: true });
+const messages = (events: readonly unknown[]) => assembleAnthropicTurn(events, { names: NO_NAMES, newId });
+
+/** Cuts bytes at the given places, sends them through the repair, and gives the data of the events. */
+async function repaired(bytes: Uint8Array, cuts: readonly number[]): Promise<unknown[]> {
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  const pieces = [0, ...places].map((from, index) => bytes.subarray(from, places[index] ?? bytes.length));
+  const events = serverEvents();
+  const read: unknown[] = [];
+  for await (const piece of ReadableStream.from(pieces).pipeThrough(repairStream())) {
+    for (const { data } of events.push(piece)) if (data !== '[DONE]') read.push(JSON.parse(data));
+  }
+  return read;
+}
+
+const CHAT = [
+  ': busy\r\n\r\ndata:{"id":"c","choices":[{"index":0,"delta":{"content":"Ça va 🙂 "}}]}\r\n\r\n',
+  'event: message\n\ndata: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"n","arguments":"{\\"t\\":"}}]}}]}\n\n',
+  'data: {"choices":[{"delta":{"content":"寿司",\r\ndata: "tool_calls":[{"index":0,"function":{"arguments":"\\"🍣\\"}"}}]}}]}\n\n',
+  'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\r\rdata: [DONE]',
+].join('');
+const MESSAGE = [
+  'data: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":3,"output_tokens":1}}}\n\n',
+  'data: {"index":4,"type":"content_block_start","content_block":{"type":"tool_use","id":"a","name":"n","input":{}}}\r\n\r\n',
+  'event: content_block_delta\ndata: {"type":"content_block_delta","index":4,"delta":{"type":"input_json_delta","partial_json":"{\\"t\\":\\"🍣\\"}"}}\n\n',
+  'data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}\n\ndata: {"type":"message_stop"}\n\n',
+].join('');
+
+describe('any cut of the bytes gives the same turn', () => {
+  test.each<[string, string, (events: readonly unknown[]) => ModelTurn, string]>([
+    ['chat', CHAT, chat, '{"t":"🍣"}'],
+    ['anthropic', MESSAGE, messages, '{"t":"🍣"}'],
+  ])('%s', async (_, text, assemble, args) => {
+    const bytes = new TextEncoder().encode(text);
+    const whole = assemble(await repaired(bytes, []));
+    expect(whole.content.at(-1)).toEqual({ type: 'tool_call', id: 'a', name: 'n', arguments: args });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(), { maxLength: 30 }), async (cuts) => {
+        expect(assemble(await repaired(bytes, cuts))).toEqual(whole);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('and an end anywhere before the terminal signal gives none', async () => {
+    const bytes = new TextEncoder().encode(CHAT);
+    const finish =
+      bytes.length - new TextEncoder().encode(CHAT.slice(CHAT.indexOf('data: {"choices":[{"delta":{},"'))).length;
+    await fc.assert(
+      fc.asyncProperty(fc.nat({ max: finish }), async (length) => {
+        const events = await repaired(bytes.subarray(0, length), []);
+        expect(() => chat(events)).toThrow(expect.objectContaining({ kind: 'network', retryable: true }));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('an event stream', () => {
+  const read = async (text: string) => {
+    let out = '';
+    const pieces = ReadableStream.from([new TextEncoder().encode(text)]).pipeThrough(repairStream());
+    for await (const piece of pieces) out += new TextDecoder().decode(piece);
+    return out;
+  };
+  test('gets the names that its events lack', async () => {
+    expect(await read('data: {"type":"ping"}\n\n')).toBe('event: ping\ndata: {"type":"ping"}\n\n');
+    expect(await read('data: {"a":1,"type":"x.y"}\n\n')).toBe('event: x.y\ndata: {"a":1,"type":"x.y"}\n\n');
+    expect(await read('event: kept\ndata: {"type":"x"}\n\n')).toBe('event: kept\ndata: {"type":"x"}\n\n');
+  });
+  test('loses events without data and a last event that is not whole', async () => {
+    expect(await read('event: message\n\n: comment\n\ndata: {"a":')).toBe('');
+    expect(await read('data: {"a":1}')).toBe('data: {"a":1}\n\n');
+  });
+  test('shows its end, which the SDK would swallow', async () => {
+    expect(await read('data:[DONE] \n\n')).toBe(`data: {"object":"${DONE}"}\n\ndata: [DONE]\n\n`);
+  });
+});
+
+describe('a chat turn', () => {
+  const text = { choices: [{ delta: { content: 'x' } }] };
+  test('may end with [DONE] alone', () => {
+    expect(chat([text, { object: DONE }]).stop).toBe('end');
+    expect(() => chat([{ object: DONE }])).toThrow(expect.objectContaining({ kind: 'empty_response' }));
+  });
+  test('is not completed by a "stop" after a cut', () => {
+    const reason = (finish_reason: string) => ({ choices: [{ delta: {}, finish_reason }] });
+    expect(chat([text, reason('length'), reason('stop')]).stop).toBe('length');
+  });
+  test('keeps thoughts out of the text, in whatever field they come', () => {
+    const turn = chat([
+      { choices: [{ delta: { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }] } }] },
+      { choices: [{ delta: { content: [{ type: 'text', text: 'Hi' }] } }] },
+      { choices: [{ delta: { reasoning_details: [{ a: 1 }] } }] },
+      { choices: [{ delta: { reasoning_details: [{ a: 2 }], content: '.' }, finish_reason: 'stop' }] },
+    ]);
+    expect(turn.content).toEqual([
+      { type: 'reasoning', text: 'hm' },
+      { type: 'text', text: 'Hi.' },
+    ]);
+    expect(turn.native).toMatchObject({ reasoning_details: [{ a: 1 }, { a: 2 }] });
+  });
+  test('takes the last usage and makes none up', () => {
+    const used = (prompt_tokens: unknown, completion_tokens: unknown) => ({
+      choices: [],
+      usage: { prompt_tokens, completion_tokens },
+    });
+    const done = { choices: [{ delta: {}, finish_reason: 'stop' }] };
+    expect(chat([text, used(5, 1), done, used(5, 7)]).usage).toEqual({ inputTokens: 5, outputTokens: 7 });
+    expect(chat([text, used(null, -1), done])).not.toHaveProperty('usage');
+  });
+});
+
+describe('fragments of calls', () => {
+  const assemble = (...fragments: object[]) => {
+    const calls = chatCalls();
+    for (const fragment of fragments) calls.take(fragment);
+    return calls.calls.map(({ id, name, arguments: args }) => [id, name, args]);
+  };
+  const f = (index: number | undefined, id: string | undefined, name: string | undefined, args: unknown) => ({
+    index,
+    id,
+    function: { name, arguments: args },
+  });
+  const A = '{"a":1}';
+  const B = '{"b":2}';
+  test.each<[string, object[], unknown[]]>([
+    [
+      'one index for calls with their own ids',
+      [f(0, 'x', 'n', A), f(0, 'y', 'n', B)],
+      [
+        ['x', 'n', A],
+        ['y', 'n', B],
+      ],
+    ],
+    [
+      'one index, no ids, whole arguments',
+      [f(0, '', 'n', A), f(0, '', 'm', B)],
+      [
+        [undefined, 'n', A],
+        [undefined, 'm', B],
+      ],
+    ],
+    [
+      'no index, own ids',
+      [f(undefined, 'x', 'n', ''), f(undefined, 'y', 'n', B), f(undefined, 'x', undefined, A)],
+      [
+        ['x', 'n', A],
+        ['y', 'n', B],
+      ],
+    ],
+    [
+      'no index, no ids',
+      [
+        f(undefined, undefined, 'n', '{"a":'),
+        f(undefined, undefined, undefined, '1}'),
+        f(undefined, undefined, 'm', B),
+      ],
+      [
+        [undefined, 'n', A],
+        [undefined, 'm', B],
+      ],
+    ],
+    [
+      'one id for two calls',
+      [f(undefined, 'x', 'n', A), f(undefined, 'x', 'm', B)],
+      [
+        ['x', 'n', A],
+        ['x', 'm', B],
+      ],
+    ],
+    ['an id that changes', [f(0, 'x', 'n', ''), f(0, 'y', undefined, A)], [['x', 'n', A]]],
+    ['an id that comes late', [f(0, undefined, 'n', '{"a":'), f(0, 'x', undefined, '1}')], [['x', 'n', A]]],
+    ['a name in every fragment', [f(0, 'x', 'n', '{"a":'), f(0, 'x', 'n', '1}')], [['x', 'n', A]]],
+    [
+      'a name in pieces',
+      [f(0, 'x', 'get_', ''), f(0, undefined, 'it', ''), f(0, undefined, undefined, A)],
+      [['x', 'get_it', A]],
+    ],
+    ['arguments that are flushed twice', [f(0, 'x', 'n', A), f(0, undefined, undefined, A)], [['x', 'n', A]]],
+    [
+      'arguments as an object, or null',
+      [f(0, 'x', 'n', { a: 1 }), f(1, 'y', 'n', null)],
+      [
+        ['x', 'n', A],
+        ['y', 'n', ''],
+      ],
+    ],
+  ])('hold %s', (_, fragments, expected) => {
+    expect(assemble(...fragments)).toEqual(expected);
+  });
+});
