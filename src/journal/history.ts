@@ -32,9 +32,10 @@ export class History {
   toolCalls = 0;
   agents = 0;
 
-  constructor(rows: readonly Row[]) {
+  /** `extended` is a root that ended on a limit which is now larger: that end, and its wrap-up, no longer hold. */
+  constructor(rows: readonly Row[], extended?: string) {
     this.rows = rows;
-    for (const row of rows) this.#fold(row);
+    for (const row of rows) if (extended === undefined || !isLimitEnd(row, extended)) this.#fold(row);
   }
 
   #fold(row: Row): void {
@@ -109,6 +110,18 @@ const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedd
 function isInterrupted({ kind, value }: Row): boolean {
   if (kind !== 'agent' && kind !== 'run') return false;
   return INTERRUPTED.includes((value as { status?: Json } | undefined)?.status);
+}
+
+/** The records by which a root ended on a limit. */
+function isLimitEnd({ kind, key, event, value }: Row, root: string): boolean {
+  if (kind === 'run' || (kind === 'agent' && key === root)) return event === 'done';
+  if (!key.startsWith(`${root}/`) || key.slice(root.length + 1).split('/').length > 2) return false;
+  if (kind === 'limit') return true;
+  if (kind !== 'model') return false;
+  const kindOfError = (value as { readonly kind?: unknown } | undefined)?.kind;
+  return (
+    key.endsWith('/@wrapup') || (event === 'failed' && (kindOfError === 'token_limit' || kindOfError === 'cost_limit'))
+  );
 }
 
 /** The error of a failed row. */

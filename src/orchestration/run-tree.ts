@@ -438,9 +438,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   ): { shared: Shared; sharedLabel: Label } {
     if (delegate?.shared === undefined) return parent;
     const context = { deps: this.deps, shared: parent.shared, path: key, runId: this.id };
-    const given = delegate.shared(input as never, context as never);
+    const { shared, agent } = delegate;
+    const share = () => copyShared(shared(input as never, context as never), `delegate ${agent.name}.shared`);
     return {
-      shared: copyShared(given, `delegate ${delegate.agent.name}.shared`),
+      shared: deepFreeze(this.journal.once(`${key}/@shared`, parent, share)),
       sharedLabel: joinLabels(label, parent.sharedLabel),
     };
   }
