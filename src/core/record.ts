@@ -2,7 +2,7 @@ import type { ErrorRecord } from './errors.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { Message, Part } from './message.ts';
-import type { ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
+import type { Model, ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { Status } from './status.ts';
 import type { Access } from './tool.ts';
@@ -70,6 +70,8 @@ export interface AgentIn {
   /** The messages it starts with. */
   readonly brief: readonly Message[];
   readonly model?: string;
+  /** What the model said of its window: a replay has no model to ask. */
+  readonly modelLimits?: Model['limits'];
   readonly depth: number;
 }
 

@@ -61,6 +61,8 @@ export class KeyedJournal implements Journal {
   #records = 0;
   /** Records that wait for their commit before anybody sees them. */
   #uncommitted: RunRecord[] = [];
+  /** Of a replay. */
+  #played: { readonly row: number; readonly show: () => void }[] = [];
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
@@ -108,12 +110,20 @@ export class KeyedJournal implements Journal {
   }
 
   tell(opened: readonly Opened[]): void {
-    for (const { draft, time } of opened) this.#write(this.#reopened(draft), time, false, noteRow(draft));
+    for (const { draft, time } of opened) {
+      if (this.#parts.isReplay) this.note(draft);
+      else this.#write(this.#reopened(draft), time, false, noteRow(draft));
+    }
   }
 
   note(draft: Draft): bigint {
     const past = this.#pastOf(draft);
-    if (past !== undefined) return past.time;
+    if (past !== undefined) {
+      if (this.#parts.isReplay) this.#play(draft, past);
+      return past.time;
+    }
+    // What a replay comes to beyond its records did not happen.
+    if (this.#parts.isReplay) return timeNow();
     const time = timeNow();
     if (!this.isWatched) this.#records += 1;
     else this.#write(this.#reopened(draft), time, isSpanStart(draft), noteRow(draft));
@@ -125,7 +135,7 @@ export class KeyedJournal implements Journal {
     const past = this.#parts.history?.take(kind, key);
     if (past === undefined) return undefined;
     if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;
-    return past.ended === undefined && REOPENS.has(kind) ? undefined : past.started;
+    return past.ended === undefined && REOPENS.has(kind) && !this.#parts.isReplay ? undefined : past.started;
   }
 
   /** Starts of what goes on in a later epoch carry that epoch as their attempt. */
@@ -208,8 +218,47 @@ export class KeyedJournal implements Journal {
       if (call.kind === 'tool') throw new DivergenceError(call.key, changed, diverged(call.key, changed));
       this.#parts.diverged(call.self, call.key, changed);
     }
+    const outcome = this.#recorded(call, ended);
+    if (this.#parts.isReplay) this.#playAgain(call, past, ended, outcome);
+    return outcome;
+  }
+
+  #recorded<T>(call: Call<T>, ended: Row): Outcome<T> {
     if (ended.event === 'failed') return { ok: false, error: errorOf(ended) };
     return { ok: true, value: call.revive === undefined ? (ended.value as T) : call.revive(ended.value as Json) };
+  }
+
+  /** A replay shows the records of an effect as they were shown when they were made. */
+  #playAgain<T>(call: Call<T>, { started }: Past, ended: Row, outcome: Outcome<T>): void {
+    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
+    const since = started?.time ?? ended.time;
+    if (started !== undefined)
+      this.#play(
+        {
+          ...place(call, span, started.attempt),
+          kind: call.kind,
+          event: 'started',
+          request: call.started(),
+        } as unknown as Draft,
+        started,
+      );
+    const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
+    const end = { kind: call.kind, event: ended.event, value: call.ended(outcome), since, ...tool };
+    this.#play({ ...place(call, span, ended.attempt), ...end } as unknown as Draft, ended);
+  }
+
+  #play(draft: Draft, { record, time, epoch }: Row): void {
+    this.#played.push({
+      row: record,
+      show: () => this.#parts.sink.record?.(storedRecord({ id: this.#parts.id, epoch }, record, time, draft)),
+    });
+  }
+
+  /** Branches are replayed one after another; what they recorded is shown in the order in which it happened. */
+  showPlayed(): void {
+    this.#played.sort((a, b) => a.row - b.row);
+    for (const { show } of this.#played) show();
+    this.#played = [];
   }
 
   /** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
@@ -392,7 +441,8 @@ export class KeyedJournal implements Journal {
     request: ApprovalRequest | WaitRequest,
   ): Promise<Outcome<Decision>> {
     const past = this.#parts.history?.take('wait', key);
-    if (past?.ended !== undefined) return { ok: true, value: past.ended.value as unknown as Decision };
+    if (past?.ended !== undefined) return this.#decided(key, self, step, past, past.ended);
+    if (this.#parts.isReplay) this.#parts.recordsEnd();
     const stop = this.#parts.stops.at(key);
     if (stop !== undefined) return stopped(stop);
     const shown = sameRequest(past?.started?.request, request);
@@ -410,6 +460,17 @@ export class KeyedJournal implements Journal {
     }
     await this.#parts.log?.commit();
     return outcome;
+  }
+
+  #decided(key: string, self: Invocation, step: number, { started }: Past, ended: Row): Outcome<Decision> {
+    const value = ended.value as unknown as Decision;
+    if (this.#parts.isReplay && started !== undefined) {
+      const request = started.request as unknown as ApprovalRequest | WaitRequest;
+      const entry = { key, place: self, step, attempt: 1, span: self.span, kind: 'wait', request } as const;
+      this.#play({ ...entry, event: 'started' }, started);
+      this.#play({ ...entry, event: 'done', value, since: started.time }, ended);
+    }
+    return { ok: true, value };
   }
 
   async sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>> {

@@ -9,8 +9,8 @@ export function noteRow(draft: Draft): { request: Json | undefined; value: Json 
       return draft.event === 'started' ? stored(draft.request, undefined) : stored(undefined, summaryOf(draft.value));
     case 'agent': {
       if (draft.event === 'done') return stored(undefined, summaryOf(draft.value));
-      const { agent, type, depth, model } = draft.request;
-      return stored({ agent, type, depth, model }, undefined);
+      const { agent, type, depth, model, modelLimits } = draft.request;
+      return stored({ agent, type, depth, model, modelLimits }, undefined);
     }
     case 'tool': {
       const name = draft.request?.name;

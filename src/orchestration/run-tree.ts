@@ -129,6 +129,13 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     for (const { path, stop } of history.stops) this.stops.add(path, stop);
   }
 
+  /** Shows records again and lets nothing new happen. */
+  replay(history: History, past: Beginning): void {
+    this.restore(history, past);
+    this.isReplay = true;
+    this.epoch = history.rows.at(-1)?.epoch ?? 1;
+  }
+
   /** What other processes said: a decision, or to stop. */
   #heed(signals: readonly Signal[]): void {
     for (const signal of signals) {
@@ -215,6 +222,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   modelOf(self: Invocation, agent: ModelAgent): Model {
     const { models, model } = this.options;
+    const recorded = this.isReplay ? this.journal.recallStart('agent', self.path) : undefined;
+    if (recorded !== undefined) return this.#remembered(self, recorded as unknown as ReturnType<typeof modelFacts>);
     const chosen =
       (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??
       model ??
@@ -223,6 +232,15 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run.');
     self.model = modelName(chosen);
     return chosen;
+  }
+
+  /** A model by its record: a replay asks none. */
+  #remembered(self: Invocation, { model, modelLimits }: ReturnType<typeof modelFacts>): Model {
+    self.model = model;
+    const slash = model.indexOf('/');
+    const names = { provider: model.slice(0, slash), id: model.slice(slash + 1) };
+    const generate = () => Promise.reject(new Error('a replay asks no model'));
+    return { ...names, generate, ...(modelLimits && { limits: modelLimits }) };
   }
 
   selector(options: WindowOptions): Selector {
@@ -362,10 +380,15 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   #agentStarted(self: Invocation, { brief }: Start): Draft {
     const { definition, depth } = self;
-    const model = definition.type === 'model' ? modelName(this.modelOf(self, definition)) : undefined;
+    const model = definition.type === 'model' ? this.modelOf(self, definition) : undefined;
     const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
     const entry = { key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const;
-    return { ...entry, kind: 'agent', event: 'started', request: model === undefined ? facts : { ...facts, model } };
+    return {
+      ...entry,
+      kind: 'agent',
+      event: 'started',
+      request: model === undefined ? facts : { ...facts, ...modelFacts(model) },
+    };
   }
 
   #drive(self: Invocation, start: Start): Promise<Ending> {
@@ -484,4 +507,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   progress(self: Invocation, key: string, step: number, name: string, callId: string, progress: Progress): void {
     this.sink.progress?.({ self, key, step }, { name, callId }, progress);
   }
+}
+
+function modelFacts(model: Model) {
+  return { model: modelName(model), ...(model.limits !== undefined && { modelLimits: model.limits }) };
 }

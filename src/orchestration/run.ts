@@ -288,6 +288,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     const tree = this.#tree;
     if (ending.status === 'completed') tree.checkLeftovers();
     tree.finish(ending, this.#since);
+    if (tree.isReplay) tree.journal.showPlayed();
     const result = agentResult(ending, tree, tree.parked) as RunResult<Output>;
     await tree.log?.close(ending.status, asJson(result), asJson(tree.parked) as readonly Json[]);
     this.#silence();
