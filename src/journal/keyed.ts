@@ -147,67 +147,62 @@ export class KeyedJournal implements Journal {
   }
 
   /** replay → stop check → doubt → ledger → retry → gate → limiter → `started` → execute → settle → outcome → views. */
-  async effect<T>(call: Call<T>): Promise<Outcome<T>> {
-    const { stops, perCall, history } = this.#parts;
+  effect<T>(call: Call<T>): Promise<Outcome<T>> {
+    const { stops, history, isReplay } = this.#parts;
     const past = history?.take(call.kind, call.key);
-    if (past?.ended !== undefined) return this.#replay(call, past, past.ended);
-    if (this.#parts.isReplay) this.#parts.recordsEnd();
+    if (past?.ended !== undefined) return Promise.resolve(this.#replay(call, past, past.ended));
+    if (isReplay) this.#parts.recordsEnd();
     const stop = stops.at(call.key);
-    if (stop !== undefined) return this.#kept(call, stopped(stop));
+    if (stop !== undefined) return Promise.resolve(this.#kept(call, stopped(stop)));
+    return this.#live(call, past);
+  }
+
+  /** One frame for all of a call's life: a run that is parked in its first call keeps little. */
+  async #live<T>(call: Call<T>, past: Past | undefined): Promise<Outcome<T>> {
+    const { stops, perCall, perAttempt, log } = this.#parts;
     const flight = new Flight(call);
+    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
     stops.enter(flight);
     this.#parts.activity(call.self, 1);
     try {
-      if (past?.started !== undefined && !this.#parts.isReplay) {
-        const known = await this.#doubt(call, past);
-        if (known !== undefined) return known;
-      }
+      const known = past?.started === undefined ? undefined : await this.#doubt(call, past);
+      if (known !== undefined) return known;
       for (const layer of perCall) {
         const refused = layer.enter?.(call as Call<never>, flight);
         const failure = refused instanceof Promise ? await refused : refused;
         if (failure !== undefined) return this.#refused(call, failure);
       }
-      return await this.#attempts(call, flight, past?.started?.attempt ?? 0);
+      const before = past?.started?.attempt ?? 0;
+      let since: bigint | undefined;
+      for (let tries = 1; ; tries += 1) {
+        for (const layer of perAttempt) {
+          const entered = layer.enter?.(call as Call<never>, flight);
+          if (entered instanceof Promise) await entered;
+        }
+        if (flight.stop === undefined) {
+          const started = this.#start(call, span, before + tries, tries === 1);
+          since ??= started;
+          // Committed before it is done: a zombie owner does nothing, a resume knows that it may have happened.
+          if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
+        }
+        const outcome =
+          flight.stop === undefined ? await flight.attempt(before + tries, span.handle) : stopped(flight.stop);
+        leave(perAttempt, call, outcome, flight);
+        const delayMs = this.#retryDelay(call, outcome, tries);
+        if (delayMs === undefined || outcome.ok) {
+          leave(perCall, call, outcome, flight);
+          if (since === undefined) return this.#kept(call, outcome as Failure);
+          this.#end(call, span, before + tries, since, outcome);
+          if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
+          return outcome;
+        }
+        const retry = { kind: call.kind, event: 'retry', value: { ...outcome.error, delayMs } };
+        this.#note(call, span, before + tries, retry, outcome.error);
+        await flight.pause(delayMs);
+      }
     } finally {
       stops.leave(flight);
       this.#parts.activity(call.self, -1);
-    }
-  }
-
-  async #attempts<T>(call: Call<T>, flight: Flight<T>, before: number): Promise<Outcome<T>> {
-    const { perCall, perAttempt, log } = this.#parts;
-    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-    let since: bigint | undefined;
-    for (let tries = 1; ; tries += 1) {
-      const attempt = before + tries;
-      for (const layer of perAttempt) {
-        const entered = layer.enter?.(call as Call<never>, flight);
-        if (entered instanceof Promise) await entered;
-      }
-      if (flight.stop === undefined) {
-        const started = this.#start(call, span, attempt, tries === 1);
-        since ??= started;
-        // Committed before it is done: a zombie owner does nothing, a resume knows that it may have happened.
-        if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
-      }
-      const outcome = flight.stop === undefined ? await flight.attempt(attempt, span.handle) : stopped(flight.stop);
-      leave(perAttempt, call, outcome, flight);
-      const delayMs = this.#retryDelay(call, outcome, tries);
-      if (delayMs === undefined || outcome.ok) {
-        leave(perCall, call, outcome, flight);
-        if (since === undefined) return this.#kept(call, outcome as Failure);
-        this.#end(call, span, attempt, since, outcome);
-        if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
-        return outcome;
-      }
-      this.#note(
-        call,
-        span,
-        attempt,
-        { kind: call.kind, event: 'retry', value: { ...outcome.error, delayMs } },
-        outcome.error,
-      );
-      await flight.pause(delayMs);
     }
   }
 

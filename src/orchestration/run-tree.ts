@@ -83,7 +83,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   /** One definition a name; from the first child on. */
   #definitions: Map<string, Agent> | undefined;
   /** Differences that were reported. */
-  readonly #said = new Set<string>();
+  #said: Set<string> | undefined;
 
   constructor(id: string, agent: Agent, options: CheckedOptions) {
     this.id = id;
@@ -162,9 +162,11 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     if (this.options.onDivergence === 'stop' || this.isReplay) {
       throw new DivergenceError(key, parts, `${key}: recorded with other ${parts.join(', ')} than the code has now.`);
     }
-    const fresh = parts.filter((part) => !this.#said.has(`${self.agent} ${part}`));
+    this.#said ??= new Set();
+    const said = this.#said;
+    const fresh = parts.filter((part) => !said.has(`${self.agent} ${part}`));
     if (fresh.length === 0) return;
-    for (const part of fresh) this.#said.add(`${self.agent} ${part}`);
+    for (const part of fresh) said.add(`${self.agent} ${part}`);
     const entry = {
       key: `${key}/@diverged`,
       place: self,
