@@ -70,7 +70,7 @@ export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
 const COMMON = ['name', 'description', 'input', 'output', 'limits', 'permissions'];
 const MODEL = [...COMMON, 'instructions', 'model', 'settings', 'tools', 'context', 'wrapUp', 'memory'];
 const CODE = [...COMMON, 'run'];
-export const AGENT_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,54}$/;
+const AGENT_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,54}$/;
 const RESERVED: readonly unknown[] = ['user', 'system', 'assistant', 'tool', 'operator'];
 
 /**
@@ -243,7 +243,7 @@ export function checkPermissions(field: string, permissions: unknown, more: read
     throw new ConfigurationError(`${field}.rules`, 'expected an array of texts', "Write for example ['allow search'].");
 }
 
-export function checkAgentName(field: string, name: unknown): void {
+function checkAgentName(field: string, name: unknown): void {
   if (typeof name !== 'string' || !AGENT_NAME.test(name)) {
     throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${AGENT_NAME.source}.`);
   }

@@ -74,7 +74,7 @@ const OPTIONS = [
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases', 'execute', 'run'],
 ];
 const ACCESSES: readonly Access[] = ['read', 'write', 'send', 'spend', 'delete', 'execute'];
-export const TOOL_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+const TOOL_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 /**
  * Defines a tool: a leaf with `execute` (one effect, opaque), or a procedure with `run` (code over the port).
@@ -156,7 +156,7 @@ function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void
   });
 }
 
-export function checkToolName(field: string, name: unknown): void {
+function checkToolName(field: string, name: unknown): void {
   if (typeof name === 'string' && TOOL_NAME.test(name)) return;
   throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${TOOL_NAME.source}.`);
 }

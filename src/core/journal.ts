@@ -1,6 +1,5 @@
 import type { ErrorRecord } from './errors.ts';
 import type { Invocation } from './invocation.ts';
-import type { Json } from './json.ts';
 import type { RetryOptions } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { Draft, Entry, Span } from './record.ts';
@@ -82,5 +81,3 @@ export interface Journal {
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }
-
-export type JsonOutcome = Outcome<Json>;

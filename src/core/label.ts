@@ -9,7 +9,7 @@ export interface Label {
   readonly origins: readonly string[];
 }
 
-export const MAX_ORIGINS = 16;
+const MAX_ORIGINS = 16;
 
 export const TRUSTED: Label = Object.freeze({
   integrity: 'trusted',

@@ -254,6 +254,6 @@ const TOOL_ERRORS: readonly string[] = [
   'unknown_outcome',
 ];
 
-export function toolError(error: ErrorRecord): ToolError {
+function toolError(error: ErrorRecord): ToolError {
   return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);
 }

@@ -3,7 +3,7 @@ import { short } from './issue-text.ts';
 import type { Json } from './json.ts';
 
 /** Bounds of JSON that a model wrote: characters, values, nesting. */
-export const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64 });
+const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64 });
 
 export type StrictJson =
   | { readonly ok: true; readonly value: Json }

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { checkPermissions } from '../../src/agents/define-agent.ts';
 import type { Label } from '../../src/core/label.ts';
 import { TRUSTED } from '../../src/core/label.ts';
 import type { PermissionMode, Verdict } from '../../src/core/permission.ts';
 import type { Access } from '../../src/core/tool.ts';
-import { checkMode, decide, type Level, type Query } from '../../src/security/decide.ts';
+import { decide, type Level, type Query } from '../../src/security/decide.ts';
 import { parseRules } from '../../src/security/rules.ts';
 
 const level = (source: Level['source'], rules: string[] = [], more: Partial<Level> = {}): Level => ({
@@ -56,8 +57,8 @@ describe('the mode', () => {
     ).toBe('deny');
   });
   test('an unknown mode is refused', () => {
-    expect(() => checkMode('yolo')).toThrow(/permissions\.mode: "yolo" is no mode/);
-    expect(checkMode('plan')).toBe('plan');
+    expect(() => checkPermissions('permissions', { mode: 'yolo' })).toThrow(/permissions\.mode: got "yolo"/);
+    expect(() => checkPermissions('permissions', { mode: 'plan' })).not.toThrow();
   });
 });
 

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { checkPermissions } from '../../src/agents/define-agent.ts';
 import { compileSchema } from '../../src/core/compile-schema.ts';
 import { ConfigurationError } from '../../src/core/errors.ts';
 import { TRUSTED } from '../../src/core/label.ts';
@@ -9,7 +10,7 @@ import { parseArguments } from '../../src/core/parse-arguments.ts';
 import type { PermissionMode } from '../../src/core/permission.ts';
 import type { JsonSchema } from '../../src/core/schema.ts';
 import type { Access } from '../../src/core/tool.ts';
-import { checkMode, decide } from '../../src/security/decide.ts';
+import { decide } from '../../src/security/decide.ts';
 import { checkRules, parseRules, type RuledTool } from '../../src/security/rules.ts';
 
 const FOLDER = process.env.ATTACK_CASES ?? resolve(import.meta.dirname, '../../../shared/attack-cases');
@@ -99,7 +100,8 @@ function playRule(input: Record<string, unknown>): Outcome {
   const rules = (input.rules ?? {}) as Record<string, string[]>;
   const call = input.call as { tool: string; args: unknown; agentTools?: string[] };
   try {
-    const mode = checkMode(MODES[String(input.mode)] ?? input.mode);
+    const mode = (MODES[String(input.mode)] ?? input.mode) as PermissionMode | undefined;
+    checkPermissions('permissions', { mode });
     const lines = ['allow', 'ask', 'deny'].flatMap((effect) =>
       (rules[effect] ?? []).map((rule) => `${effect} ${rule}`),
     );
