@@ -13,6 +13,7 @@ import {
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
+import { issueText } from './issue-text.ts';
 import type { Call, Outcome } from './journal.ts';
 import { canonical, type Json, sha256 } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
@@ -146,8 +147,8 @@ class Procedure implements BuiltinFlow {
     const call = { type: 'tool_call', id: key, name: tool.name, arguments: '' } as const;
     const checked = tool.input.validate(args);
     if (checked.ok) return { requested: { call, tool, args: checked.value as Json } };
-    const message = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-    const error = { kind: 'invalid_args', message: `${tool.name}: ${message}`, retryable: false };
+    const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
+    const error = { kind: 'invalid_args', message, retryable: false };
     return { requested: { call, tool, args: null, refused: error }, error };
   }
 
