@@ -62,7 +62,7 @@ export interface CodeAgentOptions<In extends SchemaLike | undefined, Out extends
 }
 
 type InputOf<In> = In extends SchemaLike ? InferOutput<In> : Brief;
-type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out> : Otherwise;
+export type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out> : Otherwise;
 
 /** What a model-driven agent takes: text, its own input, or the messages of a conversation. */
 export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
@@ -101,11 +101,9 @@ export function defineAgent(options: object): Agent {
   return buildAgent(options as BuildOptions, undefined);
 }
 
-type BuildOptions = CommonOptions<SchemaLike, SchemaLike> &
-  Partial<Omit<ModelAgentOptions<SchemaLike, SchemaLike, readonly Tool[], never>, 'memory'>> & {
-    readonly memory?: readonly MemoryGrant[];
-    readonly run?: CodeAgent['run'];
-  };
+export type AnySchema = SchemaLike | undefined;
+type BuildOptions = CommonOptions<AnySchema, AnySchema> &
+  Partial<ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never>> & { readonly run?: CodeAgent['run'] };
 
 /** `concurrency` is a supervisor's. */
 export function buildAgent(options: BuildOptions, concurrency: number | undefined): Agent {

@@ -2,7 +2,7 @@ import type { Agent, AgentContext } from '../core/agent.ts';
 import { checkLimits } from '../core/check-limits.ts';
 import { defineDelegate } from '../core/define-tool.ts';
 import { ConfigurationError } from '../core/errors.ts';
-import type { BuiltinFlow } from '../core/flow.ts';
+import type { Flow } from '../core/flow.ts';
 import type { AgentLimits } from '../core/limits.ts';
 import { checkFunction, checkOptions, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
@@ -63,15 +63,15 @@ export function delegate<Input, Output, Deps>(
     input: {},
     access: 'read',
     parallel: true,
-    run: (input: never, flow: BuiltinFlow) => flow.call(agent as Agent<never, Output, never>, input),
+    run: (input: never, flow: Flow<never>) => flow.call(agent as Agent, input),
   } as const;
-  return defineDelegate(tool as unknown as Parameters<typeof defineDelegate>[0], agent.input, {
+  return defineDelegate(tool, agent.input, {
     agent: agent as Agent,
     limits: Object.freeze({ ...options.limits }),
     tools: tools === undefined ? undefined : Object.freeze([...tools]),
     permissions: Object.freeze({ ...options.permissions }),
-    shared: options.shared as never,
-  }) as unknown as ProcedureTool<Input, Output, Deps>;
+    shared: options.shared,
+  }) as ProcedureTool<Input, Output, Deps>;
 }
 
 export { delegate as createDelegateTool };

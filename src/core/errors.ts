@@ -94,6 +94,21 @@ export class ToolError extends CoxswainError {
   }
 }
 
+const TOOL_ERROR_KINDS: ReadonlySet<string> = new Set<ToolErrorKind>([
+  'invalid_json',
+  'invalid_args',
+  'unknown_tool',
+  'threw',
+  'timeout',
+  'denied',
+  'unknown_outcome',
+]);
+
+/** A recorded error as what code rejects with; a kind that is no tool's, such as a stop, is `threw`. */
+export function toolError({ kind, message }: ErrorRecord): ToolError {
+  return new ToolError(TOOL_ERROR_KINDS.has(kind) ? (kind as ToolErrorKind) : 'threw', message);
+}
+
 /** An agent that did not complete, for code that asked for its output. `result` is the whole {@link RunResult}. */
 export class AgentError<Result = unknown> extends CoxswainError {
   override readonly name = 'AgentError';

@@ -2,14 +2,7 @@ import type { Agent } from './agent.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested } from './dispatch.ts';
 import { agentResult, type Ending } from './ending.ts';
-import {
-  AgentError,
-  ConfigurationError,
-  type ErrorRecord,
-  messageOf,
-  ToolError,
-  type ToolErrorKind,
-} from './errors.ts';
+import { AgentError, ConfigurationError, type ErrorRecord, messageOf, toolError } from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
@@ -243,18 +236,4 @@ class Procedure implements BuiltinFlow {
 function agentError(run: RunContext, ending: Ending): AgentError {
   const cause = ending.error?.message ?? 'no cause given';
   return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
-}
-
-const TOOL_ERRORS: readonly string[] = [
-  'invalid_json',
-  'invalid_args',
-  'unknown_tool',
-  'threw',
-  'timeout',
-  'denied',
-  'unknown_outcome',
-];
-
-function toolError(error: ErrorRecord): ToolError {
-  return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);
 }
