@@ -1,4 +1,4 @@
-import { propertyPath } from './closed-keys.ts';
+import { propertyPath } from './property-path.ts';
 import type { Issue, StandardIssue } from './schema.ts';
 
 const MAX_ISSUES = 8;

@@ -1,6 +1,6 @@
-import { propertyPath } from './closed-keys.ts';
 import { short } from './issue-text.ts';
 import type { Json } from './json.ts';
+import { propertyPath } from './property-path.ts';
 
 /** Bounds of JSON that a model wrote: characters, values, nesting. */
 const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64 });
