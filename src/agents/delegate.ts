@@ -9,6 +9,7 @@ import type { Permissions } from '../core/permission.ts';
 import type { ProcedureTool } from '../core/tool.ts';
 import { checkPermissions } from './define-agent.ts';
 
+/** What a supervisor says of one of its workers. */
 export interface DelegateOptions<Input, Deps> {
   /** Default `delegate_<agent>`. */
   readonly toolName?: string | undefined;
@@ -74,6 +75,7 @@ export function delegate<Input, Output, Deps>(
   }) as ProcedureTool<Input, Output, Deps>;
 }
 
+/** Another name for {@link delegate}. */
 export { delegate as createDelegateTool };
 
 export function isAgent(value: unknown): value is Agent {

@@ -20,6 +20,7 @@ export interface Brief {
   readonly constraints?: string | undefined;
 }
 
+/** What a model-driven agent sees of its transcript. */
 export interface ContextOptions {
   /** Window in tokens; default: the model's, else 100,000. */
   readonly maxTokens?: number | undefined;

@@ -28,9 +28,11 @@ export interface ToolOptions<S extends SchemaLike> {
   readonly input: S;
   /** Required: risk, side effect, doubt and whether a person is asked follow from it. */
   readonly access: Access;
+  /** Default: low for read, medium for write, high for the rest. */
   readonly risk?: Risk | undefined;
   /** The same call twice does what it does once. Default false; makes doubt `retry`. */
   readonly idempotent?: boolean | undefined;
+  /** Default: `ask` where the call may not be repeated (neither read nor idempotent), else `retry`. */
   readonly onInDoubt?: OnInDoubt | undefined;
   /** Milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined;
@@ -52,6 +54,7 @@ export interface ToolOptions<S extends SchemaLike> {
   readonly aliases?: readonly string[] | undefined;
 }
 
+/** Whose call it is that `needsApproval` looks at. */
 export interface ApprovalContext {
   readonly path: string;
   readonly agent: string;

@@ -20,6 +20,7 @@ export class ConfigurationError extends CoxswainError {
   }
 }
 
+/** Why a model call gave no turn, whatever the provider calls it. */
 export type ModelErrorKind =
   | 'auth'
   | 'permission'
@@ -75,6 +76,7 @@ export class ModelError extends CoxswainError {
   }
 }
 
+/** Why a tool call gave no value. `unknown_outcome`: it was started, and whether it took effect is not known. */
 export type ToolErrorKind =
   | 'invalid_json'
   | 'invalid_args'

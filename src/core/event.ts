@@ -84,6 +84,7 @@ export interface EventFields {
   };
 }
 
+/** The names that `run.on` takes. */
 export type EventType = keyof EventFields;
 
 /** The event of one type: `EventOf<'tool.end'>`. */
