@@ -50,7 +50,6 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly #toolChoice: ToolChoice | undefined;
   readonly #stream: boolean;
   #maxOutputTokens: number | undefined;
-  #attempt = 1;
 
   constructor(
     run: RunContext,
@@ -99,7 +98,6 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   execute(attempt: Attempt): Promise<ModelTurn> {
-    this.#attempt = attempt.number;
     const { model, instructions, tools, output, settings } = this.#question;
     const { messages } = this.#sent;
     const toolChoice = this.#toolChoice;
@@ -118,9 +116,13 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) => checkTurn(value, step));
   }
 
-  /** Told only while somebody listens. */
-  get deltas(): ModelContext['onDelta'] {
-    return this.#stream ? (delta) => this.#run.delta(this.self, this.key, this.step, this.#attempt, delta) : undefined;
+  /** Told only while somebody listens, and of an attempt only while it is under way. */
+  deltas(attempt: Attempt): ModelContext['onDelta'] {
+    if (!this.#stream) return undefined;
+    const { number } = attempt;
+    return (delta) => {
+      if (attempt.isLive && attempt.number === number) this.#run.delta(this.self, this.key, this.step, number, delta);
+    };
   }
 
   get idempotencyKey(): string {
@@ -184,7 +186,7 @@ class CallContext implements ModelContext {
     this.agent = call.self.agent;
     this.#call = call;
     this.#attempt = attempt;
-    const { deltas } = call;
+    const deltas = call.deltas(attempt);
     if (deltas !== undefined) this.onDelta = deltas;
   }
   get signal(): AbortSignal {

@@ -34,6 +34,10 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     return this.#controller.signal;
   }
 
+  get isLive(): boolean {
+    return this.#settle !== undefined;
+  }
+
   interrupt(stop: Stop): void {
     this.stop = stop;
     this.#cut(stopError(stop));

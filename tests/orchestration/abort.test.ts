@@ -327,6 +327,62 @@ describe('a child that is cancelled', () => {
   });
 });
 
+describe('work that is cut off', () => {
+  it.each([
+    ['read', 'cancelled: enough'],
+    ['write', 'whether it took effect is unknown'],
+  ] as const)('of access %s says %j', async (access, said) => {
+    const started = gate();
+    const cut = defineTool({
+      name: 'cut',
+      description: 'c',
+      input: z.object({}),
+      access,
+      execute: (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+          started.open();
+        }),
+    });
+    const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [cut] });
+    const run = startRun(agent, 'go', {
+      model: scriptedModel([turn(['cut']), text('never')]),
+      permissions: { mode: 'acceptAll' },
+    });
+    await started.promise;
+    await run.cancel(undefined, 'cancelled: enough');
+    const result = await run.result;
+    expect(result.status).toBe('cancelled');
+    expect(results(result.messages)).toEqual([{ text: expect.stringContaining(said), isError: true }]);
+  });
+
+  it('counts where it was done all the same', async () => {
+    const started = gate();
+    const done = defineTool({
+      name: 'done',
+      description: 'd',
+      input: z.object({}),
+      access: 'write',
+      async execute(_, { signal }) {
+        const stop = new Promise((resolve) => signal.addEventListener('abort', resolve));
+        started.open();
+        await stop;
+        return 'saved in time';
+      },
+    });
+    const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [done] });
+    const run = startRun(agent, 'go', {
+      model: scriptedModel([turn(['done']), text('never')]),
+      permissions: { mode: 'acceptAll' },
+    });
+    await started.promise;
+    await run.cancel();
+    const result = await run.result;
+    expect(result.status).toBe('cancelled');
+    expect(results(result.messages)).toEqual([{ text: 'saved in time', isError: false }]);
+  });
+});
+
 describe('a run whose result rejects', () => {
   it('stops the work that is under way, and tells its end last', async () => {
     const stopped = gate<unknown>();

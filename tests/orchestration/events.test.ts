@@ -183,6 +183,34 @@ describe('events', () => {
   });
 });
 
+describe('the progress of a tool', () => {
+  it('is told while the tool runs, and not after its end', async () => {
+    let late = () => {};
+    const tell = defineTool({
+      name: 'tell',
+      description: 't',
+      input: z.object({ n: z.number() }),
+      access: 'read',
+      execute({ n }, ctx) {
+        late();
+        late = () => ctx.progress({ note: 'late' });
+        ctx.progress({ done: n, total: 2 });
+        return 'ok';
+      },
+    });
+    const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [tell] });
+    const model = scriptedModel([turn(['tell', { n: 1 }]), turn(['tell', { n: 2 }]), text('ok')]);
+    const run = startRun(agent, 'go', { model });
+    const told: unknown[] = [];
+    run.on('tool.progress', ({ key, progress }) => told.push([key, progress]));
+    await run.result;
+    expect(told).toEqual([
+      ['solo/1.0', { done: 1, total: 2 }],
+      ['solo/2.0', { done: 2, total: 2 }],
+    ]);
+  });
+});
+
 describe('observers that fail', () => {
   const failing: [string, () => unknown][] = [
     [
@@ -344,6 +372,54 @@ describe('run.text()', () => {
     expect((await collect(run.text())).join('')).toBe('Hello world.');
     expect(deltas).toEqual([1, 1, 2, 3, 3, 3, 3]);
     expect((await run.result).text).toBe('Hello world.');
+  });
+
+  it('holds nothing that an abandoned attempt says late', async () => {
+    const second = gate();
+    const spoken = gate();
+    let attempt = 0;
+    const model: Model = {
+      provider: 'own',
+      id: 'own',
+      retry: { baseMs: 1 },
+      async generate(_request, { onDelta }) {
+        attempt += 1;
+        onDelta?.({ type: 'text', text: 'Hel' });
+        if (attempt === 1) {
+          void second.promise.then(() => {
+            onDelta?.({ type: 'text', text: 'GARBAGE' });
+            spoken.open();
+          });
+          throw new ModelError('network', 'cut');
+        }
+        second.open();
+        await spoken.promise;
+        onDelta?.({ type: 'text', text: 'lo' });
+        return text('Hello');
+      },
+    };
+    const run = startRun(solo, 'go', { model });
+    const deltas: string[] = [];
+    run.on('model.delta', ({ delta, attempt }) => deltas.push(`${attempt} ${'text' in delta ? delta.text : ''}`));
+    expect((await collect(run.text())).join('')).toBe('Hello');
+    expect(deltas).toEqual(['1 Hel', '2 Hel', '2 lo']);
+  });
+
+  it('holds nothing that a model says after its turn', async () => {
+    let late = () => {};
+    const model: Model = {
+      provider: 'own',
+      id: 'own',
+      async generate({ messages }, { onDelta }) {
+        late();
+        late = () => onDelta?.({ type: 'text', text: 'LATE' });
+        return messages.length === 1 ? turn(['t']) : text('ok');
+      },
+    };
+    const run = startRun(solo, 'go', { model });
+    const events = eventsOf(run);
+    expect(await collect(run.text())).toEqual(['ok']);
+    expect((await events).filter(({ type }) => type === 'model.delta')).toEqual([]);
   });
 
   it('gives whole texts of a model that does not stream, of every step', async () => {
