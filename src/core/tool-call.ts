@@ -64,8 +64,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   }
 
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
-    const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
-    const value = this.tool.execute(this.#args as never, context);
+    // Their types were checked where tool and `deps` were given; here they are whatever the caller gave.
+    const value = this.tool.execute(this.#args as never, new CallContext(this.#run, this, attempt));
     return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
   }
 
@@ -122,7 +122,7 @@ function isThenable(value: unknown): boolean {
 }
 
 /** Everything in it is worked out when it is read: most tools read none of it. */
-class CallContext implements ToolContext {
+class CallContext implements ToolContext<never> {
   readonly attempt: number;
   readonly #run: RunContext;
   readonly #call: ToolCallEffect;
@@ -134,7 +134,7 @@ class CallContext implements ToolContext {
     this.attempt = attempt.number;
   }
   get deps() {
-    return this.#run.deps;
+    return this.#run.deps as never;
   }
   get signal() {
     return this.#attempt.signal;

@@ -1,5 +1,5 @@
 import { type ErrorRecord, isA, ModelError, messageOf } from './errors.ts';
-import { deepFreeze, isPlainObject } from './json.ts';
+import { deepFreeze } from './json.ts';
 import type { AssistantPart } from './message.ts';
 import type { ModelTurn } from './model.ts';
 import { usageFault } from './usage.ts';
@@ -59,7 +59,7 @@ function checkPart(part: unknown, index: number, step: number, ids: Set<string>)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
-  return isPlainObject(value) || (typeof value === 'object' && value !== null);
+  return typeof value === 'object' && value !== null;
 }
 
 function malformed(expected: string): ModelError {

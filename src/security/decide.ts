@@ -1,4 +1,3 @@
-import { ConfigurationError } from '../core/errors.ts';
 import type { Label } from '../core/label.ts';
 import type { AskReason, PermissionMode, Verdict } from '../core/permission.ts';
 import type { Access } from '../core/tool.ts';
@@ -127,17 +126,8 @@ function byMode(query: Query, value: RuleValue): Verdict {
 
 const STRICTNESS = { acceptAll: 0, acceptWrites: 1, ask: 2, unattended: 2, plan: 3 } as const;
 
-/** @throws ConfigurationError for what is no mode. `field` is its place: `permissions.mode`. */
-export function checkMode(mode: unknown, field = 'permissions.mode'): PermissionMode | undefined {
-  if (mode === undefined || (typeof mode === 'string' && Object.hasOwn(STRICTNESS, mode))) {
-    return mode as PermissionMode | undefined;
-  }
-  const modes = 'ask, plan, acceptWrites, unattended, acceptAll';
-  throw new ConfigurationError(field, `${JSON.stringify(mode)} is no mode`, `The modes are ${modes}`);
-}
-
 /** `plan` is stricter than `ask`, `ask` than `acceptWrites`, that than `acceptAll`; `unattended` is `ask` with nobody there. */
-export function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {
+function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {
   let strictest: PermissionMode = levels.find((level) => level.source === 'run')?.mode ?? 'ask';
   for (const { mode } of levels) {
     if (mode !== undefined && STRICTNESS[mode] > STRICTNESS[strictest]) strictest = mode;
