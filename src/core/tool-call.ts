@@ -1,4 +1,5 @@
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
+import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
@@ -97,6 +98,7 @@ export class ToolCallEffect implements Call<ToolValue> {
 export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
   if (isA(thrown, AgentError))
     return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
+  if (isA(thrown, Stopped)) return thrown.record;
   if (isA(thrown, ToolError)) return { kind: thrown.kind, message: thrown.message, retryable: false };
   return { kind: 'threw', message: `${tool.name} failed: ${messageOf(thrown)}`, retryable: false };
 }
