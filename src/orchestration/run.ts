@@ -14,8 +14,10 @@ import {
   toolProgress,
 } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
+import { shown } from '../core/options.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunRecord } from '../core/record.ts';
+import { isWithin } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
 import { asJson } from '../journal/row.ts';
 import { readDecision } from '../security/approval.ts';
@@ -44,6 +46,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   #state: ReturnType<typeof eventState> | undefined;
   #seq = 0;
   #ended = false;
+  #isWarned = false;
   #since = 0n;
 
   constructor(tree: RunTree, origin: Origin, options: CheckedOptions, team: boolean) {
@@ -144,6 +147,14 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 
   /** Stops a node and all below it, or the whole run; resolves once it has ended. */
   async cancel(path: string = this.#tree.root.path, reason = 'cancelled'): Promise<void> {
+    const root = this.#tree.root.path;
+    if (typeof path !== 'string' || !isWithin(path, root)) {
+      throw new ConfigurationError(
+        'path',
+        `${shown(path)} is not in this run`,
+        `Paths begin with ${root}; without one the whole run is cancelled.`,
+      );
+    }
     this.#tree.cancel(path, reason);
     if (path === this.#tree.root.path) await this.result.catch(() => {});
     else await this.#tree.ended(path);
@@ -207,8 +218,19 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     }
   }
 
+  /** Once a run: with nobody told, a log that cannot be written would be lost in silence. */
+  #warn(error: unknown): void {
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    process.emitWarning(
+      `run ${this.id}: a view or listener failed (${messageOf(error)}). onObserverError is told of each.`,
+      'CoxswainWarning',
+    );
+  }
+
   #observerFailed(error: unknown): void {
     try {
+      if (this.#options.onObserverError === undefined) this.#warn(error);
       const told: unknown = this.#options.onObserverError?.(error);
       if (told instanceof Promise) told.catch(noop);
     } catch {
