@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-
 /** Anything JSON can hold: what crosses the port, a record, a log line. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -22,8 +20,12 @@ export function canonical(value: unknown): string {
 
 /** SHA-256 as 64 hex digits. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  // Loaded when it is first used: importing it costs more than all of the core.
+  crypto ??= process.getBuiltinModule('node:crypto');
+  return crypto.createHash('sha256').update(text).digest('hex');
 }
+
+let crypto: typeof import('node:crypto') | undefined;
 
 /** Freezes a value and all it holds; returns it. Bytes are left alone: a view of a buffer cannot be frozen. */
 export function deepFreeze<T>(value: T): T {

@@ -23,8 +23,8 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
     const over = stepLimit(run, self);
     if (over !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, over));
     self.step += 1;
-    run.count.steps += 1;
     const step = self.step;
+    if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
     const since = beginStep(run, self);
     const reply = await answer(run, talk, `${self.path}/${step}/model`);
     const turn = reply.ok && isEmpty(reply.value) && talk.cutText === '' ? await askAgain(run, talk) : reply;

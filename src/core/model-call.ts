@@ -1,8 +1,10 @@
 import type { ErrorRecord } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
+import { canonical, sha256 } from './json.ts';
 import { DEFAULTS } from './limits.ts';
 import type { Message } from './message.ts';
+import type { MessageChain } from './message-chain.ts';
 import type {
   Model,
   ModelContext,
@@ -25,6 +27,8 @@ export interface Question {
   readonly tools: readonly ToolDefinition[];
   readonly output: ModelRequest['output'];
   readonly settings: ModelSettings;
+  /** The hash of what was sent so far; worked out only for durable journals. */
+  readonly chain: MessageChain;
 }
 
 /** What is sent of the transcript. */
@@ -114,29 +118,35 @@ export class ModelCallEffect implements Call<ModelTurn> {
       settings: max === undefined ? settings : { ...settings, maxOutputTokens: max },
     };
     const { step } = this;
-    const turn = model.generate(request, this.#context(attempt));
+    const turn = model.generate(request, new CallContext(this, attempt));
     return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) =>
       this.#whole(checkTurn(value, step)),
     );
   }
 
-  #context(attempt: Attempt): ModelContext {
-    const { key, self, step } = this;
-    const run = this.#run;
-    const context = {
-      agent: self.agent,
-      get signal() {
-        return attempt.signal;
-      },
-      get idempotencyKey() {
-        return idempotencyKey(run.id, key);
-      },
+  /** Told only while somebody listens, and of an attempt only while it is under way. */
+  deltas(attempt: Attempt): ModelContext['onDelta'] {
+    if (!this.#stream) return undefined;
+    const { number } = attempt;
+    return (delta) => {
+      if (attempt.isLive && attempt.number === number) this.#run.delta(this.self, this.key, this.step, number, delta);
     };
-    if (!this.#stream) return context;
-    return Object.assign(context, {
-      onDelta: (delta: Parameters<NonNullable<ModelContext['onDelta']>>[0]) =>
-        run.delta(self, key, step, attempt.number, delta),
-    });
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKey(this.#run.id, this.key);
+  }
+
+  request() {
+    const { model, instructions, tools, settings, chain } = this.#question;
+    const hash = (value: unknown) => sha256(canonical(value));
+    const parts = {
+      model: modelName(model),
+      instructions: sha256(instructions),
+      tools: hash(tools),
+      settings: hash(settings),
+    };
+    return { ...parts, messages: chain.extend(this.#sent.messages, this.#sent.from) };
   }
 
   /** One call is all its attempts: its usage is their sum. */
@@ -188,4 +198,29 @@ export function modelName(model: Model): string {
 /** min(the model's, 16,384) tokens. */
 export function outputLimit(model: Model): number {
   return Math.min(model.limits?.maxOutputTokens ?? DEFAULTS.maxOutputTokens, DEFAULTS.maxOutputTokens);
+}
+
+/**
+ * What `generate` is given. Its members are worked out when they are read, by getters of its class: an object literal with
+ * getters has a hidden class of its own, which outlives the call and holds the run until a full collection.
+ */
+class CallContext implements ModelContext {
+  readonly agent: string;
+  readonly onDelta?: NonNullable<ModelContext['onDelta']>;
+  readonly #call: ModelCallEffect;
+  readonly #attempt: Attempt;
+
+  constructor(call: ModelCallEffect, attempt: Attempt) {
+    this.agent = call.self.agent;
+    this.#call = call;
+    this.#attempt = attempt;
+    const deltas = call.deltas(attempt);
+    if (deltas !== undefined) this.onDelta = deltas;
+  }
+  get signal(): AbortSignal {
+    return this.#attempt.signal;
+  }
+  get idempotencyKey(): string {
+    return this.#call.idempotencyKey;
+  }
 }

@@ -1,18 +1,12 @@
 import type { Agent } from './agent.ts';
 import { compileSchema } from './compile-schema.ts';
-import { dispatch, OneAtATime, type Requested } from './dispatch.ts';
+import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
 import { agentResult, type Ending } from './ending.ts';
-import {
-  AgentError,
-  ConfigurationError,
-  type ErrorRecord,
-  messageOf,
-  ToolError,
-  type ToolErrorKind,
-} from './errors.ts';
+import { AgentError, ConfigurationError, type ErrorRecord, messageOf, toolError } from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
+import { issueText } from './issue-text.ts';
 import type { Call, Outcome } from './journal.ts';
 import { canonical, type Json, sha256 } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
@@ -128,7 +122,8 @@ class Procedure implements BuiltinFlow {
   ): Promise<Awaited<Output>> {
     const key = this.#key(tool.name, args, options?.id);
     const { self, span, step, parentStep } = this.#place;
-    const { requested, error } = this.#requested(tool, args, key);
+    const { requested: now, error } = this.#requested(tool, args, key);
+    const requested = recordedArguments(this.#run, key, now);
     const { out, value } = await dispatch(
       this.#run,
       self,
@@ -143,11 +138,11 @@ class Procedure implements BuiltinFlow {
   }
 
   #requested(tool: Tool, args: unknown, key: string): { requested: Requested; error?: ErrorRecord } {
-    const call = { type: 'tool_call', id: key, name: tool.name, arguments: '' } as const;
+    const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
     const checked = tool.input.validate(args);
     if (checked.ok) return { requested: { call, tool, args: checked.value as Json } };
-    const message = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-    const error = { kind: 'invalid_args', message: `${tool.name}: ${message}`, retryable: false };
+    const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
+    const error = { kind: 'invalid_args', message, retryable: false };
     return { requested: { call, tool, args: null, refused: error }, error };
   }
 
@@ -242,18 +237,4 @@ class Procedure implements BuiltinFlow {
 function agentError(run: RunContext, ending: Ending): AgentError {
   const cause = ending.error?.message ?? 'no cause given';
   return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
-}
-
-const TOOL_ERRORS: readonly string[] = [
-  'invalid_json',
-  'invalid_args',
-  'unknown_tool',
-  'threw',
-  'timeout',
-  'denied',
-  'unknown_outcome',
-];
-
-export function toolError(error: ErrorRecord): ToolError {
-  return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);
 }

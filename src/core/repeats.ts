@@ -17,6 +17,22 @@ export function signatureOf(name: string, args: unknown): string {
   return ASIDE.test(text) ? text.toLowerCase().replace(/\s+/g, '') : text;
 }
 
+/** A turn that is over. Large ones are looked up by a table, made when it is first needed. */
+class Turn {
+  readonly #calls: readonly Past[];
+  #results: Map<string, string> | undefined;
+
+  constructor(calls: readonly Past[]) {
+    this.#calls = calls;
+  }
+
+  resultOf(signature: string): string | undefined {
+    if (this.#calls.length <= 8) return this.#calls.find((call) => call.signature === signature)?.result;
+    this.#results ??= new Map(this.#calls.map((call) => [call.signature, call.result]));
+    return this.#results.get(signature);
+  }
+}
+
 /**
  * The repeat guard of one invocation. A call equal to one in each of the turns before, or in every second one (A B A B A),
  * all with the same result, is a repeat. Never looks inside one batch.
@@ -25,7 +41,7 @@ export class Repeats {
   readonly #max: number;
   readonly #failuresInARow: number;
   /** Newest last; as many as a repeat needs. */
-  readonly #turns: (readonly Past[])[] = [];
+  readonly #turns: Turn[] = [];
   /** Per tool: turns in a row in which it failed. */
   #failing: Map<string, number> | undefined;
 
@@ -42,9 +58,9 @@ export class Repeats {
   #inEach(signature: string, stride: number): boolean {
     let result: string | undefined;
     for (let back = 1; back < this.#max; back += 1) {
-      const past = this.#turns[this.#turns.length - back * stride]?.find((call) => call.signature === signature);
-      if (past === undefined || (result !== undefined && past.result !== result)) return false;
-      result = past.result;
+      const past = this.#turns[this.#turns.length - back * stride]?.resultOf(signature);
+      if (past === undefined || (result !== undefined && past !== result)) return false;
+      result = past;
     }
     return true;
   }
@@ -59,7 +75,7 @@ export class Repeats {
       readonly repeatable: boolean;
     }[],
   ): string | undefined {
-    this.#turns.push(calls);
+    this.#turns.push(new Turn(calls));
     if (this.#turns.length > 2 * (this.#max - 1)) this.#turns.shift();
     if (this.#failing === undefined && !calls.some(({ failed }) => failed)) return undefined;
     const failing = new Map<string, number>();

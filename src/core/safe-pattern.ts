@@ -1,4 +1,4 @@
-import { createContext, Script } from 'node:vm';
+import type { Script } from 'node:vm';
 
 const LIMIT_MS = 80;
 const PLAIN_STEPS = 1_000_000;
@@ -48,11 +48,14 @@ function degreeOf(source: string): number {
 let left = LIMIT_MS;
 let sandbox: { context: { pattern: RegExp; text: string }; script: Script } | undefined;
 
+function openSandbox(pattern: RegExp): NonNullable<typeof sandbox> {
+  const { createContext, Script } = process.getBuiltinModule('node:vm');
+  const context = createContext({ pattern, text: '' }) as { pattern: RegExp; text: string };
+  return { context, script: new Script('pattern.test(text)') };
+}
+
 function testWithLimit(pattern: RegExp, text: string): boolean {
-  sandbox ??= {
-    context: createContext({ pattern, text: '' }) as { pattern: RegExp; text: string },
-    script: new Script('pattern.test(text)'),
-  };
+  sandbox ??= openSandbox(pattern);
   if (left < 1) return false;
   sandbox.context.pattern = pattern;
   sandbox.context.text = text;

@@ -1,9 +1,9 @@
-import { propertyPath } from './closed-keys.ts';
 import { short } from './issue-text.ts';
 import type { Json } from './json.ts';
+import { propertyPath } from './property-path.ts';
 
 /** Bounds of JSON that a model wrote: characters, values, nesting. */
-export const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64 });
+const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64 });
 
 export type StrictJson =
   | { readonly ok: true; readonly value: Json }
@@ -30,8 +30,8 @@ export function strictJson(text: string): StrictJson {
     return { ok: false, kind: 'invalid_json', message: placeOf(text, thrown) };
   }
   const count = { members: 0 };
-  const fault = inspect(value, '$', count);
-  if (fault !== undefined) return invalid(fault);
+  const fault = inspect(value, count);
+  if (fault !== undefined) return invalid(`$${fault.path}${fault.problem}`);
   // Each colon outside a text is one member; a key that came twice leaves fewer members than colons.
   if (count.members !== shape.colons) return invalid('duplicate key: the same key stands twice in one object');
   return { ok: true, value };
@@ -83,31 +83,43 @@ export function endOfString(text: string, start: number): number {
   }
 }
 
-function inspect(value: Json, path: string, count: { members: number }): string | undefined {
+/** `path` is built on the way back, so that a value without fault costs no text. */
+interface Fault {
+  path: string;
+  readonly problem: string;
+}
+
+function inspect(value: Json, count: { members: number }): Fault | undefined {
   if (typeof value === 'string') {
-    return value.isWellFormed() ? undefined : `${path}: expected text, got a lone surrogate in it`;
+    return value.isWellFormed() ? undefined : { path: '', problem: ': expected text, got a lone surrogate in it' };
   }
   if (typeof value === 'number') {
     if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return undefined;
-    return `${path}: expected a number that JSON keeps exactly (up to 2^53 - 1), got a larger one; send it as a string if the schema allows`;
+    const mend = 'got a larger one; send it as a string if the schema allows';
+    return { path: '', problem: `: expected a number that JSON keeps exactly (up to 2^53 - 1), ${mend}` };
   }
   if (value === null || typeof value !== 'object') return undefined;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
-      const fault = inspect(value[index], `${path}[${index}]`, count);
-      if (fault !== undefined) return fault;
+      const fault = inspect(value[index], count);
+      if (fault !== undefined) return below(`[${index}]`, fault);
     }
     return undefined;
   }
   const object = value as { readonly [key: string]: Json };
-  for (const key of Object.keys(object)) {
+  for (const key in object) {
     count.members++;
-    if (FORBIDDEN.has(key)) return `${propertyPath(path, key)}: forbidden key; leave ${key} out`;
-    if (!key.isWellFormed()) return `${path}: a key holds a lone surrogate`;
-    const fault = inspect(object[key] as Json, key.length > 60 ? `${path}.…` : propertyPath(path, key), count);
-    if (fault !== undefined) return fault;
+    if (FORBIDDEN.has(key)) return { path: propertyPath('', key), problem: `: forbidden key; leave ${key} out` };
+    if (!key.isWellFormed()) return { path: '', problem: ': a key holds a lone surrogate' };
+    const fault = inspect(object[key] as Json, count);
+    if (fault !== undefined) return below(key.length > 60 ? '.…' : propertyPath('', key), fault);
   }
   return undefined;
+}
+
+function below(segment: string, fault: Fault): Fault {
+  fault.path = segment + fault.path;
+  return fault;
 }
 
 /** Where JSON.parse stopped, with what stands there. Engines say the position in some of their messages only. */

@@ -1,4 +1,5 @@
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
+import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
@@ -20,6 +21,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly in: ToolIn;
   readonly #run: RunContext;
   readonly #args: Json;
+  readonly #given: string;
   readonly #label: Label;
   #out: ToolOut | undefined;
 
@@ -33,6 +35,7 @@ export class ToolCallEffect implements Call<ToolValue> {
       tool: LeafTool;
       in: ToolIn;
       args: Json;
+      given: string;
       label: Label;
     },
   ) {
@@ -44,6 +47,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     this.tool = of.tool;
     this.in = of.in;
     this.#args = of.args;
+    this.#given = of.given;
     this.#label = of.label;
   }
 
@@ -61,13 +65,21 @@ export class ToolCallEffect implements Call<ToolValue> {
   }
 
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
-    const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
-    const value = this.tool.execute(this.#args as never, context);
+    // Their types were checked where tool and `deps` were given; here they are whatever the caller gave.
+    const value = this.tool.execute(this.#args as never, new CallContext(this.#run, this, attempt));
     return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
   }
 
   failure(thrown: unknown): ErrorRecord {
     return toolFailure(this.tool, thrown);
+  }
+
+  request() {
+    return { tool: this.tool.name, given: sha256(this.#given), args: this.#args };
+  }
+
+  answer(value: Json): ToolValue {
+    return toolValue(value);
   }
 
   started(): ToolIn {
@@ -86,6 +98,7 @@ export class ToolCallEffect implements Call<ToolValue> {
 export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
   if (isA(thrown, AgentError))
     return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
+  if (isA(thrown, Stopped)) return thrown.record;
   if (isA(thrown, ToolError)) return { kind: thrown.kind, message: thrown.message, retryable: false };
   return { kind: 'threw', message: `${tool.name} failed: ${messageOf(thrown)}`, retryable: false };
 }
@@ -111,7 +124,7 @@ function isThenable(value: unknown): boolean {
 }
 
 /** Everything in it is worked out when it is read: most tools read none of it. */
-class CallContext implements ToolContext {
+class CallContext implements ToolContext<never> {
   readonly attempt: number;
   readonly #run: RunContext;
   readonly #call: ToolCallEffect;
@@ -123,7 +136,7 @@ class CallContext implements ToolContext {
     this.attempt = attempt.number;
   }
   get deps() {
-    return this.#run.deps;
+    return this.#run.deps as never;
   }
   get signal() {
     return this.#attempt.signal;
@@ -154,6 +167,7 @@ class CallContext implements ToolContext {
   }
   get progress() {
     return (progress: Progress) => {
+      if (!this.#attempt.isLive) return;
       const { key, self, step, in: call } = this.#call;
       this.#run.progress(self, key, step, call.name, call.callId, progress);
     };

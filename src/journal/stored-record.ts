@@ -75,7 +75,14 @@ export function storedRecord(run: RecordedRun, record: number, time: bigint, dra
 
 /** The instrument's where it is valid, else one that follows from run and epoch. */
 export function traceIdOf(run: RecordedRun, span: Span): string {
-  return handleAbove(span)?.traceId ?? sha256(`${run.id}|${run.epoch}`).slice(0, 32);
+  return handleAbove(span)?.traceId ?? traceIdFrom(run);
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** The run id itself where it is a UUID and this is the first epoch: as unlike any other, and to be recognised. */
+function traceIdFrom({ id, epoch }: RecordedRun): string {
+  return epoch === 1 && UUID.test(id) ? id.replaceAll('-', '') : sha256(`${id}|${epoch}`).slice(0, 32);
 }
 
 function spanIdOf(run: RecordedRun, span: Span): string {

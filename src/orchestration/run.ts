@@ -1,83 +1,84 @@
 import { EventEmitter } from 'eventemitter3';
-import { agentResult, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
+import { agentResult, type Ending, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
 import { ConfigurationError, type ErrorRecord, messageOf } from '../core/errors.ts';
 import {
   type EventBody,
-  type EventOf,
   type EventType,
   eventState,
   eventsOf,
   modelDelta,
   type RunEvent,
+  runEnd,
   runFailed,
   toolProgress,
 } from '../core/events.ts';
+import type { Json } from '../core/json.ts';
+import { shown } from '../core/options.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunRecord } from '../core/record.ts';
+import { isWithin } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
+import { asJson } from '../journal/row.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Start } from './input.ts';
-import { inside, outside } from './inside.ts';
+import { isInside, outside, within } from './inside.ts';
+import type { Listener, Run } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
 import { TextStream } from './text-stream.ts';
 
-type Listener<Type extends EventType> = (event: EventOf<Type>) => unknown;
-
-/**
- * A run under way: an emitter of events, an iterable of them, and `result`. It starts in the next microtask, so no early event
- * is missed; leaving a loop over it does not cancel it.
- */
-export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
-  /** Settles when the run is over and every view is flushed. Rejects only for programming errors and failed infrastructure. */
+/** The handle of a run: shows its records to whoever looks, and takes what people and processes say. */
+export class LiveRun<Output = unknown> implements Run<Output> {
   readonly result: Promise<RunResult<Output>>;
   readonly #tree: RunTree;
   readonly #options: CheckedOptions;
+  readonly #team: boolean;
   #emitter: EventEmitter | undefined;
   #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
   #queues: Set<EventQueue<RunEvent>> | undefined;
   #state: ReturnType<typeof eventState> | undefined;
   #seq = 0;
   #ended = false;
+  #isWarned = false;
   #since = 0n;
 
-  constructor(tree: RunTree, start: Start, options: CheckedOptions, team: boolean) {
+  constructor(tree: RunTree, origin: Origin, options: CheckedOptions, team: boolean) {
     this.#tree = tree;
     this.#options = options;
+    this.#team = team;
     if (options.views.length > 0 || options.instrument !== undefined) this.#listen();
-    const request = { agent: tree.root.agent, team, input: start.brief };
-    // The spans open here, in the caller's context; their records are written in the next microtask.
-    this.#since = tree.open(request, start);
-    this.result = this.#run(start);
+    // The spans of a new run open here, in the caller's context; their records are written once it has begun.
+    if ('start' in origin) this.#open(origin.start);
+    this.result = this.#run(origin);
     this.result.catch(noop);
+  }
+
+  #open(start: Start): void {
+    const { root, options } = this.#tree;
+    const request = { agent: root.agent, team: this.#team, input: start.brief };
+    const beginning = options.journal === undefined ? undefined : beginningJson(this.#tree, start);
+    this.#since = this.#tree.open(beginning === undefined ? request : { ...request, beginning }, start);
   }
 
   get id(): string {
     return this.#tree.id;
   }
 
-  /** 32 hex digits; of this epoch. */
   get traceId(): string {
     return this.#tree.traceId;
   }
 
-  /** The tree as it stands. */
   tree(): TreeNode {
     return treeOf(this.#tree.root);
   }
 
-  /** What waits for a person or another process. */
   pending(): readonly (ApprovalRequest | WaitRequest)[] {
     return this.#tree.waits.pending();
   }
 
-  /**
-   * Answers a request. The first decision wins; a later one, one of the wrong kind and one from inside the tree reject with a
-   * ConfigurationError.
-   */
   async decide(id: string, decision: Decision): Promise<void> {
-    if (inside.getStore() === this.id) {
+    if (isInside(this.id)) {
       throw new ConfigurationError(
         'decide',
         'a decision made from inside the tree is refused',
@@ -131,14 +132,20 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     return this.#tree.waits.get(id);
   }
 
-  /** Stops a node and all below it, or the whole run; resolves once it has ended. */
   async cancel(path: string = this.#tree.root.path, reason = 'cancelled'): Promise<void> {
-    this.#tree.stops.add(path, { status: 'cancelled', reason });
+    const root = this.#tree.root.path;
+    if (typeof path !== 'string' || !isWithin(path, root)) {
+      throw new ConfigurationError(
+        'path',
+        `${shown(path)} is not in this run`,
+        `Paths begin with ${root}; without one the whole run is cancelled.`,
+      );
+    }
+    this.#tree.cancel(path, reason);
     if (path === this.#tree.root.path) await this.result.catch(() => {});
     else await this.#tree.ended(path);
   }
 
-  /** Calls `listener` at each event of a type. One that throws or rejects reaches `onObserverError`, never the run. */
   on<Type extends EventType>(type: Type, listener: Listener<Type>): this {
     this.#emitter ??= new EventEmitter();
     this.#emitter.on(type, this.#guard(listener as (event: never) => unknown));
@@ -171,7 +178,6 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     return queue;
   }
 
-  /** The text of the root, or of the node at `path`, as it comes. What a retried stream repeats is not repeated. */
   text(path: string = this.#tree.root.path): AsyncIterable<string> {
     return new TextStream(this, path);
   }
@@ -189,16 +195,28 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   /** Observers are called from inside the tree and are not part of it: they may decide. */
   #observe(call: () => unknown): void {
     try {
-      const returned = outside(call);
+      const returned = outside(this.id, call);
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#observerFailed(error));
     } catch (error) {
       this.#observerFailed(error);
     }
   }
 
+  /** Once a run: with nobody told, a log that cannot be written would be lost in silence. */
+  #warn(error: unknown): void {
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    process.emitWarning(
+      `run ${this.id}: a view or listener failed (${messageOf(error)}). onObserverError is told of each.`,
+      'CoxswainWarning',
+    );
+  }
+
   #observerFailed(error: unknown): void {
     try {
-      this.#options.onObserverError?.(error);
+      if (this.#options.onObserverError === undefined) this.#warn(error);
+      const told: unknown = this.#options.onObserverError?.(error);
+      if (told instanceof Promise) told.catch(noop);
     } catch {
       // Its own throw is swallowed: there is nobody left to tell.
     }
@@ -239,19 +257,24 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     if (this.#queues !== undefined) for (const queue of this.#queues) queue.push(event);
   }
 
-  async #run(start: Start): Promise<RunResult<Output>> {
+  async #run(origin: Origin): Promise<RunResult<Output>> {
     await undefined;
     const { signal } = this.#options;
     const abort = signal && (() => this.#tree.stops.add(this.#tree.root.path, ABORTED));
-    if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
-    if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
     try {
-      const ending = await inside.run(this.id, () => this.#tree.begin(start));
-      this.#tree.finish(ending, this.#since);
-      await this.#flush();
-      return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
+      const start = 'start' in origin ? await this.#create(origin.start) : await origin.begin(this.#tree);
+      if ('status' in start) return this.#isOver(start);
+      if (!('start' in origin)) this.#open(start);
+      if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
+      if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
+      const ending = await within(this.id, () => this.#tree.begin(start));
+      return await this.#finish(ending);
     } catch (thrown) {
+      // Nobody waits for the rest of the tree any more: it must not go on working unseen.
+      this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
       this.#failed(thrown);
+      this.#silence();
+      this.#tree.log?.abandon();
       await this.#flush();
       throw thrown;
     } finally {
@@ -259,6 +282,31 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
       if (abort !== undefined) signal?.removeEventListener('abort', abort);
       this.#end();
     }
+  }
+
+  async #create(start: Start): Promise<Start> {
+    const { journal } = this.#options;
+    if (journal !== undefined) this.#tree.attach(await journal.create({ id: this.id, agent: this.#tree.root.agent }));
+    return start;
+  }
+
+  async #finish(ending: Ending): Promise<RunResult<Output>> {
+    const tree = this.#tree;
+    if (ending.status === 'completed') tree.checkLeftovers();
+    tree.finish(ending, this.#since);
+    if (tree.isReplay) tree.journal.showPlayed();
+    const result = agentResult(ending, tree, tree.parked) as RunResult<Output>;
+    await tree.log?.close(ending.status, asJson(result), asJson(tree.parked) as readonly Json[]);
+    this.#silence();
+    await this.#flush();
+    return result;
+  }
+
+  /** A run that is over: its result comes back, and nothing is written. */
+  #isOver(result: RunResult): RunResult<Output> {
+    const at = { ...this.#at(this.#tree.root, '@run', 0), since: timeNow() };
+    this.#emit(runEnd(at, result));
+    return result as RunResult<Output>;
   }
 
   #failed(thrown: unknown): void {
@@ -270,12 +318,17 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   #end(): void {
+    this.#silence();
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+  }
+
+  /** Work that was abandoned may still speak: nothing of it is shown after the end. */
+  #silence(): void {
     this.#ended = true;
     const { sink } = this.#tree;
     sink.record = undefined;
     sink.delta = undefined;
-    sink.progress ??= undefined;
-    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+    sink.progress = undefined;
   }
 
   async #flush(): Promise<void> {
@@ -297,3 +350,10 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
 
 function noop(): void {}
+
+/** Where a run comes from: it starts, or goes on from records (or is found to be over). */
+export type Origin = { readonly start: Start } | { begin(tree: RunTree): Promise<Start | RunResult> };
+
+function beginningJson({ root, limits }: RunTree, { brief, value }: Start): Json | undefined {
+  return asJson({ brief, value, shared: root.shared, limits, agentLimits: root.limits });
+}

@@ -1,3 +1,4 @@
+import { checkOneOf, checkOptions, checkText } from '../core/options.ts';
 import type { RunRecord, View } from '../core/record.ts';
 import { appender } from './append.ts';
 import type { Content } from './content.ts';
@@ -7,6 +8,7 @@ import { lineText, type StepLine } from './line.ts';
 export type { Content } from './content.ts';
 export type { LineEffect, LineModelIn, StepLine } from './line.ts';
 
+/** What {@link jsonlLog} takes beside the file. */
 export interface LogOptions {
   /** Default `none`: names, counts, sizes and hashes only. `full` replays. Secrets are redacted in each. */
   readonly content?: Content | undefined;
@@ -20,6 +22,9 @@ export interface LogOptions {
  * @example startRun(agent, input, { views: [jsonlLog('run.jsonl', { content: 'full' })] })
  */
 export function jsonlLog(file: string, options: LogOptions = {}): View {
+  checkText('jsonlLog.file', file, "Name the file: jsonlLog('run.jsonl').");
+  checkOptions('jsonlLog', options, ['content']);
+  checkOneOf('jsonlLog.content', options.content, ['none', 'redacted', 'full']);
   const content = options.content ?? 'none';
   const out = appender(file);
   /** Run → path → lines of the invocation. */
