@@ -140,7 +140,7 @@ describe('a message is an error, never half a turn,', () => {
   test('when only pings come for idleTimeoutMs', async () => {
     const beat = 'event: ping\ndata: {"type":"ping"}\n\n';
     const server = await play({ events: [begin()], beat, ends: 'hold' });
-    const model = anthropic('claude-x', { baseURL: server.url, idleTimeoutMs: 60 });
+    const model = anthropic('claude-x', { baseURL: server.url, idleTimeoutMs: 500 });
     await expect(model.generate(request(), listening())).rejects.toMatchObject({ kind: 'timeout', retryable: true });
     await server.closed;
   });

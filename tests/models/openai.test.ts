@@ -174,7 +174,7 @@ describe('a chat completion is an error, never half a turn,', () => {
   test('when nothing moves it on for idleTimeoutMs, whatever pings come', async () => {
     const beat = 'data: {"choices":[{"index":0,"delta":{}}]}\n\n';
     const server = await play({ events: [chunk({ content: 'Well' })], beat, ends: 'hold' });
-    const model = openai('m', { baseURL: server.url, idleTimeoutMs: 60 });
+    const model = openai('m', { baseURL: server.url, idleTimeoutMs: 500 });
     await expect(model.generate(request(), listening())).rejects.toMatchObject({ kind: 'timeout', retryable: true });
     await server.closed;
   });

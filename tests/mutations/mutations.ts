@@ -145,7 +145,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/strict-json.ts',
     search: "new Set(['__proto__', 'constructor', 'prototype'])",
     replacement: 'new Set([])',
-    test: wire('chat-proto-key'),
+    test: 'tests/core/parse-arguments.test.ts',
   },
   {
     duty: 'arguments',
@@ -250,7 +250,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/call-tools.ts',
     search: 'if (repeats.isRepeat(seen)) {',
     replacement: 'if (false as boolean) {',
-    test: wire('chat-same-call-for-ever'),
+    test: 'tests/core/repeats.test.ts',
   },
   {
     duty: 'loop guards',
