@@ -2,8 +2,11 @@ import { ModelError } from '../core/errors.ts';
 import type { AssistantPart } from '../core/message.ts';
 import type { ModelTurn, StopReason } from '../core/model.ts';
 
-/** Why the provider stopped, in neutral words. `cut` is a stream that ended before its terminal signal. */
-export type Ending = StopReason | 'cut' | 'failed' | 'malformed' | 'overloaded';
+/**
+ * Why the provider stopped, in neutral words. `cut` is a stream that ended before its terminal signal, `full` an answer for
+ * which the context window had no more room: to go on with it would need more still.
+ */
+export type Ending = StopReason | 'full' | 'cut' | 'failed' | 'malformed' | 'overloaded';
 
 /** A turn counts as a whole or not at all: cut, filtered, failed or refused, none of its calls may run. */
 export function commit(provider: string, ending: Ending, turn: Omit<ModelTurn, 'stop'>): ModelTurn {
@@ -29,6 +32,8 @@ export function commit(provider: string, ending: Ending, turn: Omit<ModelTurn, '
       throw new ModelError('content_filter', `${provider}: the answer was stopped by a content filter`, { usage });
     case 'refused':
       throw new ModelError('refusal', `${provider}: the model refused to answer`, { usage });
+    case 'full':
+      throw new ModelError('output_truncated', `${provider}: the context window is full`, { usage });
     case 'length':
       if (!has('text') || has('tool_call')) {
         throw new ModelError('output_truncated', `${provider}: the answer was cut at its length limit`, { usage });

@@ -22,7 +22,7 @@ export function repairingFetch(provider: string, send: typeof fetch): typeof fet
     if (type.includes('text/event-stream')) return streamed(response, response.body.pipeThrough(repairStream()));
     if (type.includes('text/html')) throw await pageError(provider, response);
     if (!asksForStream(init?.body)) return response;
-    if (type.includes('json')) return streamed(response, eventOf(await response.text()));
+    if (type.includes('json')) return streamed(response, await jsonAsStream(response));
     return streamed(response, response.body.pipeThrough(repairStream()));
   };
 }
@@ -82,6 +82,18 @@ function headersOf(response: Response): Headers {
   headers.delete('content-encoding');
   headers.delete('content-length');
   return headers;
+}
+
+/** One answer as one event; some servers call a stream JSON. */
+async function jsonAsStream(response: Response): Promise<string> {
+  const text = await response.text();
+  if (/^\s*(data|event|id|retry)?:/.test(text)) return repaired(text);
+  return eventOf(text);
+}
+
+function repaired(text: string): string {
+  const events = serverEvents();
+  return [...events.push(new TextEncoder().encode(text)), ...events.end()].map(eventText).join('');
 }
 
 function eventOf(json: string): string {

@@ -1,6 +1,7 @@
 import { ModelError } from '../../core/errors.ts';
 import { isPlainObject } from '../../core/json.ts';
 import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/message.ts';
+import { endOfString } from '../../core/strict-json.ts';
 import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
 import { fieldsOf, listField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
@@ -124,6 +125,7 @@ function neutralBlocks({ content }: AssistantMessage): Block[] {
 /** Arguments as the object the API demands. What is none goes back in a field that says so. */
 export function inputOf(text: string): { readonly [name: string]: unknown } {
   if (text.trim() === '') return {};
+  if (isTooDeep(text)) return { INVALID_JSON: '(nested too deep)' };
   try {
     const value: unknown = JSON.parse(text.toWellFormed());
     if (isPlainObject(value)) return value;
@@ -131,6 +133,21 @@ export function inputOf(text: string): { readonly [name: string]: unknown } {
     // The model wrote it, and the result beside it says what is wrong.
   }
   return { INVALID_JSON: text.toWellFormed() };
+}
+
+/** Deeper than this the engine runs out of stack when it freezes or writes the value. */
+const MAX_DEPTH = 500;
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = endOfString(text, at);
+    else if (code === 0x7b || code === 0x5b) depth += 1;
+    else if (code === 0x7d || code === 0x5d) depth -= 1;
+    if (depth > MAX_DEPTH) return true;
+  }
+  return false;
 }
 
 function contentBlocks(content: string | readonly Part[]): Block[] {

@@ -54,7 +54,7 @@ export function growingBlocks(): GrowingBlocks {
       for (const growing of blocks.values()) {
         const block = finish(growing, taken, newId);
         native.push(block);
-        const part = partOf(block, growing.json, names);
+        const part = partOf(block, growing, names);
         if (part !== undefined) content.push(part);
       }
       return { content, native: nativeTurn(origin, native) };
@@ -139,10 +139,26 @@ function grow(growing: GrowingBlock, delta: Fields): string | undefined {
 function finish({ block, json }: GrowingBlock, taken: Set<string>, newId: () => string): Fields {
   const whole = json.trim() === '' ? block : { ...block, input: inputOf(json) };
   if (block.type !== 'tool_use') return whole;
-  return { ...whole, input: whole.input ?? {}, id: distinctId(textField(block.id), taken, newId) };
+  const text = json.trim() === '' ? textOfInput(block.input ?? {}) : json;
+  return { ...block, input: inputOf(text), id: distinctId(textField(block.id), taken, newId) };
 }
 
-function partOf(block: Fields, json: string, names: ReadonlyMap<string, string>): AssistantPart | undefined {
+/** The input as the text of arguments: some servers send it as text. */
+function textOfInput(input: unknown): string {
+  if (typeof input === 'string') return input;
+  try {
+    return JSON.stringify(input) ?? '';
+  } catch {
+    // Nested deeper than the engine can follow: no JSON, as the model will be told.
+    return '(nested too deep)';
+  }
+}
+
+function partOf(
+  block: Fields,
+  { block: start, json }: GrowingBlock,
+  names: ReadonlyMap<string, string>,
+): AssistantPart | undefined {
   switch (block.type) {
     case 'text':
       return textField(block.text) === undefined ? undefined : { type: 'text', text: String(block.text) };
@@ -152,7 +168,7 @@ function partOf(block: Fields, json: string, names: ReadonlyMap<string, string>)
       return { type: 'reasoning' };
     case 'tool_use': {
       const name = textField(block.name) ?? '';
-      const args = json.trim() === '' ? JSON.stringify(block.input) : json;
+      const args = json.trim() === '' ? textOfInput(start.input ?? {}) : json;
       return { type: 'tool_call', id: String(block.id), name: names.get(name) ?? name, arguments: args };
     }
   }

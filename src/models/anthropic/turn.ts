@@ -29,7 +29,7 @@ export function assembleAnthropicTurn(events: Iterable<unknown>, options: Anthro
 
 const ENDINGS: { readonly [reason: string]: Ending } = {
   max_tokens: 'length',
-  model_context_window_exceeded: 'length',
+  model_context_window_exceeded: 'full',
   pause_turn: 'paused',
   refusal: 'refused',
 };

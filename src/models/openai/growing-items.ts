@@ -14,6 +14,8 @@ export interface GrowingItems {
   /** Adds to an item; true where it moved the answer on. */
   grow(event: Fields, onDelta: OnDelta): boolean;
   close(event: Fields, onDelta: OnDelta): void;
+  /** A part is done, and said whole once more: that counts. */
+  settle(event: Fields): void;
   /** The whole output, as the last event has it: it mends what was not streamed. */
   whole(output: unknown): void;
   finish(names: ReadonlyMap<string, string>, newId: () => string): { content: AssistantPart[]; items: Fields[] };
@@ -88,6 +90,13 @@ export function growingItems(): GrowingItems {
       const item = known ?? add(event, done);
       if (known === undefined) announce(item, onDelta);
       item.done = done;
+    },
+    settle({ type, item_id, output_index, arguments: args, text, content_index, summary_index }) {
+      const item = find(item_id, output_index);
+      if (item === undefined) return;
+      if (typeof args === 'string' && args !== '') item.arguments = args;
+      if (typeof text === 'string')
+        item.texts.set(`${partOf(String(type))}/${content_index ?? summary_index ?? 0}`, text);
     },
     whole(output) {
       const all = listField(output).map(fieldsOf);

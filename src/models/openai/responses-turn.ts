@@ -91,6 +91,7 @@ export function responsesAssembler(options: ResponsesTurnOptions): Assembler {
           );
       }
       if (type.endsWith('.delta')) return items.grow(fields, onDelta);
+      if (/^response\.(function_call_arguments|output_text|reasoning\w*_text)\.done$/.test(type)) items.settle(fields);
       // Searches and the like report how they get on; a ping does not belong to an item.
       return fields.output_index !== undefined;
     },
