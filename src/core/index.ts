@@ -13,6 +13,7 @@ export type {
   Model,
   ModelContext,
   ModelDelta,
+  ModelPrice,
   ModelRequest,
   ModelTurn,
   RetryOptions,

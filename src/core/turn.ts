@@ -15,10 +15,13 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   if (!STOPS.includes(turn.stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
   const ids = new Set<string>();
   const content = turn.content.map((part, index) => checkPart(part, index, step, ids));
-  const { usage, native, response } = turn as unknown as ModelTurn;
+  const { usage, native, response, by, costUsd } = turn as unknown as ModelTurn;
   if (usage !== undefined) {
     const fault = isRecord(usage) ? usageFault(usage) : 'usage: expected an object';
     if (fault !== undefined) throw malformed(fault);
+  }
+  if (costUsd !== undefined && !(Number.isFinite(costUsd) && costUsd >= 0)) {
+    throw malformed('costUsd is a finite number ≥ 0');
   }
   const calls = ids.size > 0;
   if (turn.stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
@@ -35,6 +38,8 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
     ...(usage !== undefined && { usage: Object.freeze({ ...usage }) }),
     ...(native !== undefined && { native: deepFreeze(native) }),
     ...(response !== undefined && { response }),
+    ...(by !== undefined && { by: Object.freeze({ provider: String(by.provider), id: String(by.id) }) }),
+    ...(costUsd !== undefined && { costUsd }),
   };
 }
 

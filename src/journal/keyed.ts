@@ -70,7 +70,7 @@ export class KeyedJournal implements Journal {
     return record === undefined ? time : record.time;
   }
 
-  /** stop check → ledger → retry → limiter → `started` → execute → settle → outcome → views. */
+  /** stop check → ledger → retry → gate → limiter → `started` → execute → settle → outcome → views. */
   async effect<T>(call: Call<T>): Promise<Outcome<T>> {
     const { stops, perCall, perAttempt } = this.#parts;
     const stop = stops.at(call.key);
@@ -86,6 +86,8 @@ export class KeyedJournal implements Journal {
         if (failure !== undefined) return this.#kept(call, failure);
       }
       let since: bigint | undefined;
+      /** Attempts of ways that were given up: each way has its own retries. */
+      let before = 0;
       for (let attempt = 1; ; attempt += 1) {
         for (const layer of perAttempt) {
           const entered = layer.enter?.(call as Call<never>, flight);
@@ -97,7 +99,11 @@ export class KeyedJournal implements Journal {
         }
         const outcome = flight.stop === undefined ? await flight.attempt(attempt, span.handle) : stopped(flight.stop);
         leave(perAttempt, call, outcome, flight);
-        const delayMs = this.#retryDelay(call, outcome, attempt);
+        let delayMs = this.#retryDelay(call, outcome, attempt - before);
+        if (delayMs === undefined && movesOn(call, outcome)) {
+          before = attempt;
+          delayMs = 0;
+        }
         if (delayMs === undefined || outcome.ok) {
           leave(perCall, call, outcome, flight);
           return since === undefined
@@ -262,6 +268,11 @@ type OnceEntry = Omit<Extract<Draft, { kind: 'once' | 'sleep' }>, 'value' | 'req
 function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {
   for (let index = layers.length - 1; index >= 0; index -= 1)
     layers[index]?.leave?.(call as Call<never>, outcome, flight);
+}
+
+/** A call that failed for good may have another way: a fallback's next model. */
+function movesOn<T>(call: Call<T>, outcome: Outcome<T>): boolean {
+  return !outcome.ok && outcome.stop === undefined && call.next?.(outcome.error) === true;
 }
 
 function stopped(stop: Stop): Failure {

@@ -11,21 +11,25 @@ import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-call.ts';
 import type { WaitRequest } from '../core/permission.ts';
-import type { Draft, RunIn, RunRecord, Span } from '../core/record.ts';
+import type { AgentOut, Draft, RunIn, RunRecord, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
+import { costUsd } from '../core/spending.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
+import type { CallUsage } from '../core/usage.ts';
 import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
+import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
 import { Deadline } from './deadline.ts';
+import { Gate, type GateNote } from './gate.ts';
 import { type Start, startInput } from './input.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
 import { Places } from './places.ts';
@@ -62,7 +66,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
   readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
   readonly perCall: readonly [Ledger];
-  readonly perAttempt: readonly [Limiter];
+  readonly perAttempt: readonly [Gate];
   /** What was pending when the run parked. */
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
@@ -70,6 +74,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   #opened: readonly Opened[] = NOTHING_OPENED;
   #deadline: Deadline | undefined;
   #places: Places | undefined;
+  #gateNotes = 0;
   /** One definition a name; from the first child on. */
   #definitions: Map<string, Agent> | undefined;
 
@@ -78,8 +83,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.options = options;
     this.#activity = new Activity(this);
     this.waits = new Waits(this.stops, this.#activity);
-    this.perCall = [new Ledger(options.limits.tokens, this)];
-    this.perAttempt = [new Limiter(options.limits.concurrency)];
+    this.perCall = [new Ledger(options.limits, this)];
+    this.perAttempt = [new Gate(new Limiter(options.limits.concurrency), this)];
     this.journal = new KeyedJournal(this);
     this.#permissions = new PermissionStep(this);
     this.root = new Invocation({
@@ -137,6 +142,18 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run.');
     self.model = modelName(chosen);
     return chosen;
+  }
+
+  contextTokens(model: Model): number | undefined {
+    return contextTokensOf(model);
+  }
+
+  costOf(model: Priced, usage: CallUsage): number | undefined {
+    return costOf(model, usage);
+  }
+
+  worstCostOf(model: Model, input: number, output: number): number | undefined {
+    return worstCostOf(model, input, output);
   }
 
   selector(options: WindowOptions): Selector {
@@ -206,8 +223,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     const facts = {
       status,
       text,
-      ownUsage: root.usage,
-      usage: root.treeUsage(),
+      ...spentBy(root),
       steps: count.steps,
       toolCalls: count.toolCalls,
     };
@@ -291,8 +307,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       const out = {
         status,
         text,
-        ownUsage: self.usage,
-        usage: self.treeUsage(),
+        ...spentBy(self),
         steps: self.step,
         toolCalls: self.toolCalls,
       };
@@ -371,10 +386,24 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     }
   }
 
-  limited(call: Call<never>, { used, max }: { readonly used: number; readonly max: number }): void {
+  limited(call: Call<never>, reached: Reached): void {
     const { self } = call;
     const entry = { key: `${call.key}/@limit`, place: self, step: self.step, attempt: 1, span: self.span } as const;
-    this.journal.note({ ...entry, kind: 'limit', event: 'done', value: { limit: 'tokens', used, max } });
+    this.journal.note({ ...entry, kind: 'limit', event: 'done', value: { ...reached } });
+  }
+
+  /** Each of a run's notes about gates has its own number, since they may stand at one address. */
+  gate(call: Call<never>, value: GateNote): void {
+    const { self } = call;
+    this.#gateNotes += 1;
+    const entry = {
+      key: `${call.key}/@gate`,
+      place: self,
+      step: self.step,
+      attempt: this.#gateNotes,
+      span: self.span,
+    } as const;
+    this.journal.note({ ...entry, kind: 'gate', event: 'done', value });
   }
 
   delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void {
@@ -395,6 +424,13 @@ function childStart(agent: Agent, input: unknown, label: Label): Start {
       ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)
       : thrown;
   }
+}
+
+/** Of itself, and of its subtree. */
+function spentBy(node: Invocation): Pick<AgentOut, 'ownUsage' | 'usage' | 'costUsd'> {
+  const spending = node.treeSpending();
+  const cost = costUsd(spending);
+  return { ownUsage: node.usage, usage: spending.usage, ...(cost !== undefined && { costUsd: cost }) };
 }
 
 function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {

@@ -17,7 +17,7 @@ export interface ScriptedModel extends Model {
 }
 
 export type ScriptedModelOptions = Partial<
-  Pick<Model, 'provider' | 'id' | 'limits' | 'retry' | 'timeoutMs' | 'needsMaxOutputTokens'>
+  Pick<Model, 'provider' | 'id' | 'limits' | 'retry' | 'timeoutMs' | 'needsMaxOutputTokens' | 'price' | 'server'>
 >;
 
 /**
