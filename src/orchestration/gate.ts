@@ -40,6 +40,8 @@ export class Gate implements Layer {
   readonly #watcher: GateWatcher;
   /** Gates that this run was told are closed. */
   #told: Set<string> | undefined;
+  /** Calls that were asked to wait, and over what time they come back: their own wait is as long as that of all the others. */
+  #asked: WeakMap<Work, number> | undefined;
 
   constructor(limiter: Limiter, watcher: GateWatcher) {
     this.#limiter = limiter;
@@ -48,20 +50,30 @@ export class Gate implements Layer {
 
   enter(call: Call<never>, work: Work): undefined | Promise<undefined> {
     const key = call.gate;
-    if (key === undefined || (closed.size === 0 && this.#told === undefined)) return this.#limiter.enter(call, work);
-    return this.#pass(key, call, work);
+    if (key === undefined) return this.#limiter.enter(call, work);
+    if (closed.size > 0 || this.#told !== undefined || this.#asked?.has(work)) return this.#pass(key, call, work);
+    const queued = this.#limiter.enter(call, work);
+    return queued && this.#pass(key, call, work, queued);
   }
 
   /** Those who queued for a place while the gate closed go back to it, without the place. */
-  async #pass(key: string, call: Call<never>, work: Work): Promise<undefined> {
+  async #pass(key: string, call: Call<never>, work: Work, queued?: Promise<undefined>): Promise<undefined> {
+    let place = queued;
+    const spreadMs = this.#asked?.get(work);
+    if (spreadMs !== undefined) {
+      this.#asked?.delete(work);
+      await pause(Math.random() * spreadMs, work);
+      if (work.stop !== undefined) return;
+    }
     for (;;) {
-      const gate = closedGate(key, performance.now());
-      if (gate === undefined) {
-        this.#tellOpened(key, call);
-        await this.#limiter.enter(call, work);
-        if (work.stop !== undefined || closedGate(key, performance.now()) === undefined) return;
+      let gate = closedGate(key, performance.now());
+      if (gate === undefined || place !== undefined) {
+        await (place ?? this.#limiter.enter(call, work));
+        place = undefined;
+        gate = closedGate(key, performance.now());
+        if (work.stop !== undefined) return;
+        if (gate === undefined) return this.#tellOpened(key, call);
         this.#limiter.leave(call, NOTHING_HAPPENED, work);
-        continue;
       }
       this.#tellClosed(key, call, gate.until);
       await pause(gate.until - performance.now() + Math.random() * gate.spreadMs, work);
@@ -76,9 +88,10 @@ export class Gate implements Layer {
     const waitMs = outcome.error.retryAfterMs ?? 0;
     if (waitMs <= 0 || waitMs > (call.retry?.maxRetryAfterMs ?? DEFAULTS.retry.maxRetryAfterMs)) return;
     const until = performance.now() + waitMs;
-    if (until > (closed.get(key)?.until ?? 0)) {
-      closed.set(key, { until, spreadMs: Math.min(LONGEST_SPREAD_MS, waitMs * SPREAD) });
-    }
+    const spreadMs = Math.min(LONGEST_SPREAD_MS, waitMs * SPREAD);
+    if (until > (closed.get(key)?.until ?? 0)) closed.set(key, { until, spreadMs });
+    this.#asked ??= new WeakMap();
+    this.#asked.set(work, spreadMs);
     this.#tellClosed(key, call, until);
   }
 
@@ -89,7 +102,7 @@ export class Gate implements Layer {
     this.#watcher.gate(call, { gate, state: 'closed', untilMs: Math.max(0, Math.round(until - performance.now())) });
   }
 
-  #tellOpened(gate: string, call: Call<never>): void {
+  #tellOpened(gate: string, call: Call<never>): undefined {
     if (!this.#told?.delete(gate)) return;
     if (this.#told.size === 0) this.#told = undefined;
     this.#watcher.gate(call, { gate, state: 'opened' });
