@@ -20,7 +20,10 @@ export type Outcome<T = unknown> = { readonly ok: true; readonly value: T } | Fa
 
 /** An attempt that is under way: what `execute` may ask of it. The signal exists once it is read. */
 export interface Attempt {
+  /** Of the attempt under way, counted from 1. */
   readonly number: number;
+  /** False between attempts and when all is over: what abandoned work says then is not shown. */
+  readonly isLive: boolean;
   readonly signal: AbortSignal;
 }
 

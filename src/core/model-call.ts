@@ -53,7 +53,6 @@ export class ModelCallEffect implements Call<ModelTurn> {
   /** The candidate that is asked. */
   #model: Model;
   #allowed: number | undefined;
-  #attempt = 1;
 
   constructor(
     run: RunContext,
@@ -129,7 +128,6 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   execute(attempt: Attempt): Promise<ModelTurn> {
-    this.#attempt = attempt.number;
     const { instructions, tools, output, settings } = this.#question;
     const model = this.#model;
     const { messages } = this.#sent;
@@ -160,11 +158,12 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return { ...turn, ...(by !== undefined && { by }), ...(costUsd !== undefined && { costUsd }) };
   }
 
-  /** Told only while somebody listens; what an attempt that was given up still says is not mixed into the next one. */
-  deltas(attempt: number): ModelContext['onDelta'] {
+  /** Told only while somebody listens, and of an attempt only while it is under way. */
+  deltas(attempt: Attempt): ModelContext['onDelta'] {
     if (!this.#stream) return undefined;
+    const { number } = attempt;
     return (delta) => {
-      if (attempt === this.#attempt) this.#run.delta(this.self, this.key, this.step, attempt, delta);
+      if (attempt.isLive && attempt.number === number) this.#run.delta(this.self, this.key, this.step, number, delta);
     };
   }
 
@@ -245,7 +244,7 @@ class CallContext implements ModelContext {
     this.agent = call.self.agent;
     this.#call = call;
     this.#attempt = attempt;
-    const deltas = call.deltas(attempt.number);
+    const deltas = call.deltas(attempt);
     if (deltas !== undefined) this.onDelta = deltas;
   }
   get signal(): AbortSignal {

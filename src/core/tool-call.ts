@@ -154,6 +154,7 @@ class CallContext implements ToolContext {
   }
   get progress() {
     return (progress: Progress) => {
+      if (!this.#attempt.isLive) return;
       const { key, self, step, in: call } = this.#call;
       this.#run.progress(self, key, step, call.name, call.callId, progress);
     };

@@ -34,6 +34,10 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     return this.#controller.signal;
   }
 
+  get isLive(): boolean {
+    return this.#settle !== undefined;
+  }
+
   interrupt(stop: Stop): void {
     this.stop = stop;
     this.#cut(stopError(stop));
@@ -42,6 +46,9 @@ export class Flight<T> implements Interruptible, Work, Attempt {
 
   /** One attempt. Its value counts also when it comes after a stop: what happened is a fact. */
   attempt(number: number, handle: SpanHandle | undefined): Promise<Outcome<T>> {
+    // A listener may have stopped it when it was told of the start.
+    const { stop } = this;
+    if (stop !== undefined) return Promise.resolve({ ok: false, error: stopError(stop), stop });
     this.number = number;
     this.#controller = undefined;
     this.#interrupted = undefined;

@@ -1,9 +1,33 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The run whose tool or procedure the current code belongs to: a decision made from inside the tree is refused. */
-export const inside = new AsyncLocalStorage<string | undefined>();
+interface Inside {
+  readonly run: string;
+  /** The run whose code started this one, if one did. */
+  readonly above: Inside | undefined;
+}
 
-/** Runs code that belongs to nobody's tree although the tree calls it: a listener, a view, the approve callback. */
-export function outside<T>(call: () => T): T {
-  return inside.run(undefined, call);
+const inside = new AsyncLocalStorage<Inside | undefined>();
+
+/** Runs the code of a run's tree: a decision made from inside of it is refused. */
+export function within<T>(run: string, call: () => T): T {
+  return inside.run({ run, above: inside.getStore() }, call);
+}
+
+/** True in the tree of a run, and in those of the runs that its code started. */
+export function isInside(run: string): boolean {
+  return placeIn(run) !== undefined;
+}
+
+/**
+ * Runs code of whoever started a run, although its tree calls it: a listener, a view, the approve callback. It may decide; where
+ * the code of another run started this one, it stays inside of that.
+ */
+export function outside<T>(run: string, call: () => T): T {
+  const place = placeIn(run);
+  return place === undefined ? call() : inside.run(place.above, call);
+}
+
+function placeIn(run: string): Inside | undefined {
+  for (let at = inside.getStore(); at !== undefined; at = at.above) if (at.run === run) return at;
+  return undefined;
 }

@@ -184,7 +184,7 @@ function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): 
     waits.decide(request.id, typeof read === 'string' ? { decision: 'deny', reason: `not a decision: ${read}` } : read);
   };
   try {
-    Promise.resolve(outside(() => approve(request)))
+    Promise.resolve(outside(request.runId, () => approve(request)))
       .then(answered)
       .catch(threw);
   } catch (thrown) {

@@ -18,7 +18,7 @@ import { timeNow } from '../core/time.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Start } from './input.ts';
-import { inside, outside } from './inside.ts';
+import { isInside, outside, within } from './inside.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
 import { TextStream } from './text-stream.ts';
@@ -77,7 +77,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
    * ConfigurationError.
    */
   async decide(id: string, decision: Decision): Promise<void> {
-    if (inside.getStore() === this.id) {
+    if (isInside(this.id)) {
       throw new ConfigurationError(
         'decide',
         'a decision made from inside the tree is refused',
@@ -189,7 +189,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   /** Observers are called from inside the tree and are not part of it: they may decide. */
   #observe(call: () => unknown): void {
     try {
-      const returned = outside(call);
+      const returned = outside(this.id, call);
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#observerFailed(error));
     } catch (error) {
       this.#observerFailed(error);
@@ -198,7 +198,8 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 
   #observerFailed(error: unknown): void {
     try {
-      this.#options.onObserverError?.(error);
+      const told: unknown = this.#options.onObserverError?.(error);
+      if (told instanceof Promise) told.catch(noop);
     } catch {
       // Its own throw is swallowed: there is nobody left to tell.
     }
@@ -246,12 +247,16 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
     if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
     try {
-      const ending = await inside.run(this.id, () => this.#tree.begin(start));
+      const ending = await within(this.id, () => this.#tree.begin(start));
       this.#tree.finish(ending, this.#since);
+      this.#silence();
       await this.#flush();
       return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
     } catch (thrown) {
+      // Nobody waits for the rest of the tree any more: it must not go on working unseen.
+      this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
       this.#failed(thrown);
+      this.#silence();
       await this.#flush();
       throw thrown;
     } finally {
@@ -270,12 +275,17 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   }
 
   #end(): void {
+    this.#silence();
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+  }
+
+  /** Work that was abandoned may still speak: nothing of it is shown after the end. */
+  #silence(): void {
     this.#ended = true;
     const { sink } = this.#tree;
     sink.record = undefined;
     sink.delta = undefined;
-    sink.progress ??= undefined;
-    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+    sink.progress = undefined;
   }
 
   async #flush(): Promise<void> {

@@ -6,6 +6,7 @@ import {
   defineSupervisor,
   defineTool,
   delegate,
+  ModelError,
   type ModelTurn,
   runAgent,
   startRun,
@@ -99,6 +100,38 @@ describe('workers', () => {
     const result = await runAgent(leadOf(names.map((name) => worker(name))), 'go', { model });
     expect(ended).toEqual(['c', 'b', 'a']);
     expect(results(result.messages).map(({ text }) => text)).toEqual(['A', 'B', 'C']);
+  });
+
+  it.each([
+    [
+      'instructions',
+      {
+        instructions: () => {
+          throw new Error('no prompt');
+        },
+      },
+    ],
+    [
+      'tools',
+      {
+        tools: () => {
+          throw new Error('no tools');
+        },
+      },
+    ],
+  ])('whose %s throw end with that error alone, and are over in the tree', async (_what, more) => {
+    const model = scriptedModel({ lead: [go('bad', 'good'), text('ok')], good: [text('GOOD')] });
+    const run = startRun(leadOf([worker('bad', more), worker('good')]), 'go', { model });
+    const open = new Set<string>();
+    run.on('agent.start', ({ path }) => void open.add(path));
+    run.on('agent.end', ({ path }) => void open.delete(path));
+    const result = await run.result;
+    expect(results(result.messages)).toEqual([
+      { text: expect.stringMatching(/^model_error: .*no (prompt|tools)/), isError: true },
+      { text: 'GOOD', isError: false },
+    ]);
+    expect(result.tree.children.map(({ status }) => status)).toEqual(['model_error', 'completed']);
+    expect([...open]).toEqual([]);
   });
 
   it('get their task as it is, then the constraints', async () => {
@@ -362,6 +395,22 @@ describe('concurrency', () => {
     expect(most).toBe(2);
   });
 
+  it('is not used up by a call that backs off', async () => {
+    const order: string[] = [];
+    const model = scriptedModel(
+      (request, { agent = '' }) => {
+        if (agent === 'lead') return request.messages.length === 1 ? go('ada', 'bob') : text('ok');
+        order.push(agent);
+        if (agent === 'ada' && order.length === 1) throw new ModelError('overloaded', 'busy', { retryAfterMs: 80 });
+        return text(agent);
+      },
+      { retry: { baseMs: 80 } },
+    );
+    const result = await runAgent(leadOf([worker('ada'), worker('bob')]), 'go', { model, limits: { concurrency: 1 } });
+    expect(order).toEqual(['ada', 'bob', 'ada']);
+    expect(results(result.messages).map(({ text }) => text)).toEqual(['ada', 'bob']);
+  });
+
   it('of a supervisor is 4 where it says nothing', async () => {
     const four = barrier(4);
     let most = 0;
@@ -404,6 +453,46 @@ describe('a cap of tokens', () => {
     for (const max of asked) expect(max).toBeLessThanOrEqual(100);
     if (tokens === 5_000) expect(result.status).toBe('completed');
     if (tokens === 50) expect(result.status).toBe('token_limit');
+  });
+
+  it('keeps as much as a call may cost for the wrap-up of whoever may stop at its steps', async () => {
+    const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [tool('t', () => 'x')], limits: { steps: 1 } });
+    const statuses = new Set<string>();
+    for (let tokens = 20; tokens <= 600; tokens += 10) {
+      const model = scriptedModel(
+        (request) => {
+          const outputTokens = request.settings.maxOutputTokens ?? 100;
+          const usage = { inputTokens: 1, outputTokens };
+          return request.toolChoice === 'none' ? text('so far', usage) : { ...turn(['t', {}]), usage };
+        },
+        { limits: { maxOutputTokens: 100 } },
+      );
+      const result = await runAgent(agent, 'go', { model, limits: { tokens } });
+      expect(result.usage.inputTokens + result.usage.outputTokens, `cap ${tokens}`).toBeLessThanOrEqual(tokens);
+      for (const request of model.requests.slice(0, 1))
+        expect(request.settings.maxOutputTokens, `cap ${tokens}`).toBeLessThanOrEqual(tokens / 2);
+      if (result.status === 'step_limit' && tokens > 500) expect(result.text).toBe('so far');
+      statuses.add(result.status);
+      expect(pairing(result.messages)).toBe('ok');
+    }
+    expect([...statuses].toSorted()).toEqual(['step_limit', 'token_limit']);
+  });
+
+  it('gives the share of a wrap-up back to the others when its agent ends', async () => {
+    // Room for one worker's call and its wrap-up at a time, and for all of them one after the other.
+    const model = scriptedModel(
+      (request, { agent }) =>
+        agent === 'lead'
+          ? request.messages.length === 1
+            ? { ...go('ada', 'ada', 'ada'), usage: { inputTokens: 1, outputTokens: 1 } }
+            : text('ok', { inputTokens: 1, outputTokens: 1 })
+          : text('x', { inputTokens: 1, outputTokens: 1 }),
+      { limits: { maxOutputTokens: 100 } },
+    );
+    const fixed = worker('ada', { settings: { maxOutputTokens: 100 } });
+    const result = await runAgent(leadOf([fixed], { wrapUp: false }), 'go', { model, limits: { tokens: 350 } });
+    expect(results(result.messages).map(({ isError }) => isError)).toEqual([false, false, false]);
+    expect(result.status).toBe('completed');
   });
 
   it('ends with token_limit and says so', async () => {
