@@ -1,4 +1,12 @@
 export {
+  type FakeAnswer,
+  type FakeExchange,
+  type FakeProvider,
+  type FakeRequest,
+  type FakeScript,
+  fakeProvider,
+} from './fake-provider.ts';
+export {
   callTools,
   type Script,
   type ScriptedModel,
