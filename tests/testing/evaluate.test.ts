@@ -67,11 +67,8 @@ describe('an evaluation', () => {
   });
 
   it('looks at status, throws and calls of the whole tree', async () => {
-    const lead = defineSupervisor({
-      name: 'lead',
-      instructions: 'x',
-      workers: [defineAgent({ name: 'worker', description: 'w', instructions: 'x', tools: [search] })],
-    });
+    const worker = defineAgent({ name: 'worker', description: 'w', instructions: 'x', tools: [search] });
+    const lead = defineSupervisor({ name: 'lead', instructions: 'x', workers: [worker] });
     const model = () =>
       scriptedModel({
         lead: [callTools(toolCall('delegate_worker', { task: 'x' })), 'ok'],
