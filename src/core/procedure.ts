@@ -1,6 +1,6 @@
 import type { Agent } from './agent.ts';
 import { compileSchema } from './compile-schema.ts';
-import { dispatch, OneAtATime, type Requested } from './dispatch.ts';
+import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
 import { agentResult, type Ending } from './ending.ts';
 import {
   AgentError,
@@ -128,7 +128,8 @@ class Procedure implements BuiltinFlow {
   ): Promise<Awaited<Output>> {
     const key = this.#key(tool.name, args, options?.id);
     const { self, span, step, parentStep } = this.#place;
-    const { requested, error } = this.#requested(tool, args, key);
+    const { requested: now, error } = this.#requested(tool, args, key);
+    const requested = recordedArguments(this.#run, key, now);
     const { out, value } = await dispatch(
       this.#run,
       self,
@@ -143,7 +144,7 @@ class Procedure implements BuiltinFlow {
   }
 
   #requested(tool: Tool, args: unknown, key: string): { requested: Requested; error?: ErrorRecord } {
-    const call = { type: 'tool_call', id: key, name: tool.name, arguments: '' } as const;
+    const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
     const checked = tool.input.validate(args);
     if (checked.ok) return { requested: { call, tool, args: checked.value as Json } };
     const message = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');

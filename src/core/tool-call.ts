@@ -20,6 +20,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly in: ToolIn;
   readonly #run: RunContext;
   readonly #args: Json;
+  readonly #given: string;
   readonly #label: Label;
   #out: ToolOut | undefined;
 
@@ -33,6 +34,7 @@ export class ToolCallEffect implements Call<ToolValue> {
       tool: LeafTool;
       in: ToolIn;
       args: Json;
+      given: string;
       label: Label;
     },
   ) {
@@ -44,6 +46,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     this.tool = of.tool;
     this.in = of.in;
     this.#args = of.args;
+    this.#given = of.given;
     this.#label = of.label;
   }
 
@@ -68,6 +71,14 @@ export class ToolCallEffect implements Call<ToolValue> {
 
   failure(thrown: unknown): ErrorRecord {
     return toolFailure(this.tool, thrown);
+  }
+
+  request() {
+    return { tool: this.tool.name, given: sha256(this.#given), args: this.#args };
+  }
+
+  answer(value: Json): ToolValue {
+    return toolValue(value);
   }
 
   started(): ToolIn {

@@ -31,6 +31,11 @@ export interface Reached {
   readonly max: number;
 }
 
+/** What earlier epochs spent at and below a path, or in the whole run. */
+export interface Spendings {
+  spent(path: string | undefined): Amount;
+}
+
 /** Told when a call no longer fits. */
 export interface LedgerWatcher {
   limited(call: Call<never>, reached: Reached): void;
@@ -51,9 +56,11 @@ export class Ledger implements Layer {
   #wrapUps: WeakMap<Invocation, Amount> | undefined;
   #waiting: (() => void)[] | undefined;
   readonly #watcher: LedgerWatcher;
+  readonly #history: Spendings | undefined;
 
-  constructor(caps: Caps, watcher: LedgerWatcher) {
-    this.#run = accountsOf(caps);
+  constructor(caps: Caps, watcher: LedgerWatcher, history?: Spendings) {
+    this.#history = history;
+    this.#run = accountsOf(caps, history?.spent(undefined));
     this.#watcher = watcher;
   }
 
@@ -102,7 +109,7 @@ export class Ledger implements Layer {
       const { limits } = node;
       if (limits.tokens === undefined && limits.costUsd === undefined) continue;
       this.#accounts ??= new WeakMap();
-      const own = this.#accounts.get(node) ?? accountsOf(limits);
+      const own = this.#accounts.get(node) ?? accountsOf(limits, this.#history?.spent(node.path));
       this.#accounts.set(node, own);
       accounts = [...accounts, ...own];
     }
@@ -183,12 +190,12 @@ interface Caps {
   readonly costUsd?: number | undefined;
 }
 
-function accountsOf({ tokens, costUsd }: Caps): readonly Account[] {
+function accountsOf({ tokens, costUsd }: Caps, before = NOTHING): readonly Account[] {
   const accounts: Account[] = [];
-  const open = (limit: Account['limit'], cap: number) =>
-    accounts.push({ limit, cap, spent: 0, reserved: 0, wrapUps: 0, estimates: 0 });
-  if (tokens !== undefined) open('tokens', tokens);
-  if (costUsd !== undefined) open('costUsd', toPicoUsd(costUsd));
+  const open = (limit: Account['limit'], cap: number, spent: number) =>
+    accounts.push({ limit, cap, spent, reserved: 0, wrapUps: 0, estimates: 0 });
+  if (tokens !== undefined) open('tokens', tokens, before.tokens);
+  if (costUsd !== undefined) open('costUsd', toPicoUsd(costUsd), before.picoUsd);
   return accounts;
 }
 

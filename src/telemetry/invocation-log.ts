@@ -169,7 +169,7 @@ function besideOf(record: RecordOf<'model'>): string {
 }
 
 type EffectRecord = RecordOf<
-  'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context' | 'gate'
+  'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context' | 'gate' | 'stop' | 'diverged'
 >;
 
 /** What an effect beside model and tools ended with; undefined where it only began. */
