@@ -104,5 +104,3 @@ export interface Journal {
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }
-
-export type JsonOutcome = Outcome<Json>;

@@ -132,7 +132,8 @@ export type Entry = Common &
         readonly kind: 'tool';
         readonly event: 'done' | 'failed';
         readonly value: ToolOut;
-        readonly request: ToolIn /** False where it never started. */;
+        readonly request: ToolIn;
+        /** False where it never started. */
         readonly ran: boolean;
       }
     | {
