@@ -1,10 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineAgent, defineTool, fallback, ModelError, replayRun, resumeRun, startRun } from 'coxswain';
+import { defineAgent, defineTool, fallback, ModelError, replayRun, startRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';
 import { expect, it, onTestFinished } from 'vitest';
+import { History } from '../../src/journal/history.ts';
+import type { Row } from '../../src/journal/row.ts';
+import { Ledger } from '../../src/orchestration/ledger.ts';
 
 const usage = { inputTokens: 100, outputTokens: 100 };
 const price = { inputPerMTok: 1_000, outputPerMTok: 1_000 };
@@ -19,50 +22,42 @@ function journal() {
   return store;
 }
 
-/** An agent whose first tool call stops its run from outside, like a deploy. */
-function interrupted(stop: AbortController) {
-  const look = defineTool({
-    name: 'look',
-    description: 'Looks',
-    input: { type: 'object' },
-    access: 'read',
-    execute: () => 'x',
-  });
-  const halt = defineTool({
-    name: 'halt',
-    description: 'Halts',
-    input: { type: 'object' },
-    access: 'read',
-    execute: () => {
-      stop.abort();
-      return 'stopped';
-    },
-  });
-  return defineAgent({ name: 'solo', instructions: 'x', tools: [look, halt], wrapUp: false });
-}
+const look = defineTool({
+  name: 'look',
+  description: 'Looks',
+  input: { type: 'object' },
+  access: 'read',
+  execute: () => 'x',
+});
+const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [look], wrapUp: false });
 const calls = (name: string, n = 0) => ({ ...callTools(toolCall(name, { n })), usage });
 
-it('what an earlier epoch spent counts under a limit in USD and in the result', async () => {
-  const store = journal();
-  const stop = new AbortController();
-  const agent = interrupted(stop);
-  const first = startRun(agent, 'go', {
-    journal: store,
-    signal: stop.signal,
-    model: scriptedModel([calls('halt')], { price }),
-    limits: { costUsd: 0.8 },
-  });
-  expect(await first.result).toMatchObject({ status: 'aborted', costUsd: 0.2 });
-  const model = scriptedModel(() => calls('look', model.requests.length), { price });
-  const result = await resumeRun(agent, first.id, { journal: store, model }).result;
-  expect(result.status).toBe('cost_limit');
-  expect(result.costUsd).toBe(0.2 + 0.2 * model.requests.length);
-  expect(result.costUsd).toBeLessThanOrEqual(0.8);
+it('what earlier epochs spent counts under a cap, in all and at each node', () => {
+  const row = (key: string, value: object) => ({ kind: 'model', event: 'done', key, value }) as unknown as Row;
+  const history = new History([
+    row('lead/1/model', { usage, costUsd: 0.3 }),
+    row('lead/1.0/worker/1/model', { usage, costUsd: 0.1 }),
+    row('lead/1.0/worker/2/model', { usage }),
+  ]);
+  expect(history.spent(undefined)).toEqual({ tokens: 600, picoUsd: 4e11 });
+  expect(history.spent('lead/1.0/worker')).toEqual({ tokens: 400, picoUsd: 1e11 });
+  const ledger = new Ledger({ costUsd: 0.5 }, { limited: () => {} }, history);
+  const ask = (output: number) => {
+    const call = {
+      key: 'lead/2/model',
+      self: { limits: {}, definition: { type: 'model', wrapUp: false } },
+      worst: () => ({ input: 50, output, fixed: true }),
+      worstCost: (input: number, out: number) => (input + out) / 1_000,
+    };
+    return ledger.enter(call as never, { stop: undefined });
+  };
+  // 0.4 of 0.5 are spent: a call of 0.09 fits, one of 0.45 does not, and waits for the one in flight.
+  expect(ask(40)).toBeUndefined();
+  expect(ask(400)).toBeInstanceOf(Promise);
 });
 
 it('a replay gives the same costs, models and native turns, also of a fallback that met a closed gate', async () => {
   const store = journal();
-  const agent = interrupted(new AbortController());
   const busy = scriptedModel(
     [
       new ModelError('rate_limit', 'wait', { retryAfterMs: 20 }),
