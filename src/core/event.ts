@@ -68,7 +68,7 @@ export interface EventFields {
   'tool.end': Call & EventEnd & Failable & { readonly result?: string | readonly Part[] };
   'approval.request': { readonly request: ApprovalRequest | WaitRequest };
   'approval.decision': { readonly id: string; readonly decision: Decision };
-  /** `untilMs`: milliseconds from the event's `time` until it opens. */
+  /** A provider asked everyone of this process to wait; `untilMs` is when it opens, in milliseconds since 1970. */
   'gate.closed': { readonly gate: string; readonly untilMs?: number };
   'gate.opened': { readonly gate: string };
   'context.compact': { readonly dropped: number; readonly tokensBefore: number; readonly tokensAfter: number };

@@ -203,7 +203,11 @@ export type Entry = Common &
         readonly kind: 'gate';
         readonly event: 'done';
         readonly value:
-          | { readonly gate: string; readonly state: 'closed' /** From now. */; readonly untilMs: number }
+          | {
+              readonly gate: string;
+              readonly state: 'closed' /** In milliseconds since 1970. */;
+              readonly untilMs: number;
+            }
           | { readonly gate: string; readonly state: 'opened' };
         readonly request?: never;
       }

@@ -99,7 +99,7 @@ export class Gate implements Layer {
     if (this.#told?.has(gate)) return;
     this.#told ??= new Set();
     this.#told.add(gate);
-    this.#watcher.gate(call, { gate, state: 'closed', untilMs: Math.max(0, Math.round(until - performance.now())) });
+    this.#watcher.gate(call, { gate, state: 'closed', untilMs: Math.round(Date.now() + until - performance.now()) });
   }
 
   #tellOpened(gate: string, call: Call<never>): undefined {

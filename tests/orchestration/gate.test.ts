@@ -45,6 +45,10 @@ describe('the gate of a provider', () => {
       { type: 'gate.opened', gate: provider },
     ]);
     expect(gates(events)[0]).toHaveProperty('record');
+    const [told] = gates(events);
+    const ahead = told?.type === 'gate.closed' ? (told.untilMs ?? 0) - Date.parse(told.time) : 0;
+    expect(ahead).toBeGreaterThan(0);
+    expect(ahead).toBeLessThanOrEqual(122);
   });
 
   it('does not hold back who uses another provider', async () => {
