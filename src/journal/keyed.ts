@@ -112,7 +112,7 @@ export class KeyedJournal implements Journal {
   tell(opened: readonly Opened[]): void {
     for (const { draft, time } of opened) {
       if (this.#parts.isReplay) this.note(draft);
-      else this.#write(this.#reopened(draft), time, false, noteRow(draft));
+      else this.#write(this.#reopened(draft), time, false, this.#parts.log && noteRow(draft));
     }
   }
 
@@ -126,7 +126,7 @@ export class KeyedJournal implements Journal {
     if (this.#parts.isReplay) return timeNow();
     const time = timeNow();
     if (!this.isWatched) this.#records += 1;
-    else this.#write(this.#reopened(draft), time, isSpanStart(draft), noteRow(draft));
+    else this.#write(this.#reopened(draft), time, isSpanStart(draft), this.#parts.log && noteRow(draft));
     return time;
   }
 
@@ -390,11 +390,12 @@ export class KeyedJournal implements Journal {
     this.#write(draft, timeNow(), false, { request: undefined, value: log && asJson(value) });
   }
 
+  /** `stored` is made only where there is a log to keep it: it grows with what a run is given. */
   #write(
     draft: Draft,
     time: bigint,
     opens: boolean,
-    stored: { request: Json | undefined; value: Json | undefined },
+    stored: { request: Json | undefined; value: Json | undefined } | undefined,
   ): void {
     const { instrument, sink, log } = this.#parts;
     this.#records += 1;
