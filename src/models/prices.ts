@@ -22,7 +22,9 @@ export function costOf(model: Priced, usage: CallUsage): number | undefined {
     const { inputPerMTok, outputPerMTok, cachedInputPerMTok, cacheWritePerMTok } = model.price;
     const plain = (inputTokens - cached - written) * inputPerMTok + outputTokens * outputPerMTok;
     const cache = cached * (cachedInputPerMTok ?? inputPerMTok) + written * (cacheWritePerMTok ?? inputPerMTok);
-    return (plain + cache) / 1e6;
+    const cost = (plain + cache) / 1e6;
+    // The price of a user's own model was checked by nobody.
+    return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
   }
   return knownCost(model, {
     input_tokens: inputTokens,

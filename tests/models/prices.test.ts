@@ -1,8 +1,12 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineAgent, defineSupervisor, fallback, type ModelPrice, runAgent, startRun } from 'coxswain';
 import { anthropic } from 'coxswain/anthropic';
+import { jsonlLog } from 'coxswain/log';
 import { openai } from 'coxswain/openai';
 import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { contextTokensOf, costOf, KNOWN_PROVIDERS, worstCostOf } from '../../src/models/prices.ts';
 import { eventsOf } from '../support/turns.ts';
 
@@ -32,6 +36,8 @@ describe('the cost of a call', () => {
   it('is unknown, never 0, for other models, other providers and servers of your own', () => {
     expect(costOf({ provider: 'openai', id: 'nobody-knows-me' }, usage)).toBeUndefined();
     expect(costOf({ provider: 'acme', id: 'gpt-4o' }, usage)).toBeUndefined();
+    const odd = { inputPerMTok: Number.NaN, outputPerMTok: 1 };
+    expect(costOf({ provider: 'acme', id: 'x', price: odd }, usage)).toBeUndefined();
     expect(costOf(openai('gpt-4o', { baseURL: 'http://localhost:11434/v1' }), usage)).toBeUndefined();
     expect(costOf(openai('gpt-4o', { baseURL: 'https://gateway.example.com/v1' }), usage)).toBeUndefined();
     expect(costOf(anthropic('claude-sonnet-4-5', { baseURL: 'http://127.0.0.1:1' }), usage)).toBeUndefined();
@@ -120,6 +126,24 @@ describe('the cost of a run', () => {
     expect(result.costUsd).toBe(0.5);
     const wrong = await runAgent(worker, 'go', { model: scriptedModel([{ ...say('x', usage), costUsd: -1 }]) });
     expect(wrong).toMatchObject({ status: 'model_error', error: { kind: 'malformed_response' } });
+  });
+
+  it('stands on the lines of the step log, with who answered', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'coxswain-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'run.jsonl');
+    const model = fallback([scriptedModel([], { provider: 'broken', id: 'b' }), priced([say('x', usage)])]);
+    await runAgent(worker, 'go', { model, views: [jsonlLog(file, { content: 'full' })] });
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.at(-1)).toMatchObject({
+      event: 'end',
+      costUsd: one,
+      modelOut: { by: { provider: 'scripted', id: 'priced' } },
+    });
+    expect(lines.at(-1).modelOut).not.toHaveProperty('costUsd');
   });
 
   it('is that of the model of a fallback that answered', async () => {
