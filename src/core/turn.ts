@@ -16,11 +16,15 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   if (!STOPS.includes(turn.stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
   const ids = new Set<string>();
   const content = turn.content.map((part, index) => checkPart(part, index, step, ids));
-  const { usage, native } = turn as { usage?: CallUsage; native?: Json };
+  const { usage, native, costUsd } = turn as { usage?: CallUsage; native?: Json; costUsd?: number };
   const response = checkResponse(turn.response);
+  const by = checkAuthor(turn.by);
   if (usage !== undefined) {
     const fault = isRecord(usage) ? usageFault(usage) : 'usage: expected an object';
     if (fault !== undefined) throw malformed(fault);
+  }
+  if (costUsd !== undefined && !(Number.isFinite(costUsd) && costUsd >= 0)) {
+    throw malformed('costUsd is a finite number ≥ 0');
   }
   const calls = ids.size > 0;
   if (turn.stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
@@ -37,6 +41,8 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
     ...(usage !== undefined && { usage: Object.freeze({ ...usage }) }),
     ...(native !== undefined && { native: deepFreeze(native) }),
     ...(response !== undefined && { response }),
+    ...(by !== undefined && { by }),
+    ...(costUsd !== undefined && { costUsd }),
   };
 }
 
@@ -45,6 +51,13 @@ function checkResponse(response: unknown): ModelTurn['response'] {
   if (!isRecord(response)) return undefined;
   const { id, model } = response;
   return Object.freeze({ ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) });
+}
+
+/** Whose turn it is, where another model gave it than the one that was asked. */
+function checkAuthor(by: unknown): ModelTurn['by'] {
+  if (!isRecord(by)) return undefined;
+  const { provider, id } = by;
+  return typeof provider === 'string' && typeof id === 'string' ? Object.freeze({ provider, id }) : undefined;
 }
 
 function checkPart(part: unknown, index: number, step: number, ids: Set<string>): AssistantPart {
