@@ -57,6 +57,8 @@ export interface Call<T = unknown> {
   /** A value that a person gave, as the outcome. */
   answer?(value: Json): T;
   execute(attempt: Attempt): T | Promise<T>;
+  /** Tokens that a value most likely took, where its provider reported none. */
+  guess?(value: T): { readonly input: number; readonly output: number };
   /** What was thrown, as an error to record. */
   failure(thrown: unknown): ErrorRecord;
   /** What the outcome spent, where it was reported. */

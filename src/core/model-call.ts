@@ -191,6 +191,11 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return modelFailure(thrown);
   }
 
+  guess({ content }: ModelTurn) {
+    const said = content.map((part) => (part.type === 'tool_call' ? part.name + part.arguments : (part.text ?? '')));
+    return { input: this.#sent.tokensAfter, output: this.#run.estimate(said.join('\n')) };
+  }
+
   usage(turn: ModelTurn): CallUsage | undefined {
     return turn.usage;
   }

@@ -14,7 +14,7 @@ interface Account {
   reserved: number;
   /** Reserved for wrap-up turns: no refund of an effect in flight. */
   wrapUps: number;
-  /** Calls whose provider reported nothing: their reservation counts. */
+  /** Calls whose provider reported nothing: what they said is estimated. */
   estimates: number;
 }
 
@@ -41,7 +41,9 @@ export interface LedgerWatcher {
   limited(call: Call<never>, reached: Reached): void;
 }
 
-/** Enough for an answer of some use; below it a call does not fit. */
+/** Enough for an answer of some use: for less a call waits, as long as another's refund may come. */
+const USEFUL_OUTPUT = 1_024;
+/** With no refund to come, the rest is used up. */
 const LEAST_OUTPUT = 1;
 
 /**
@@ -83,12 +85,13 @@ export class Ledger implements Layer {
       tokens: usage && usage.inputTokens + usage.outputTokens,
       picoUsd: cost === undefined ? undefined : toPicoUsd(cost),
     };
+    const guess = outcome.ok && usage === undefined ? guessOf(call, outcome.value) : undefined;
     for (const account of this.#of(call.self)) {
       const unit = unitOf(account);
       account.reserved -= reserved[unit];
       if (isFree) continue;
-      // Unknown is not zero: where nothing was reported, the estimate counts.
-      account.spent += known[unit] ?? reserved[unit];
+      // Unknown is not zero: where nothing was reported, the estimate of what was said counts.
+      account.spent += known[unit] ?? guess?.[unit] ?? reserved[unit];
       if (known[unit] === undefined) account.estimates += 1;
     }
     this.#wake();
@@ -122,7 +125,8 @@ export class Ledger implements Layer {
     const kept = this.#wrapUps?.get(call.self) ?? NOTHING;
     const keeps = !isWrapUp && call.self.definition.type === 'model' && call.self.definition.wrapUp;
     const room = (account: Account) => roomOf(account, keeps ? kept : undefined);
-    const output = outputThatFits(call, accounts, room);
+    const mayComeBack = accounts.some((account) => account.reserved > 0);
+    const output = outputThatFits(call, accounts, room, mayComeBack ? USEFUL_OUTPUT : LEAST_OUTPUT);
     if (output === undefined) return false;
     const reserved = amountOf(call, output, accounts);
     const more = keeps
@@ -219,6 +223,7 @@ function outputThatFits(
   call: Call<never>,
   accounts: readonly Account[],
   room: (account: Account) => number,
+  least = LEAST_OUTPUT,
 ): number | undefined {
   const { input, output, fixed } = call.worst?.() ?? { input: 0, output: 0, fixed: true };
   let most = output;
@@ -226,7 +231,7 @@ function outputThatFits(
     const left = room(account);
     most = Math.min(most, account.limit === 'tokens' ? left - input : outputForMoney(call, input, output, left));
   }
-  return most < (fixed ? output : LEAST_OUTPUT) ? undefined : most;
+  return most < (fixed ? output : Math.min(least, output)) ? undefined : most;
 }
 
 /** Prices are linear in the output: what the whole answer costs tells what a part of it does. */
@@ -247,6 +252,12 @@ function amountOf(call: Call<never>, output: number, accounts: readonly Account[
   const { input } = call.worst?.() ?? { input: 0 };
   const isPaid = accounts.some(({ limit }) => limit === 'costUsd');
   return { tokens: input + output, picoUsd: isPaid ? costOf(call, input, output) : 0 };
+}
+
+/** What a call has spent whose provider said nothing of it. */
+function guessOf(call: Call<never>, value: unknown): Amount | undefined {
+  const guess = call.guess?.(value as never);
+  return guess && { tokens: guess.input + guess.output, picoUsd: costOf(call, guess.input, guess.output) };
 }
 
 function unpriced(): Failure {
