@@ -93,17 +93,13 @@ describe('a limit in USD', () => {
   it('counts the estimate where a provider reports nothing, and says so', async () => {
     const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [look], wrapUp: false });
     const model = scriptedModel(() => callTools(toolCall('look', { n: model.requests.length })), { price });
-    const result = await runAgent(agent, 'go', { model, limits: { costUsd: 1 } });
-    expect(model.requests).toHaveLength(1);
-    expect(result).toMatchObject({
-      status: 'cost_limit',
-      error: { message: expect.stringMatching(/estimated for 1 of the calls, which reported nothing/) },
-    });
+    const guessed = /estimated for \d+ of the calls, which reported nothing/;
+    const result = await runAgent(agent, 'go', { model, limits: { costUsd: 0.5 } });
+    expect(result).toMatchObject({ status: 'cost_limit', error: { message: expect.stringMatching(guessed) } });
+    // What was said is estimated, not the whole reservation charged: more than one call fits.
+    expect(model.requests.length).toBeGreaterThan(1);
     const tokens = await runAgent(agent, 'go', { model, limits: { tokens: 1_000 } });
-    expect(tokens).toMatchObject({
-      status: 'token_limit',
-      error: { message: expect.stringMatching(/estimated for 1/) },
-    });
+    expect(tokens).toMatchObject({ status: 'token_limit', error: { message: expect.stringMatching(guessed) } });
   });
 
   it('counts the estimate for an answer that was cut off', async () => {
