@@ -1,5 +1,5 @@
 import type { CodeAgent } from './agent.ts';
-import type { Ending } from './ending.ts';
+import { type Ending, failedAgent } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
 import { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
@@ -47,13 +47,20 @@ export async function runCode(
     return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
-    if (isA(thrown, AgentError)) {
-      const { status, error } = thrown.result as { status: Status; error?: ErrorRecord };
-      return end(status, {
-        error: { kind: error?.kind ?? status, message: thrown.message, retryable: error?.retryable ?? false },
-      });
-    }
-    return end('model_error', { error: { kind: 'unknown', message: messageOf(thrown), retryable: false } });
+    const message = messageOf(thrown);
+    const failed = failureOf(thrown);
+    if (failed === undefined) return end('model_error', { error: { kind: 'unknown', message, retryable: false } });
+    return end(failed.status, { error: { ...failed.error, message } });
+  }
+}
+
+/** Of a worker that did not complete. Only a stop of the run suspends, and that is looked at by itself. */
+function failureOf(thrown: unknown): ReturnType<typeof failedAgent> {
+  try {
+    const failed = isA(thrown, AgentError) ? failedAgent(thrown) : undefined;
+    return failed?.status === 'suspended' ? undefined : failed;
+  } catch {
+    return undefined;
   }
 }
 

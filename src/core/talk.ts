@@ -31,7 +31,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
   const instructions = typeof agent.instructions === 'function' ? agent.instructions(context) : agent.instructions;
   const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
-  const output = agent.output && { name: agent.name, schema: agent.output.jsonSchema };
+  const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
   const maxTokens = agent.context.maxTokens ?? model.limits?.contextTokens ?? DEFAULTS.contextTokens;
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
   const selector = run.selector({
