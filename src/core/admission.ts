@@ -28,10 +28,24 @@ export function admit(run: RunContext, { toolCalls, limits }: Invocation, reques
   return tree !== undefined && used > tree ? { limit: 'toolCalls', used, max: tree } : undefined;
 }
 
+/** One call of a procedure's code. Only limits that were given hold for it: the default is a guard against a model. */
+export function admitCode(run: RunContext, self: Invocation): Limit | undefined {
+  const max = self.definition.type === 'code' ? self.limits.toolCalls : undefined;
+  if (max !== undefined && self.codeCalls >= max) return { limit: 'toolCalls', used: self.codeCalls + 1, max };
+  const tree = run.limits.toolCalls;
+  const used = run.count.toolCalls + 1;
+  return tree !== undefined && used > tree ? { limit: 'toolCalls', used, max: tree } : undefined;
+}
+
 /** Notes that a limit was reached; gives the cause for the ending. */
-export function limited(run: RunContext, self: Invocation, limit: Limit): ErrorRecord {
+export function limited(
+  run: RunContext,
+  self: Invocation,
+  limit: Limit,
+  at = `${self.path}/${self.step}`,
+): ErrorRecord {
   const entry = {
-    key: `${self.path}/${self.step}/@limit`,
+    key: `${at}/@limit`,
     place: self,
     step: self.step,
     attempt: 1,

@@ -29,18 +29,24 @@ export function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolC
 }
 
 /** Counts what a model call spent, and tells the window's ruler. */
-export function settle(talk: Talk, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
+export function settle(run: RunContext, talk: Talk, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
   const { self } = talk;
   if (!outcome.ok && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
   const usage = outcome.ok ? outcome.value.usage : undefined;
-  const sum = addUsage(self.usage, usageOfCall(usage));
-  if (sum === undefined) {
+  const call = usageOfCall(usage);
+  const sum = addUsage(self.usage, call);
+  const ofTree = addUsage(run.count.usage, call);
+  if (sum === undefined || ofTree === undefined) {
+    // It was a call, and what it spent is unknown.
+    self.usage = addUsage(self.usage, usageOfCall(undefined)) ?? self.usage;
+    run.count.usage = addUsage(run.count.usage, usageOfCall(undefined)) ?? run.count.usage;
     return {
       ok: false,
       error: { kind: 'malformed_response', message: 'the sum of reported tokens passes 2^53 − 1', retryable: false },
     };
   }
   self.usage = sum;
+  run.count.usage = ofTree;
   if (usage !== undefined) talk.selector.anchor(usage.inputTokens);
   return outcome;
 }
@@ -50,7 +56,7 @@ const NEVER_ASKED: readonly string[] = ['context_limit', 'token_limit', 'cost_li
 
 /** A turn with neither text nor calls is asked once more, outside `steps`; then the answer is an earlier text of this invocation. */
 export async function askAgain(run: RunContext, talk: Talk): Promise<Outcome<ModelTurn>> {
-  const again = settle(talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@again`));
+  const again = settle(run, talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@again`));
   if (!again.ok || !isEmpty(again.value)) return again;
   if (talk.lastText !== '')
     return { ok: true, value: { content: [{ type: 'text', text: talk.lastText }], stop: 'end' } };

@@ -1,6 +1,6 @@
 import type { CodeAgent } from './agent.ts';
 import { type Ending, failedAgent } from './ending.ts';
-import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
+import { AgentError, type ErrorRecord, isA, isFatal, messageOf, ToolError } from './errors.ts';
 import { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { Message } from './message.ts';
@@ -35,22 +35,29 @@ export async function runCode(
     if (stop !== undefined && status !== 'completed') return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };
-  try {
-    const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs);
-    const output = asJson(returned);
-    if (!output.ok)
-      return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
-    const checked = agent.output?.validate(output.value) ?? { ok: true, value: output.value };
-    const text = typeof output.value === 'string' ? output.value : (JSON.stringify(output.value) ?? '');
-    if (checked.ok) return end('completed', { text, output: checked.value });
-    const message = checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ');
-    return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
-  } catch (thrown) {
-    if (isFatal(thrown)) throw thrown;
-    const message = messageOf(thrown);
-    const failed = failureOf(thrown);
-    if (failed === undefined) return end('model_error', { error: { kind: 'unknown', message, retryable: false } });
-    return end(failed.status, { error: { ...failed.error, message } });
+  const ending = await driven();
+  await flow.close();
+  return ending;
+
+  async function driven(): Promise<Ending> {
+    try {
+      const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs);
+      const output = asJson(returned);
+      if (!output.ok)
+        return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
+      const checked = agent.output?.validate(output.value) ?? { ok: true, value: output.value };
+      const text = typeof output.value === 'string' ? output.value : (JSON.stringify(output.value) ?? '');
+      if (checked.ok) return end('completed', { text, output: checked.value });
+      const message = checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ');
+      return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
+    } catch (thrown) {
+      if (isFatal(thrown)) throw thrown;
+      const message = messageOf(thrown);
+      if (flow.limited !== undefined && isA(thrown, ToolError)) return end('tool_limit', { error: flow.limited });
+      const failed = failureOf(thrown);
+      if (failed === undefined) return end('model_error', { error: { kind: 'unknown', message, retryable: false } });
+      return end(failed.status, { error: { ...failed.error, message } });
+    }
   }
 }
 

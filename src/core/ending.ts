@@ -93,7 +93,7 @@ export function agentResult(
   let toolCalls = 0;
   walk(self, (node) => {
     steps += node.step;
-    toolCalls += node.toolCalls;
+    toolCalls += node.toolCalls + node.codeCalls;
     if (node.model === undefined) return;
     addTo(byAgent, node.agent, node.usage);
     addTo(byModel, node.model, node.usage);

@@ -24,6 +24,8 @@ export class Invocation implements Place {
   model: string | undefined;
   step = 0;
   toolCalls = 0;
+  /** Tool calls of code: of its own procedure, or of procedures among its tools. */
+  codeCalls = 0;
   /** Of its own model calls. */
   usage: Usage = NO_USAGE;
   /** The join of all it has seen. */

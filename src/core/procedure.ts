@@ -1,20 +1,14 @@
+import { admitCode, limited } from './admission.ts';
 import type { Agent } from './agent.ts';
+import { agentError, refusedChild, toolError } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested } from './dispatch.ts';
-import { agentResult, type Ending } from './ending.ts';
-import {
-  AgentError,
-  ConfigurationError,
-  type ErrorRecord,
-  messageOf,
-  ToolError,
-  type ToolErrorKind,
-} from './errors.ts';
+import { ConfigurationError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { Call, Outcome } from './journal.ts';
-import { canonical, type Json, sha256 } from './json.ts';
+import { canonical, frozenCopy, type Json, sha256 } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import { shown } from './options.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
@@ -40,20 +34,31 @@ export interface ProcedurePlace {
   readonly guard: Guard;
 }
 
-export function openProcedure(run: RunContext, place: ProcedurePlace): BuiltinFlow {
+/** A flow, and what its driver does with it when the code is over. */
+export interface OpenProcedure extends BuiltinFlow {
+  /** What the code did not wait for is stopped and waited for, so that it lies inside; nothing begins after it. */
+  close(): Promise<void>;
+  /** The limit of tool calls that it ran into. */
+  readonly limited: ErrorRecord | undefined;
+}
+
+export function openProcedure(run: RunContext, place: ProcedurePlace): OpenProcedure {
   return new Procedure(run, place);
 }
 
 /** A legal id of the user's: a part of an address. */
 const ID = /^[^/@~\s][^/\s]{0,199}$/u;
 
-class Procedure implements BuiltinFlow {
+class Procedure implements OpenProcedure {
   readonly #run: RunContext;
   readonly #place: ProcedurePlace;
   readonly #ordinals = new Map<string, number>();
   readonly #ids = new Set<string>();
   readonly #oneAtATime = new OneAtATime();
+  readonly #underWay = new Set<Promise<unknown>>();
+  #isOver = false;
   #label: Label;
+  limited: ErrorRecord | undefined;
 
   constructor(run: RunContext, place: ProcedurePlace) {
     this.#run = run;
@@ -98,7 +103,33 @@ class Procedure implements BuiltinFlow {
     this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
   }
 
-  async call<Input, Output>(
+  async close(): Promise<void> {
+    this.#isOver = true;
+    if (this.#underWay.size === 0) return;
+    this.#run.stops.add(this.#place.base, {
+      status: 'cancelled',
+      reason: 'The procedure ended without waiting for it.',
+    });
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** A branch that nobody waits for is no unhandled rejection: the tree and the records say how it ended. */
+  #begin<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isOver) return Promise.reject(new ToolError('denied', 'The procedure that asks for this is over.'));
+    const begun = work();
+    this.#underWay.add(begun);
+    const ended = () => this.#underWay.delete(begun);
+    begun.then(ended, ended);
+    return begun;
+  }
+
+  call<Input, Output>(agent: Agent<Input, Output, never>, input: Input, options?: { id?: string }): Promise<Output> {
+    const call = () => this.#call(agent, input, options);
+    // A delegate waits for its only child.
+    return this.#place.delegate === undefined ? this.#begin(call) : call();
+  }
+
+  async #call<Input, Output>(
     agent: Agent<Input, Output, never>,
     input: Input,
     options?: { id?: string },
@@ -106,28 +137,31 @@ class Procedure implements BuiltinFlow {
     const { self, span, parentStep, delegate } = this.#place;
     const key =
       delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
-    const ending = await this.#run.invoke({
-      key,
-      agent,
-      input,
-      parent: self,
-      parentStep,
-      parentSpan: span,
-      label: this.#label,
-      delegate,
+    const child = { key, agent, input, parent: self, parentStep, parentSpan: span, label: this.#label, delegate };
+    const ending = await this.#run.invoke(child).catch((thrown: unknown) => {
+      throw delegate === undefined && isA(thrown, ToolError) ? refusedChild(this.#run, child, thrown) : thrown;
     });
     this.join(ending.label);
     if (ending.status === 'completed') return ending.output as Output;
     throw agentError(this.#run, ending);
   }
 
-  async tool<Input, Output>(
+  tool<Input, Output>(
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>> {
+    return this.#begin(() => this.#tool(tool, args, options));
+  }
+
+  async #tool<Input, Output>(
     tool: Tool<Input, Output, never>,
     args: Input,
     options?: { id?: string },
   ): Promise<Awaited<Output>> {
     const key = this.#key(tool.name, args, options?.id);
     const { self, span, step, parentStep } = this.#place;
+    this.#admit();
     const { requested, error } = this.#requested(tool, args, key);
     const { out, value } = await dispatch(
       this.#run,
@@ -142,10 +176,22 @@ class Procedure implements BuiltinFlow {
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
   }
 
+  #admit(): void {
+    const { self, base } = this.#place;
+    const over = admitCode(this.#run, self);
+    if (over !== undefined) {
+      this.limited ??= limited(this.#run, self, over, base);
+      throw new ToolError('denied', this.limited.message);
+    }
+    self.codeCalls += 1;
+    this.#run.count.toolCalls += 1;
+  }
+
   #requested(tool: Tool, args: unknown, key: string): { requested: Requested; error?: ErrorRecord } {
     const call = { type: 'tool_call', id: key, name: tool.name, arguments: '' } as const;
     const checked = tool.input.validate(args);
-    if (checked.ok) return { requested: { call, tool, args: checked.value as Json } };
+    // A copy: the code may go on changing its own object while the call is judged.
+    if (checked.ok) return { requested: { call, tool, args: frozenCopy(checked.value as Json) } };
     const message = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
     const error = { kind: 'invalid_args', message: `${tool.name}: ${message}`, retryable: false };
     return { requested: { call, tool, args: null, refused: error }, error };
@@ -158,7 +204,11 @@ class Procedure implements BuiltinFlow {
     return text === undefined ? (undefined as T) : (JSON.parse(text) as T);
   }
 
-  async wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+  wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+    return this.#begin(() => this.#wait(id, request, schema));
+  }
+
+  async #wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
     const { self, base, step } = this.#place;
     const key = `${base}/${this.#id(id)}`;
     const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
@@ -175,7 +225,11 @@ class Procedure implements BuiltinFlow {
     return outcome.value as InferOutput<S>;
   }
 
-  async sleep(ms: number): Promise<void> {
+  sleep(ms: number): Promise<void> {
+    return this.#begin(() => this.#sleep(ms));
+  }
+
+  async #sleep(ms: number): Promise<void> {
     if (!Number.isFinite(ms) || ms < 0)
       throw new ConfigurationError('ctx.sleep', `got ${shown(ms)}`, 'Pass finite milliseconds ≥ 0.');
     const outcome = await this.#run.journal.sleep(this.#key('@sleep', ms, undefined), this.#place.self, ms);
@@ -237,23 +291,4 @@ class Procedure implements BuiltinFlow {
     this.#ids.add(id);
     return id;
   }
-}
-
-function agentError(run: RunContext, ending: Ending): AgentError {
-  const cause = ending.error?.message ?? 'no cause given';
-  return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
-}
-
-const TOOL_ERRORS: readonly string[] = [
-  'invalid_json',
-  'invalid_args',
-  'unknown_tool',
-  'threw',
-  'timeout',
-  'denied',
-  'unknown_outcome',
-];
-
-export function toolError(error: ErrorRecord): ToolError {
-  return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);
 }

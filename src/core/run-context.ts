@@ -14,6 +14,7 @@ import type { Schema } from './schema.ts';
 import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
+import type { Usage } from './usage.ts';
 
 /** What an invocation of a model starts with. */
 export interface Opening {
@@ -83,7 +84,7 @@ export interface RunContext {
   readonly limits: Limits;
   readonly journal: Journal;
   /** Of the whole tree. */
-  readonly count: { steps: number; toolCalls: number; agents: number };
+  readonly count: { steps: number; toolCalls: number; agents: number; usage: Usage };
   readonly stops: Stops;
   modelOf(self: Invocation, agent: ModelAgent): Model;
   selector(options: {

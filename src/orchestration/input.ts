@@ -1,6 +1,6 @@
 import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
-import { deepFreeze, isPlainObject } from '../core/json.ts';
+import { frozenCopy, isPlainObject } from '../core/json.ts';
 import { type Label, TRUSTED } from '../core/label.ts';
 import type { InputMessage, Message, UserMessage } from '../core/message.ts';
 import { shown } from '../core/options.ts';
@@ -33,7 +33,8 @@ export function startInput(agent: Agent, input: unknown, label: Label): Start {
     const forms = isModel ? 'Pass text, messages or the input of the agent.' : 'A procedure takes its input.';
     throw new ConfigurationError('input', isPlainObject(input) ? problem : `got ${shown(input)}; ${problem}`, forms);
   }
-  const value = deepFreeze(checked.value);
+  // A copy: the caller's object stays as it is.
+  const value = frozenCopy(checked.value);
   return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value };
 }
 

@@ -16,6 +16,7 @@ import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../co
 import type { Schema } from '../core/schema.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
+import { NO_USAGE } from '../core/usage.ts';
 import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
@@ -58,7 +59,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   readonly stops = new Stops();
   readonly waits: Waits;
   readonly journal: KeyedJournal;
-  readonly count = { steps: 0, toolCalls: 0, agents: 1 };
+  readonly count = { steps: 0, toolCalls: 0, agents: 1, usage: NO_USAGE };
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
   readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
   readonly perCall: readonly [Ledger];
@@ -192,7 +193,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   /** Starts the root; `finish` or `clear` ends it. */
   begin(start: Start): Promise<Ending> {
-    this.#deadline = new Deadline(this.root, this.options.limits.timeMs, this.stops);
+    const { timeMs } = this.options.limits;
+    this.#deadline = new Deadline(this.root, Math.min(timeMs, this.root.limits.timeMs ?? timeMs), this.stops);
     this.#activity.add(this.#deadline);
     this.journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
@@ -294,7 +296,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
         ownUsage: self.usage,
         usage: self.treeUsage(),
         steps: self.step,
-        toolCalls: self.toolCalls,
+        toolCalls: self.toolCalls + self.codeCalls,
       };
       const entry = {
         key: self.path,
