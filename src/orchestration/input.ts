@@ -11,6 +11,8 @@ import { checkTranscript, normaliseInput } from '../memory/transcript.ts';
 export interface Start {
   readonly brief: readonly Message[];
   readonly value: unknown;
+  /** Of who wrote it: all that comes of it carries that, also where the messages say otherwise. */
+  readonly label: Label;
   /** What is known of its beginning. */
   readonly known?: KnownTranscript | undefined;
 }
@@ -21,10 +23,10 @@ export interface Start {
  */
 export function startInput(agent: Agent, input: unknown, label: Label): Start {
   const isModel = agent.type === 'model';
-  if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[]);
+  if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[], label);
   if (isModel && typeof input === 'string') {
     if (input.trim() === '') throw new ConfigurationError('input', 'empty text', 'Say what the agent is to do.');
-    return { brief: [userMessage(input, label)], value: undefined };
+    return { brief: [userMessage(input, label)], value: undefined, label };
   }
   const given = typeof input === 'string' && !agent.ownInput ? { task: input } : input;
   const checked = agent.input.validate(given);
@@ -35,7 +37,7 @@ export function startInput(agent: Agent, input: unknown, label: Label): Start {
   }
   // A copy: the caller's object stays as it is.
   const value = frozenCopy(checked.value);
-  return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value };
+  return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value, label };
 }
 
 function briefText(value: unknown): string {
@@ -48,7 +50,7 @@ function userMessage(content: string, label: Label): UserMessage {
 }
 
 /** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
-function conversation(input: readonly InputMessage[]): Start {
+function conversation(input: readonly InputMessage[], label: Label): Start {
   const known = knownPrefix(input);
   const first = known?.messages[0];
   const from = known?.messages.length ?? 0;
@@ -62,5 +64,5 @@ function conversation(input: readonly InputMessage[]): Start {
       'Start with a user message and answer every call once, right after it.',
     );
   }
-  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
+  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, label, known };
 }

@@ -193,6 +193,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   /** Starts the root; `finish` or `clear` ends it. */
   begin(start: Start): Promise<Ending> {
+    this.root.label = joinLabels(this.root.label, start.label);
     const { timeMs } = this.options.limits;
     this.#deadline = new Deadline(this.root, Math.min(timeMs, this.root.limits.timeMs ?? timeMs), this.stops);
     this.#activity.add(this.#deadline);
