@@ -1,43 +1,81 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NAMES } from './contenders/index.ts';
+import { installPacked } from './packed.ts';
+import { type Cost, costliest, samplesByPlace } from './profile.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCE = '--conditions=@coxswain/source';
-const ROUNDS = 11;
+const MODULE = ['--input-type=module', '--eval'];
+const IMPORT = "import 'coxswain'";
+const ROUNDS = 21;
 
 /** KB of heap per run that is in its first model call. */
 export function parkedHeaps(): Map<string, number> {
   return new Map(NAMES.map((name) => [name, Number(node('--expose-gc', SOURCE, 'bench/parked-heap.ts', name))]));
 }
 
-/** Whether the built files are there; what starts from them starts as at a user's. */
-export const BUILT = existsSync(`${ROOT}/dist/index.js`);
+/** Where the heap of such a run was allocated, of what is still there. */
+export function parkedCosts(count: number): Cost[] {
+  const costs: Cost[] = JSON.parse(node('--expose-gc', SOURCE, 'bench/parked-heap.ts', 'coxswain', 'costs'));
+  return costs.slice(0, count);
+}
 
 /** ms of wall from the start of the process to the first request; `node` is a process that does nothing. */
 export function firstRequests(): Map<string, number> {
-  const programs = NAMES.map((name) => [name, [...(BUILT ? [] : [SOURCE]), 'bench/first-request.ts', name]] as const);
-  return walls([['node', ['--eval', '']], ...programs]);
+  return walls([['node', ['--eval', '']], ...NAMES.map((name) => [name, ['bench/first-request.ts', name]] as const)]);
 }
 
-/** ms of wall of a process that imports coxswain and ends, from its built files (where they exist) and from source. */
-export function imports(): Map<string, number> {
-  const bare = ['--input-type=module', '--eval'];
-  const programs: [string, string[]][] = [
-    ['node', [...bare, '']],
-    ['source', [SOURCE, ...bare, "import 'coxswain'"]],
-  ];
-  if (BUILT) programs.push(['dist', [...bare, "import 'coxswain'"]]);
-  return walls(programs);
+/**
+ * ms of wall of a process that imports coxswain and ends: as it is published (`packed`), from what tsc wrote (`dist`), and
+ * from source.
+ */
+export async function imports(): Promise<Map<string, number>> {
+  const packed = await installPacked(ROOT);
+  try {
+    return walls([
+      ['node', [...MODULE, '']],
+      ['packed', [...MODULE, IMPORT], packed.folder],
+      ['dist', [...MODULE, IMPORT]],
+      ['source', [SOURCE, ...MODULE, IMPORT]],
+    ]);
+  } finally {
+    packed.remove();
+  }
 }
 
-function walls(programs: readonly (readonly [string, readonly string[]])[]): Map<string, number> {
+/** What importing the published form costs that a bare node does not, by function. */
+export async function importCosts(count: number): Promise<Cost[]> {
+  const packed = await installPacked(ROOT);
+  try {
+    const profiles = join(packed.folder, 'profiles');
+    const samples = (code: string) => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        nodeIn(packed.folder, ['--cpu-prof', '--cpu-prof-interval=100', `--cpu-prof-dir=${profiles}`, ...MODULE, code]);
+      }
+      const files = readdirSync(profiles).map((file) => readFileSync(join(profiles, file), 'utf8'));
+      rmSync(profiles, { recursive: true });
+      return samplesByPlace(files.map((text) => JSON.parse(text)));
+    };
+    const bare = samples('');
+    const more = [...samples(IMPORT)].map(([place, found]) => [place, found - (bare.get(place) ?? 0)] as const);
+    return costliest(new Map(more.filter(([, found]) => found > 0)), count);
+  } finally {
+    packed.remove();
+  }
+}
+
+/** Programs by name: what node is given, and where it runs. */
+type Program = readonly [name: string, args: readonly string[], folder?: string];
+
+function walls(programs: readonly Program[]): Map<string, number> {
   const samples = new Map<string, number[]>(programs.map(([name]) => [name, []]));
   for (let round = 0; round <= ROUNDS; round += 1) {
-    for (const [name, args] of programs) {
+    for (const [name, args, folder = ROOT] of programs) {
       const since = performance.now();
-      node(...args);
+      nodeIn(folder, args);
       // The first round fills the caches of the disk.
       if (round > 0) samples.get(name)?.push(performance.now() - since);
     }
@@ -47,5 +85,9 @@ function walls(programs: readonly (readonly [string, readonly string[]])[]): Map
 }
 
 function node(...args: string[]): string {
-  return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  return nodeIn(ROOT, args);
+}
+
+function nodeIn(cwd: string, args: readonly string[]): string {
+  return execFileSync(process.execPath, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 }

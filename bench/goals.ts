@@ -20,8 +20,8 @@ export interface Goal {
   readonly figure: number;
   readonly goal: number;
   readonly unit: string;
-  /** What to profile when it is missed. */
-  readonly profiled?: CaseName;
+  /** What to profile when it is missed: a case's CPU, where the heap was allocated, what an import does. */
+  readonly profiled?: CaseName | 'import' | 'heap';
 }
 
 const OURS = 'coxswain';
@@ -32,7 +32,6 @@ export function goals({ cases, made, earlier, growth, heaps, imports, walls }: M
     { title: `${name}: × AI SDK`, figure: ratio(cases[name], 'AI SDK'), goal: 0.1, unit: '×', profiled: name },
   ]);
   const { calls100, calls1000 } = cases;
-  const importMs = of(imports, imports.has('dist') ? 'dist' : 'source') - of(imports, 'node');
   const overIdeal = of(walls, OURS) / IDEAL_MS;
   return [
     ...perStep,
@@ -54,12 +53,13 @@ export function goals({ cases, made, earlier, growth, heaps, imports, walls }: M
       unit: '×',
       profiled: 'calls1000',
     },
-    { title: 'heap per parked run', figure: of(heaps, OURS), goal: 5, unit: 'KB' },
+    { title: 'heap per parked run', figure: of(heaps, OURS), goal: 5, unit: 'KB', profiled: 'heap' },
     {
-      title: `import over a bare node (${imports.has('dist') ? 'dist' : 'source'})`,
-      figure: importMs,
+      title: 'import over a bare node (packed)',
+      figure: of(imports, 'packed') - of(imports, 'node'),
       goal: 10,
       unit: 'ms',
+      profiled: 'import',
     },
     { title: '32 workers at 50 ms, limit 8: wall ÷ ideal', figure: overIdeal, goal: 1.05, unit: '×' },
   ];
@@ -67,8 +67,8 @@ export function goals({ cases, made, earlier, growth, heaps, imports, walls }: M
 
 /** Goals of what is not measured here: it needs a provider on the network. */
 export const NOT_MEASURED = [
-  'over HTTP: ≤ 1.10 × L1 CPU, ≤ 1.03 × L1 wall',
-  'streaming: ≤ 1.2 × L1, ≤ 0.5 µs per chunk and nesting level',
+  'over HTTP, by a hand loop on the official SDK: ≤ 1.10 × its CPU, ≤ 1.03 × its wall',
+  'streaming, by the same: ≤ 1.2 × its CPU, ≤ 0.5 µs per chunk and nesting level',
 ];
 
 export function isMet({ figure, goal }: Goal): boolean {

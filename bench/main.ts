@@ -1,5 +1,5 @@
 import { CASES, type CaseName, type Figures, measure, perMessage } from './cases.ts';
-import { BUILT, firstRequests, imports, parkedHeaps } from './children.ts';
+import { firstRequests, imports, parkedHeaps } from './children.ts';
 import { contenderNamed, NAMES } from './contenders/index.ts';
 import { goals } from './goals.ts';
 import { growth, IDEAL_MS, teamWall } from './inside-one-run.ts';
@@ -29,8 +29,8 @@ printRow(`32 workers at 50 ms, ideal ${IDEAL_MS}`, 'ms, wall', walls);
 const heaps = parkedHeaps();
 printRow('heap per run in its first call', 'KB', heaps);
 const first = firstRequests();
-printRow(`start to first request (${BUILT ? 'dist' : 'source'})`, 'ms, wall', first);
-const imported = imports();
+printRow('start to first request (dist)', 'ms, wall', first);
+const imported = await imports();
 printRow("node, then import 'coxswain'", 'ms, wall', imported);
 
 console.log('\nGoals');

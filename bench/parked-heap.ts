@@ -1,7 +1,14 @@
+import type { HeapProfiler } from 'node:inspector';
+import { Session } from 'node:inspector/promises';
 import { contenderNamed } from './contenders/index.ts';
+import { costliest, placeOf } from './profile.ts';
 
-/** A child process: prints the KB of heap that one run takes while its first model call is under way. */
+/**
+ * A child process: prints the KB of heap that one run takes while its first model call is under way; with `costs` where
+ * those bytes were allocated, as JSON.
+ */
 const RUNS = 1_000;
+const SAMPLED_BYTES = 1_024;
 const { park } = await contenderNamed(process.argv[2] ?? '');
 const live: unknown[] = [];
 
@@ -16,11 +23,33 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
+/** Bytes by the function that allocated them, of what is alive after a full collection. */
+async function liveBytes(work: () => Promise<void>): Promise<Map<string, number>> {
+  const session = new Session();
+  session.connect();
+  await session.post('HeapProfiler.startSampling', { samplingInterval: SAMPLED_BYTES });
+  await work();
+  heapUsed();
+  const { profile } = await session.post('HeapProfiler.stopSampling');
+  session.disconnect();
+  const bytes = new Map<string, number>();
+  const add = ({ callFrame, selfSize, children }: HeapProfiler.SamplingHeapProfileNode) => {
+    if (selfSize > 0) bytes.set(placeOf(callFrame), (bytes.get(placeOf(callFrame)) ?? 0) + selfSize);
+    for (const child of children) add(child);
+  };
+  add(profile.head);
+  return bytes;
+}
+
 await parkAll(RUNS / 10);
-const before = heapUsed();
-const settledBefore = live.length;
-await parkAll(RUNS);
-const bytes = heapUsed() - before;
-if (live.length - settledBefore !== 2 * RUNS) throw new Error('not every run is in its first model call');
-process.stdout.write(String(bytes / RUNS / 1_024));
+if (process.argv[3] === 'costs') {
+  process.stdout.write(JSON.stringify(costliest(await liveBytes(() => parkAll(RUNS)), RUNS)));
+} else {
+  const before = heapUsed();
+  const settledBefore = live.length;
+  await parkAll(RUNS);
+  const bytes = heapUsed() - before;
+  if (live.length - settledBefore !== 2 * RUNS) throw new Error('not every run is in its first model call');
+  process.stdout.write(String(bytes / RUNS / 1_024));
+}
 process.exit(0);

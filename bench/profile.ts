@@ -1,3 +1,4 @@
+import type { Profiler, Runtime } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -23,19 +24,31 @@ export async function profile(work: () => Promise<unknown>, ms: number, count: n
   const { profile } = await session.post('Profiler.stop');
   session.disconnect();
 
-  const places = new Map(profile.nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
-  // Samples are counted, not their times: on a busy machine the sample before a pause would get all of it.
+  return costliest(samplesByPlace([profile]), count);
+}
+
+/** Samples of functions' own code. They are counted, not their times: on a busy machine the one before a pause would get all of it. */
+export function samplesByPlace(profiles: readonly Profiler.Profile[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const id of profile.samples ?? []) {
-    const place = places.get(id) ?? '?';
-    if (!PROFILER.test(place)) counts.set(place, (counts.get(place) ?? 0) + 1);
+  for (const { nodes, samples = [] } of profiles) {
+    const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
+    for (const id of samples) {
+      const place = places.get(id) ?? '?';
+      if (!PROFILER.test(place)) counts.set(place, (counts.get(place) ?? 0) + 1);
+    }
   }
-  const total = [...counts.values()].reduce((sum, samples) => sum + samples, 0);
-  const costs = [...counts].map(([place, samples]) => ({ place, share: samples / total }));
+  return counts;
+}
+
+/** The largest of what was counted by place, as shares of all of it. */
+export function costliest(counts: ReadonlyMap<string, number>, count: number): Cost[] {
+  const total = [...counts.values()].reduce((sum, found) => sum + found, 0);
+  const costs = [...counts].map(([place, found]) => ({ place, share: found / total }));
   return costs.sort((a, b) => b.share - a.share).slice(0, count);
 }
 
-function placeOf({ functionName, url, lineNumber }: { functionName: string; url: string; lineNumber: number }): string {
+/** `function file:line`, the file as seen from the project or the package. */
+export function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame): string {
   const name = functionName === '' ? '(anonymous)' : functionName;
   if (url === '') return name;
   const path = url.startsWith('file:')

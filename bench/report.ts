@@ -1,12 +1,14 @@
-import { CASES, type CaseName, type Figures } from './cases.ts';
+import { CASES, type Figures } from './cases.ts';
+import { importCosts, parkedCosts } from './children.ts';
 import { contenderNamed } from './contenders/index.ts';
 import { type Goal, isMet, NOT_MEASURED } from './goals.ts';
-import { profile } from './profile.ts';
+import { type Cost, profile } from './profile.ts';
 
 const TITLE = 36;
 const UNIT = 12;
 const COLUMN = 10;
 const PROFILE_MS = 400;
+const COSTS = 3;
 
 export function printHead(names: readonly string[]): void {
   const machine = `node ${process.version}, CPU of all threads, medians of interleaved rounds`;
@@ -22,7 +24,7 @@ export function printRow(title: string, unit: string, figures: Figures): void {
   console.log(`${title.padEnd(TITLE)}${unit.padEnd(UNIT)}${columns.join('')}`);
 }
 
-/** A goal that is missed comes with the three functions that cost most in its case. */
+/** A goal that is missed comes with the three functions that cost most. */
 export async function printGoal(goal: Goal): Promise<void> {
   const word = isMet(goal) ? 'met   ' : 'MISSED';
   const figure = `${digits(goal.figure)} ${goal.unit}`;
@@ -34,14 +36,22 @@ export function printNotMeasured(): void {
   for (const goal of NOT_MEASURED) console.log(`not measured here  ${goal}`);
 }
 
-const profiled = new Set<CaseName>();
+type Profiled = NonNullable<Goal['profiled']>;
+const profiled = new Set<Profiled>();
 
-async function printCosts(name: CaseName): Promise<void> {
+async function printCosts(name: Profiled): Promise<void> {
   if (profiled.has(name)) return;
   profiled.add(name);
-  const { run } = await CASES[name].prepare(await contenderNamed('coxswain'));
-  for (const { place, share } of await profile(run, PROFILE_MS, 3))
+  for (const { place, share } of await costs(name)) {
     console.log(`          ${(share * 100).toFixed(1).padStart(5)} %  ${place}`);
+  }
+}
+
+async function costs(name: Profiled): Promise<Cost[]> {
+  if (name === 'heap') return parkedCosts(COSTS);
+  if (name === 'import') return importCosts(COSTS);
+  const { run } = await CASES[name].prepare(await contenderNamed('coxswain'));
+  return profile(run, PROFILE_MS, COSTS);
 }
 
 function digits(value: number): string {

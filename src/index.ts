@@ -1,4 +1,5 @@
 export * from './agents/index.ts';
 export * from './core/index.ts';
+export type { RecordStore, RunLog, RunSummary, Signal, StoredRun } from './journal/record-store.ts';
 export * from './models/index.ts';
 export * from './orchestration/index.ts';

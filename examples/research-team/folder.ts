@@ -90,16 +90,30 @@ function visitFolder(walk: Walk, below: string, depth: number): void {
     return;
   }
   for (const entry of entries) {
-    if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
+    if (isPassedOver(entry.name)) continue;
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     if (entry.isDirectory()) {
       if (depth < MAX_DEPTH) visitFolder(walk, path, depth + 1);
       else skip(path, `over ${MAX_DEPTH} folders deep`);
-    } else if (TEXT.has(extname(entry.name).toLowerCase())) {
+    } else if (entry.isSymbolicLink() && isFolder(join(walk.root, path))) {
+      skip(path, 'a link to a folder');
+    } else if (isText(entry.name)) {
       const why = entry.isSymbolicLink() ? 'a link' : visitFile(walk, path);
       if (why !== undefined) skip(path, why);
     }
   }
+}
+
+function isPassedOver(name: string): boolean {
+  return name.startsWith('.') || name === 'node_modules';
+}
+
+function isText(name: string): boolean {
+  return TEXT.has(extname(name).toLowerCase());
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 /** Why a file is not read, or nothing. */
@@ -129,7 +143,8 @@ class Refused extends Error {}
 
 /**
  * Opens first and judges what was opened: a path that is checked and then opened can be swapped in between. A file with
- * a second hard link is refused too, since its other name may stand outside.
+ * a second hard link is refused too, since its other name may stand outside. What the search passes over is refused by
+ * its real name, since a model may ask for any path: `.env`, `.git/config`.
  */
 function readInside(root: string, path: string): string {
   if (isAbsolute(path) || path.split(/[\\/]/).includes('..') || path.includes('\0'))
@@ -138,8 +153,11 @@ function readInside(root: string, path: string): string {
   try {
     const facts = fstatSync(opened);
     if (!facts.isFile()) throw new Refused('not a regular file');
-    if (!realPathOf(opened, join(root, path)).startsWith(root.endsWith(sep) ? root : root + sep))
-      throw new Refused('outside the folder');
+    const real = realPathOf(opened, join(root, path));
+    const inside = root.endsWith(sep) ? root : root + sep;
+    if (!real.startsWith(inside)) throw new Refused('outside the folder');
+    const names = real.slice(inside.length).split(sep);
+    if (names.some(isPassedOver) || !isText(real)) throw new Refused('no Markdown or text file, or hidden');
     if (facts.nlink > 1) throw new Refused('has a second hard link');
     if (facts.size > MAX_FILE_BYTES) throw new Refused(`${size(facts.size)}, over ${size(MAX_FILE_BYTES)}`);
     return decoded(bytesOf(opened));

@@ -100,6 +100,9 @@ export default function research(args: readonly string[]) {
   if (question.trim() === '' || (args.length === 1 && isFolder(question))) {
     throw new ConfigurationError('question', 'missing', 'Give a question in quotes, then the folder');
   }
+  if (folder.trim() === '') {
+    throw new ConfigurationError('folder', 'empty', 'Name a folder, or leave it out for the documents of the example');
+  }
   const index = indexFolder(folder);
   return {
     agent: lead,

@@ -15,6 +15,7 @@ export interface Task {
   readonly options: RunOptions;
 }
 
+const KEYS = ['agent', 'input', 'options'];
 const FORMS =
   'Export default an agent, or a function of the words after the file that gives { agent, input?, options? }.';
 
@@ -25,8 +26,10 @@ const FORMS =
  */
 export async function loadModule(file: string, words: readonly string[]): Promise<Task> {
   const path = resolve(file);
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
-    throw new ConfigurationError('file', `there is no file ${file}`, 'Name a module that exports an agent.');
+  const facts = statSync(path, { throwIfNoEntry: false });
+  if (facts?.isFile() !== true) {
+    const got = facts?.isDirectory() ? `${file} is a folder` : `there is no file ${file}`;
+    throw new ConfigurationError('file', got, 'Name a module that exports an agent.');
   }
   const module = await importFile(path);
   const exported = 'default' in module ? module.default : module.agent;
@@ -69,6 +72,8 @@ function checkInput(given: unknown, words: readonly string[]): Task {
   if (!isPlainObject(given) || !isAgent(given.agent)) {
     throw new ConfigurationError('file', `its function gave ${shown(given)}`, FORMS);
   }
+  const unknown = Object.keys(given).find((key) => !KEYS.includes(key));
+  if (unknown !== undefined) throw new ConfigurationError('file', `its function gave an unknown ${unknown}`, FORMS);
   const { agent, options = {} } = given;
   if (!isPlainObject(options)) {
     throw new ConfigurationError('options', `expected an object, got ${shown(options)}`, 'Give those of startRun.');

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { messageOf } from '../core/errors.ts';
+import { ConfigurationError, messageOf } from '../core/errors.ts';
 import type { View } from '../core/record.ts';
 import { jsonlLog } from '../telemetry/log.ts';
 
@@ -15,10 +15,13 @@ export interface RunLog {
 }
 
 /**
- * The step log of a run, with its whole content. A `file` of the user's must have a folder (ConfigurationError); without one it
+ * The step log of a run, with its whole content. A `file` of the user's must have a folder and be none (ConfigurationError); without one it
  * is `.runs/<run id>.jsonl`, and the folder is made, for its owner only.
  */
 export function runLog(runId: string, file?: string): RunLog | string {
+  if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new ConfigurationError('--log', `${file} is a folder`, 'Name a file in it.');
+  }
   if (file !== undefined) return kept(file, jsonlLog(file, { content: 'full' }));
   const own = join(LOG_FOLDER, `${runId.replaceAll(':', '_')}.jsonl`);
   try {

@@ -1,6 +1,6 @@
 import type { Agent } from './agent.ts';
 import { agentResult, type Ending, type RunResult } from './ending.ts';
-import { AgentError, type ErrorRecord, ToolError, type ToolErrorKind } from './errors.ts';
+import { AgentError, type ToolError } from './errors.ts';
 import type { RunContext } from './run-context.ts';
 import { NO_USAGE } from './usage.ts';
 
@@ -21,18 +21,4 @@ export function refusedChild(
 export function agentError(run: RunContext, ending: Ending): AgentError {
   const cause = ending.error?.message ?? 'no cause given';
   return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
-}
-
-const TOOL_ERRORS: readonly string[] = [
-  'invalid_json',
-  'invalid_args',
-  'unknown_tool',
-  'threw',
-  'timeout',
-  'denied',
-  'unknown_outcome',
-];
-
-export function toolError(error: ErrorRecord): ToolError {
-  return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);
 }

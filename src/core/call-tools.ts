@@ -1,4 +1,4 @@
-import { type Dispatched, dispatch, OneAtATime, request, toolMessage } from './dispatch.ts';
+import { type Dispatched, dispatch, OneAtATime, recordedArguments, request, toolMessage } from './dispatch.ts';
 import type { ErrorRecord } from './errors.ts';
 import { DEFAULTS } from './limits.ts';
 import type { ToolCall } from './message.ts';
@@ -17,10 +17,11 @@ export async function callTools(
   const oneAtATime = new OneAtATime();
   let repeated: ErrorRecord | undefined;
   self.toolCalls += calls.length;
-  run.count.toolCalls += calls.length;
   const past: { name: string; signature: string; repeatable: boolean }[] = [];
   const pending = calls.map((call, index) => {
-    let requested = request(call, tools);
+    const key = `${self.path}/${self.step}.${index}`;
+    if (!run.journal.has(key)) run.count.toolCalls += 1;
+    let requested = recordedArguments(run, key, request(call, tools));
     const name = requested.tool?.name ?? call.name;
     let signature = signed(name, requested.args);
     if (signature === undefined) {
@@ -34,7 +35,7 @@ export async function callTools(
       repeated = { kind: 'loop_detected', message, retryable: false };
       requested = { ...requested, refused: repeated };
     }
-    const place = { key: `${self.path}/${self.step}.${index}`, step: self.step, parent: self.span };
+    const place = { key, step: self.step, parent: self.span };
     const isProcedure = requested.tool?.type === 'procedure';
     const parentStep = isProcedure ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
     const at = { ...place, parentStep };

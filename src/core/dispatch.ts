@@ -2,7 +2,7 @@ import type { ErrorRecord } from './errors.ts';
 import { isFatal } from './errors.ts';
 import { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
-import type { Json } from './json.ts';
+import { deepFreeze, type Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { ToolCall, ToolMessage } from './message.ts';
 import { parseArguments } from './parse-arguments.ts';
@@ -69,6 +69,14 @@ export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Reque
   };
 }
 
+/** The arguments that were parsed, and perhaps shown to a person, before: parsing again may give others (defaults that are functions). */
+export function recordedArguments(run: RunContext, key: string, requested: Requested): Requested {
+  if (requested.refused !== undefined) return requested;
+  const start = run.journal.recallStart('tool', key) ?? run.journal.recallStart('wait', `${key}/@approval`);
+  const args = (start as { readonly args?: Json } | undefined)?.args;
+  return args === undefined ? requested : { ...requested, args: deepFreeze(args) };
+}
+
 /** Permission, then the effect or the procedure's own calls. Rejects only with infrastructure errors. */
 export async function dispatch(
   run: RunContext,
@@ -83,8 +91,10 @@ export async function dispatch(
     const error = requested.refused ?? { kind: 'unknown_tool', message: 'unknown tool', retryable: false };
     return refuse(run, self, at, requested, error, label);
   }
+  const ended = run.journal.recall('tool', at.key) !== undefined;
   const query = { key: at.key, self, step: at.step, callId: call.id, tool, args: requested.args, label };
-  const asked = run.permit(query);
+  // What has an outcome was judged when it ran.
+  const asked = ended ? ({ ok: true, args: requested.args } as const) : run.permit(query);
   const permit = asked instanceof Promise ? await asked : asked;
   if (!permit.ok) return refuse(run, self, at, requested, permit.error, label);
   const leave = tool.parallel ? undefined : await oneAtATime.enter();
@@ -98,6 +108,7 @@ export async function dispatch(
       self,
       tool,
       in: facts,
+      given: call.arguments,
       args: permit.args,
       label: run.resultLabel(tool, self),
     };

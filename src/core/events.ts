@@ -3,6 +3,7 @@ import type { EventBody, EventEnd, EventHead } from './event.ts';
 import { textOf, toolCallsOf } from './message.ts';
 import type { ModelDelta, ModelTurn, StopReason } from './model.ts';
 import type { Place, RunOut, RunRecord, ToolIn, ToolOut } from './record.ts';
+import type { Status } from './status.ts';
 import { isoTime } from './time.ts';
 import type { Progress } from './tool.ts';
 import { addUsage, NO_USAGE, type Usage, usageOfCall } from './usage.ts';
@@ -58,8 +59,11 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
       return [{ type: 'limit', ...head, ...record.value }];
     case 'context':
       return [{ type: 'context.compact', ...head, ...record.value }];
+    case 'diverged':
+      return [{ type: 'run.diverged', ...head, parts: record.value.parts }];
     case 'memory':
     case 'embedding':
+    case 'stop':
     case 'once':
     case 'sleep':
       return [];
@@ -88,6 +92,15 @@ export function toolProgress(
   progress: Progress,
 ): EventBody {
   return { type: 'tool.progress', ...headOf(at), name: call.name, callId: call.callId, progress };
+}
+
+/** The last event of a run that was over before this handle looked. */
+export function runEnd(
+  at: EventPlace & { readonly since: bigint },
+  result: { readonly status: Status; readonly text: string; readonly usage: Usage; readonly error?: ErrorRecord },
+): EventBody {
+  const { status, text, usage, error: cause } = result;
+  return { type: 'run.end', ...headOf(at), ...end(at, usage), status, text, ...(cause && { error: cause }) };
 }
 
 /** The last event of a run whose result rejects. `since` is when the run began. */

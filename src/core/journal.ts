@@ -44,6 +44,12 @@ export interface Call<T = unknown> {
   worst?(): { readonly input: number; readonly output: number; readonly fixed: boolean };
   /** What is left under the cap, told before the call starts. */
   allow?(tokens: number): void;
+  /** Hashes of the parts of the request, by part; asked only by durable journals. `args` of a tool are recorded as they are. */
+  request?(): { readonly [part: string]: Json };
+  /** The value from its record, where that is not its JSON. */
+  revive?(recorded: Json): T;
+  /** A value that a person gave, as the outcome. */
+  answer?(value: Json): T;
   execute(attempt: Attempt): T | Promise<T>;
   /** What was thrown, as an error to record. */
   failure(thrown: unknown): ErrorRecord;
@@ -74,6 +80,11 @@ export interface Work {
 /** The one port to the outside world. `effect` rejects only with JournalError, FencedError, DivergenceError, which no layer catches. */
 export interface Journal {
   effect<T>(call: Call<T>): Promise<Outcome<T>>;
+  /** Whether an earlier epoch has a record of this key. */
+  has(key: string): boolean;
+  /** The recorded end of a boundary, or its recorded start. */
+  recall(kind: Entry['kind'], key: string): Json | undefined;
+  recallStart(kind: Entry['kind'], key: string): Json | undefined;
   /** The recorded value, if there is one, else what `propose` gives, recorded. */
   once<T>(key: string, self: Invocation, propose: () => T): T;
   /** Approvals, questions, signals: the decision, or the failure that came first. */
@@ -85,5 +96,3 @@ export interface Journal {
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }
-
-export type JsonOutcome = Outcome<Json>;

@@ -22,8 +22,8 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
     const over = stepLimit(run, self);
     if (over !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, over));
     self.step += 1;
-    run.count.steps += 1;
     const step = self.step;
+    if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
     const since = beginStep(run, self);
     const reply = settle(run, talk, await ask(run, talk, `${self.path}/${step}/model`));
     const turn = reply.ok && isEmpty(reply.value) ? await askAgain(run, talk) : reply;

@@ -2,8 +2,10 @@ import { after } from './after.ts';
 import type { ErrorRecord } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
+import { canonical, sha256 } from './json.ts';
 import { DEFAULTS } from './limits.ts';
 import type { Message } from './message.ts';
+import type { MessageChain } from './message-chain.ts';
 import type {
   Model,
   ModelContext,
@@ -26,6 +28,8 @@ export interface Question {
   readonly tools: readonly ToolDefinition[];
   readonly output: ModelRequest['output'];
   readonly settings: ModelSettings;
+  /** The hash of what was sent so far; worked out only for durable journals. */
+  readonly chain: MessageChain;
 }
 
 /** What is sent of the transcript. */
@@ -130,6 +134,18 @@ export class ModelCallEffect implements Call<ModelTurn> {
 
   get idempotencyKey(): string {
     return idempotencyKey(this.#run.id, this.key);
+  }
+
+  request() {
+    const { model, instructions, tools, settings, chain } = this.#question;
+    const hash = (value: unknown) => sha256(canonical(value));
+    const parts = {
+      model: modelName(model),
+      instructions: sha256(instructions),
+      tools: hash(tools),
+      settings: hash(settings),
+    };
+    return { ...parts, messages: chain.extend(this.#sent.messages, this.#sent.from) };
   }
 
   failure(thrown: unknown): ErrorRecord {

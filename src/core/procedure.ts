@@ -1,12 +1,13 @@
 import { admitCode, limited } from './admission.ts';
 import type { Agent } from './agent.ts';
-import { agentError, refusedChild, toolError } from './call-error.ts';
+import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
-import { dispatch, OneAtATime, type Requested } from './dispatch.ts';
-import { ConfigurationError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
+import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
+import { ConfigurationError, type ErrorRecord, isA, messageOf, ToolError, toolError } from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
+import { issueText } from './issue-text.ts';
 import type { Call, Outcome } from './journal.ts';
 import { canonical, frozenCopy, type Json, sha256 } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
@@ -17,6 +18,7 @@ import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Progress, Tool } from './tool.ts';
 import { progressLogger } from './tool-call.ts';
 import { valueForCode } from './tool-value.ts';
+import { type At, UnderWay } from './under-way.ts';
 
 /** Where a procedure stands: an agent's invocation, or a tool call of one. */
 export interface ProcedurePlace {
@@ -55,8 +57,7 @@ class Procedure implements OpenProcedure {
   readonly #ordinals = new Map<string, number>();
   readonly #ids = new Set<string>();
   readonly #oneAtATime = new OneAtATime();
-  readonly #underWay = new Set<Promise<unknown>>();
-  #isOver = false;
+  readonly #underWay = new UnderWay();
   #label: Label;
   limited: ErrorRecord | undefined;
 
@@ -103,33 +104,18 @@ class Procedure implements OpenProcedure {
     this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
   }
 
-  async close(): Promise<void> {
-    this.#isOver = true;
-    if (this.#underWay.size === 0) return;
-    this.#run.stops.add(this.#place.base, {
-      status: 'cancelled',
-      reason: 'The procedure ended without waiting for it.',
-    });
-    await Promise.allSettled(this.#underWay);
-  }
-
-  /** A branch that nobody waits for is no unhandled rejection: the tree and the records say how it ended. */
-  #begin<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isOver) return Promise.reject(new ToolError('denied', 'The procedure that asks for this is over.'));
-    const begun = work();
-    this.#underWay.add(begun);
-    const ended = () => this.#underWay.delete(begun);
-    begun.then(ended, ended);
-    return begun;
+  close(): Promise<void> {
+    return this.#underWay.close((key, reason) => this.#run.cancel(key, reason));
   }
 
   call<Input, Output>(agent: Agent<Input, Output, never>, input: Input, options?: { id?: string }): Promise<Output> {
-    const call = () => this.#call(agent, input, options);
+    const call = (at: At) => this.#call(at, agent, input, options);
     // A delegate waits for its only child.
-    return this.#place.delegate === undefined ? this.#begin(call) : call();
+    return this.#place.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
   }
 
   async #call<Input, Output>(
+    at: At,
     agent: Agent<Input, Output, never>,
     input: Input,
     options?: { id?: string },
@@ -137,6 +123,7 @@ class Procedure implements OpenProcedure {
     const { self, span, parentStep, delegate } = this.#place;
     const key =
       delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
+    at.key = key;
     const child = { key, agent, input, parent: self, parentStep, parentSpan: span, label: this.#label, delegate };
     const ending = await this.#run.invoke(child).catch((thrown: unknown) => {
       throw delegate === undefined && isA(thrown, ToolError) ? refusedChild(this.#run, child, thrown) : thrown;
@@ -151,18 +138,21 @@ class Procedure implements OpenProcedure {
     args: Input,
     options?: { id?: string },
   ): Promise<Awaited<Output>> {
-    return this.#begin(() => this.#tool(tool, args, options));
+    return this.#underWay.begin((at) => this.#tool(at, tool, args, options));
   }
 
   async #tool<Input, Output>(
+    at: At,
     tool: Tool<Input, Output, never>,
     args: Input,
     options?: { id?: string },
   ): Promise<Awaited<Output>> {
     const key = this.#key(tool.name, args, options?.id);
+    at.key = key;
     const { self, span, step, parentStep } = this.#place;
-    this.#admit();
-    const { requested, error } = this.#requested(tool, args, key);
+    this.#admit(key);
+    const { requested: now, error } = this.#requested(tool, args, key);
+    const requested = recordedArguments(this.#run, key, now);
     const { out, value } = await dispatch(
       this.#run,
       self,
@@ -176,24 +166,24 @@ class Procedure implements OpenProcedure {
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
   }
 
-  #admit(): void {
-    const { self, base } = this.#place;
-    const over = admitCode(this.#run, self);
+  #admit(key: string): void {
+    const { self } = this.#place;
+    const over = admitCode(this.#run, self, key);
     if (over !== undefined) {
-      this.limited ??= limited(this.#run, self, over, base);
+      this.limited = limited(this.#run, self, over, key);
       throw new ToolError('denied', this.limited.message);
     }
     self.codeCalls += 1;
-    this.#run.count.toolCalls += 1;
+    if (!this.#run.journal.has(key)) this.#run.count.toolCalls += 1;
   }
 
   #requested(tool: Tool, args: unknown, key: string): { requested: Requested; error?: ErrorRecord } {
-    const call = { type: 'tool_call', id: key, name: tool.name, arguments: '' } as const;
+    const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
     const checked = tool.input.validate(args);
     // A copy: the code may go on changing its own object while the call is judged.
     if (checked.ok) return { requested: { call, tool, args: frozenCopy(checked.value as Json) } };
-    const message = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-    const error = { kind: 'invalid_args', message: `${tool.name}: ${message}`, retryable: false };
+    const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
+    const error = { kind: 'invalid_args', message, retryable: false };
     return { requested: { call, tool, args: null, refused: error }, error };
   }
 
@@ -205,12 +195,13 @@ class Procedure implements OpenProcedure {
   }
 
   wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
-    return this.#begin(() => this.#wait(id, request, schema));
+    return this.#underWay.begin((at) => this.#wait(at, id, request, schema));
   }
 
-  async #wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+  async #wait<S extends SchemaLike>(at: At, id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
     const { self, base, step } = this.#place;
     const key = `${base}/${this.#id(id)}`;
+    at.key = key;
     const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
     const shown = {
       id: key,
@@ -226,13 +217,14 @@ class Procedure implements OpenProcedure {
   }
 
   sleep(ms: number): Promise<void> {
-    return this.#begin(() => this.#sleep(ms));
+    return this.#underWay.begin((at) => this.#sleep(at, ms));
   }
 
-  async #sleep(ms: number): Promise<void> {
+  async #sleep(at: At, ms: number): Promise<void> {
     if (!Number.isFinite(ms) || ms < 0)
       throw new ConfigurationError('ctx.sleep', `got ${shown(ms)}`, 'Pass finite milliseconds ≥ 0.');
-    const outcome = await this.#run.journal.sleep(this.#key('@sleep', ms, undefined), this.#place.self, ms);
+    at.key = this.#key('@sleep', ms, undefined);
+    const outcome = await this.#run.journal.sleep(at.key, this.#place.self, ms);
     if (!outcome.ok) throw toolError(outcome.error);
   }
 

@@ -2,7 +2,7 @@ import type { ErrorRecord } from './errors.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { Message, Part } from './message.ts';
-import type { ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
+import type { Model, ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { Status } from './status.ts';
 import type { Access } from './tool.ts';
@@ -70,6 +70,8 @@ export interface AgentIn {
   /** The messages it starts with. */
   readonly brief: readonly Message[];
   readonly model?: string;
+  /** What the model said of its window: a replay has no model to ask. */
+  readonly modelLimits?: Model['limits'];
   readonly depth: number;
 }
 
@@ -90,6 +92,9 @@ export interface RunIn {
   /** True where the tree may have more than one agent: the trace then starts with `invoke_workflow`. */
   readonly team: boolean;
   readonly input: readonly Message[];
+  /** What a resume starts with; only durable journals keep it. */
+  readonly beginning?: Json | undefined;
+  readonly forkedFrom?: string | undefined;
 }
 
 export interface RunOut extends AgentOut {
@@ -108,7 +113,7 @@ export interface RunOut extends AgentOut {
  * | tool | one | ToolIn | done ToolOut, failed ToolOut, cancel; refused = failed without a start |
  * | memory, embedding | one | facts | done, failed, cancel |
  * | wait | none | request | done decision, cancel |
- * | decision, once, sleep, limit, context | none | – | done |
+ * | decision, once, sleep, limit, context, stop, diverged | none | – | done |
  */
 export type Entry = Common &
   (
@@ -125,7 +130,8 @@ export type Entry = Common &
         readonly kind: 'tool';
         readonly event: 'done' | 'failed';
         readonly value: ToolOut;
-        readonly request: ToolIn /** False where it never started. */;
+        readonly request: ToolIn;
+        /** False where it never started. */
         readonly ran: boolean;
       }
     | {
@@ -172,6 +178,18 @@ export type Entry = Common &
         readonly request?: never;
       }
     | { readonly kind: 'once' | 'sleep'; readonly event: 'done'; readonly value: Json; readonly request?: never }
+    | {
+        readonly kind: 'stop';
+        readonly event: 'done';
+        readonly value: { readonly path: string; readonly status: 'cancelled'; readonly reason: string };
+        readonly request?: never;
+      }
+    | {
+        readonly kind: 'diverged';
+        readonly event: 'done';
+        readonly value: { readonly parts: readonly string[] };
+        readonly request?: never;
+      }
     | {
         readonly kind: 'limit';
         readonly event: 'done';

@@ -3,6 +3,7 @@ import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
 import { DEFAULTS } from './limits.ts';
 import { type AssistantMessage, type Message, textOf, type UserMessage } from './message.ts';
+import { MessageChain } from './message-chain.ts';
 import type { ModelTurn } from './model.ts';
 import { outputLimit, type Question } from './model-call.ts';
 import { Repeats } from './repeats.ts';
@@ -28,7 +29,10 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
   const agent = self.definition as ModelAgent;
   const model = run.modelOf(self, agent);
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
-  const instructions = typeof agent.instructions === 'function' ? agent.instructions(context) : agent.instructions;
+  // What functions of the definition gave is recorded: a resume gets the same.
+  const given = agent.instructions;
+  const instructions =
+    typeof given === 'function' ? run.journal.once(`${self.path}/@instructions`, self, () => given(context)) : given;
   const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
   const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
@@ -53,7 +57,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     tools: byName,
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,
-    question: { model, instructions, tools: definitions, output, settings: agent.settings },
+    question: { model, instructions, tools: definitions, output, settings: agent.settings, chain: new MessageChain() },
     lastText: '',
   };
 }

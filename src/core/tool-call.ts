@@ -1,6 +1,7 @@
 import { after } from './after.ts';
 import { failedAgent } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
+import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
@@ -22,6 +23,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly in: ToolIn;
   readonly #run: RunContext;
   readonly #args: Json;
+  readonly #given: string;
   readonly #label: Label;
   #out: ToolOut | undefined;
 
@@ -35,6 +37,7 @@ export class ToolCallEffect implements Call<ToolValue> {
       tool: LeafTool;
       in: ToolIn;
       args: Json;
+      given: string;
       label: Label;
     },
   ) {
@@ -46,6 +49,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     this.tool = of.tool;
     this.in = of.in;
     this.#args = of.args;
+    this.#given = of.given;
     this.#label = of.label;
   }
 
@@ -63,8 +67,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   }
 
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
-    const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
-    const value = this.tool.execute(this.#args as never, context);
+    // Their types were checked where tool and `deps` were given; here they are whatever the caller gave.
+    const value = this.tool.execute(this.#args as never, new CallContext(this.#run, this, attempt));
     return value instanceof Promise || isThenable(value)
       ? after(value as PromiseLike<unknown>, toolValue)
       : toolValue(value);
@@ -72,6 +76,14 @@ export class ToolCallEffect implements Call<ToolValue> {
 
   failure(thrown: unknown): ErrorRecord {
     return toolFailure(this.tool, thrown);
+  }
+
+  request() {
+    return { tool: this.tool.name, given: sha256(this.#given), args: this.#args };
+  }
+
+  answer(value: Json): ToolValue {
+    return toolValue(value);
   }
 
   started(): ToolIn {
@@ -89,6 +101,7 @@ export class ToolCallEffect implements Call<ToolValue> {
 /** What a tool threw. Its text is shown to the model, so it is bounded there like a result. */
 export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
   try {
+    if (isA(thrown, Stopped)) return thrown.record;
     if (isA(thrown, AgentError)) {
       const failed = failedAgent(thrown);
       if (failed !== undefined) return childFailure(failed);
@@ -116,7 +129,7 @@ function isThenable(value: unknown): boolean {
 }
 
 /** Everything in it is worked out when it is read: most tools read none of it. */
-class CallContext implements ToolContext {
+class CallContext implements ToolContext<never> {
   readonly attempt: number;
   readonly #run: RunContext;
   readonly #call: ToolCallEffect;
@@ -128,7 +141,7 @@ class CallContext implements ToolContext {
     this.attempt = attempt.number;
   }
   get deps() {
-    return this.#run.deps;
+    return this.#run.deps as never;
   }
   get signal() {
     return this.#attempt.signal;

@@ -12,13 +12,14 @@ const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'r
  * cannot be counted.
  */
 export function checkTurn(turn: unknown, step: number): ModelTurn {
-  const { content: parts, stop, usage: reported, native, response } = isRecord(turn) ? turn : NOTHING;
+  const { content: parts, stop, usage: reported, native, response: given } = isRecord(turn) ? turn : NOTHING;
   if (!Array.isArray(parts)) throw malformed('a turn has content, an array of parts');
   if (!STOPS.includes(stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
   const ids = new Set<string>();
   const content: AssistantPart[] = [];
   for (let index = 0; index < parts.length; index += 1) content.push(checkPart(parts[index], index, step, ids));
   const usage = reported === undefined ? undefined : checkUsage(reported);
+  const response = checkResponse(given);
   const calls = ids.size > 0;
   if (stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
   if (stop === 'refused') throw new ModelError('refusal', 'the model refused to answer');
@@ -33,7 +34,7 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
     stop: calls ? 'tool_calls' : stop === 'tool_calls' ? 'end' : (stop as ModelTurn['stop']),
     ...(usage !== undefined && { usage }),
     ...(native !== undefined && { native: deepFreeze(native as Json) }),
-    ...(response !== undefined && { response: response as NonNullable<ModelTurn['response']> }),
+    ...(response !== undefined && { response }),
   });
 }
 
@@ -45,6 +46,13 @@ function checkUsage(reported: unknown): CallUsage {
   const fault = usageFault(usage);
   if (fault !== undefined) throw malformed(fault);
   return usage;
+}
+
+/** What the provider says of its answer: kept where it is text. */
+function checkResponse(response: unknown): ModelTurn['response'] {
+  if (!isRecord(response)) return undefined;
+  const { id, model } = response;
+  return Object.freeze({ ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) });
 }
 
 function checkPart(part: unknown, index: number, step: number, ids: Set<string>): AssistantPart {

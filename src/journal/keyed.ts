@@ -1,14 +1,20 @@
+import { DivergenceError } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Failure, Journal, Layer, Outcome, Work } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
-import type { Draft, Instrument, RunRecord, Span, SpanStart } from '../core/record.ts';
+import type { Draft, Entry, Instrument, RunRecord, Span, SpanStart } from '../core/record.ts';
 import { retryDelay } from '../core/retry.ts';
 import type { Stop } from '../core/status.ts';
 import { type Stops, stopError } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
+import { differences } from './divergence.ts';
 import { Flight } from './flight.ts';
+import { errorOf, type History, type Past } from './history.ts';
+import { noteRow } from './note-row.ts';
+import type { RunLog } from './record-store.ts';
+import { asJson, type Row } from './row.ts';
 import { Sleeper } from './sleeper.ts';
 import { enclosing, storedRecord } from './stored-record.ts';
 import type { Waits } from './waits.ts';
@@ -23,10 +29,21 @@ export interface JournalParts {
   readonly perCall: readonly Layer[];
   /** Once per attempt: the limiter. */
   readonly perAttempt: readonly Layer[];
-  /** Told each record, in order, synchronously; set while somebody looks. */
+  /** Told each record in order, once it is committed; set while somebody looks. */
   readonly sink: { record: ((record: RunRecord) => void) | undefined };
+  /** Where records are kept beyond the process. */
+  readonly log: RunLog | undefined;
+  /** What was recorded before this epoch. */
+  readonly history: History | undefined;
+  /** True where nothing new may happen: what is not recorded ends the run. */
+  readonly isReplay: boolean;
+  recordsEnd(): void;
   /** Told when an invocation becomes busy or idle. */
   activity(self: Invocation, busy: 1 | -1): void;
+  /** Told what changed since the record was made: reports it, or throws. */
+  diverged(self: Invocation, key: string, parts: readonly string[]): void;
+  /** Asks a person what became of a call that was started and has no outcome. */
+  askDoubt(call: Call<never>): Promise<Outcome<Decision>>;
 }
 
 /** A span that is open and whose record is not written yet. */
@@ -35,18 +52,50 @@ export interface Opened {
   readonly time: bigint;
 }
 
-/** Effects addressed by key, kept in memory: what is finished lives as long as the run. */
+/** Boundaries that open anew in each epoch, as long as they have no end. */
+const REOPENS: ReadonlySet<string> = new Set(['run', 'agent', 'tool', 'wait']);
+
+/** Effects addressed by key: kept in memory, and in a log where the run has one. */
 export class KeyedJournal implements Journal {
   readonly #parts: JournalParts;
   #records = 0;
+  /** Records that wait for their commit before anybody sees them. */
+  #uncommitted: RunRecord[] = [];
+  /** Of a replay. */
+  #played: { readonly row: number; readonly show: () => void }[] = [];
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
   }
 
-  /** Whether records are seen by anybody; without, they are only counted. */
+  /** Goes on after the records of earlier epochs, and shows each new one once it is committed. */
+  attach(log: RunLog, records: number): void {
+    this.#records = records;
+    log.onCommit = () => this.#show();
+  }
+
+  #show(): void {
+    const records = this.#uncommitted;
+    this.#uncommitted = [];
+    for (const record of records) this.#parts.sink.record?.(record);
+  }
+
+  /** Whether records are seen or kept by anybody; without, they are only counted. */
   get isWatched(): boolean {
-    return this.#parts.instrument !== undefined || this.#parts.sink.record !== undefined;
+    const { instrument, sink, log } = this.#parts;
+    return instrument !== undefined || sink.record !== undefined || log !== undefined;
+  }
+
+  has(key: string): boolean {
+    return this.#parts.history?.has(key) ?? false;
+  }
+
+  recall(kind: Entry['kind'], key: string): Json | undefined {
+    return this.#parts.history?.take(kind, key)?.ended?.value;
+  }
+
+  recallStart(kind: Entry['kind'], key: string): Json | undefined {
+    return this.#parts.history?.take(kind, key)?.started?.request;
   }
 
   /** Opens a span at once; its record is written when it is told. */
@@ -61,50 +110,94 @@ export class KeyedJournal implements Journal {
   }
 
   tell(opened: readonly Opened[]): void {
-    for (const { draft, time } of opened) this.#commit(draft, time, false);
+    for (const { draft, time } of opened) {
+      if (this.#parts.isReplay) this.note(draft);
+      else this.#write(this.#reopened(draft), time, false, this.#parts.log && noteRow(draft));
+    }
   }
 
   note(draft: Draft): bigint {
+    const past = this.#pastOf(draft);
+    if (past !== undefined) {
+      if (this.#parts.isReplay) this.#play(draft, past);
+      return past.time;
+    }
+    // What a replay comes to beyond its records did not happen.
+    if (this.#parts.isReplay) return timeNow();
     const time = timeNow();
-    const record = this.#commit(draft, time, isSpanStart(draft));
-    return record === undefined ? time : record.time;
+    if (!this.isWatched) this.#records += 1;
+    else this.#write(this.#reopened(draft), time, isSpanStart(draft), this.#parts.log && noteRow(draft));
+    return time;
   }
 
-  /** stop check → ledger → retry → limiter → `started` → execute → settle → outcome → views. */
-  async effect<T>(call: Call<T>): Promise<Outcome<T>> {
-    const { stops, perCall, perAttempt } = this.#parts;
+  /** The row of a boundary that is recorded already. */
+  #pastOf({ kind, key, event }: Draft): Row | undefined {
+    const past = this.#parts.history?.take(kind, key);
+    if (past === undefined) return undefined;
+    if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;
+    return past.ended === undefined && REOPENS.has(kind) && !this.#parts.isReplay ? undefined : past.started;
+  }
+
+  /** Starts of what goes on in a later epoch carry that epoch as their attempt. */
+  #reopened(draft: Draft): Draft {
+    const { epoch, log } = this.#parts;
+    return log !== undefined && draft.event === 'started' && REOPENS.has(draft.kind)
+      ? { ...draft, attempt: epoch }
+      : draft;
+  }
+
+  /** replay → stop check → doubt → ledger → retry → gate → limiter → `started` → execute → settle → outcome → views. */
+  effect<T>(call: Call<T>): Promise<Outcome<T>> {
+    const { stops, history, isReplay } = this.#parts;
+    const past = history?.take(call.kind, call.key);
+    if (past?.ended !== undefined) return Promise.resolve(this.#replay(call, past, past.ended));
+    if (isReplay) this.#parts.recordsEnd();
     const stop = stops.at(call.key);
-    if (stop !== undefined) return this.#kept(call, stopped(stop));
+    if (stop !== undefined) return Promise.resolve(this.#kept(call, stopped(stop)));
+    return this.#live(call, past);
+  }
+
+  /** One frame for all of a call's life: a run that is parked in its first call keeps little. */
+  async #live<T>(call: Call<T>, past: Past | undefined): Promise<Outcome<T>> {
+    const { stops, perCall, perAttempt, log } = this.#parts;
     const flight = new Flight(call);
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
     stops.enter(flight);
     this.#parts.activity(call.self, 1);
     try {
+      const known = past?.started === undefined ? undefined : await this.#doubt(call, past);
+      if (known !== undefined) return known;
       for (const layer of perCall) {
         const refused = layer.enter?.(call as Call<never>, flight);
         const failure = refused instanceof Promise ? await refused : refused;
-        if (failure !== undefined) return this.#kept(call, failure);
+        if (failure !== undefined) return this.#refused(call, failure);
       }
+      const before = past?.started?.attempt ?? 0;
       let since: bigint | undefined;
-      for (let attempt = 1; ; attempt += 1) {
+      for (let tries = 1; ; tries += 1) {
         for (const layer of perAttempt) {
           const entered = layer.enter?.(call as Call<never>, flight);
           if (entered instanceof Promise) await entered;
         }
         if (flight.stop === undefined) {
-          const started = this.#start(call, span, attempt);
+          const started = this.#start(call, span, before + tries, tries === 1);
           since ??= started;
+          // Committed before it is done: a zombie owner does nothing, a resume knows that it may have happened.
+          if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
         }
-        const outcome = flight.stop === undefined ? await flight.attempt(attempt, span.handle) : stopped(flight.stop);
+        const outcome =
+          flight.stop === undefined ? await flight.attempt(before + tries, span.handle) : stopped(flight.stop);
         leave(perAttempt, call, outcome, flight);
-        const delayMs = this.#retryDelay(call, outcome, attempt);
+        const delayMs = this.#retryDelay(call, outcome, tries);
         if (delayMs === undefined || outcome.ok) {
           leave(perCall, call, outcome, flight);
-          return since === undefined
-            ? this.#kept(call, outcome as Failure)
-            : this.#end(call, span, attempt, since, outcome);
+          if (since === undefined) return this.#kept(call, outcome as Failure);
+          this.#end(call, span, before + tries, since, outcome);
+          if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
+          return outcome;
         }
-        this.#note(call, span, attempt, { kind: call.kind, event: 'retry', value: { ...outcome.error, delayMs } });
+        const retry = { kind: call.kind, event: 'retry', value: { ...outcome.error, delayMs } };
+        this.#note(call, span, before + tries, retry, outcome.error);
         await flight.pause(delayMs);
       }
     } finally {
@@ -113,76 +206,209 @@ export class KeyedJournal implements Journal {
     }
   }
 
+  /** What is recorded stands: no span, no event, no cost. What was asked for now must be the same call. */
+  #replay<T>(call: Call<T>, past: Past, ended: Row): Outcome<T> {
+    const changed = differences(past.started?.request, call.request?.());
+    if (changed.length > 0) {
+      if (call.kind === 'tool') throw new DivergenceError(call.key, changed, diverged(call.key, changed));
+      this.#parts.diverged(call.self, call.key, changed);
+    }
+    const outcome = this.#recorded(call, ended);
+    if (this.#parts.isReplay) this.#playAgain(call, past, ended, outcome);
+    return outcome;
+  }
+
+  #recorded<T>(call: Call<T>, ended: Row): Outcome<T> {
+    if (ended.event === 'failed') return { ok: false, error: errorOf(ended) };
+    return { ok: true, value: call.revive === undefined ? (ended.value as T) : call.revive(ended.value as Json) };
+  }
+
+  /** A replay shows the records of an effect as they were shown when they were made. */
+  #playAgain<T>(call: Call<T>, { started }: Past, ended: Row, outcome: Outcome<T>): void {
+    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
+    const since = started?.time ?? ended.time;
+    if (started !== undefined)
+      this.#play(
+        {
+          ...place(call, span, started.attempt),
+          kind: call.kind,
+          event: 'started',
+          request: call.started(),
+        } as unknown as Draft,
+        started,
+      );
+    const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
+    const end = { kind: call.kind, event: ended.event, value: call.ended(outcome), since, ...tool };
+    this.#play({ ...place(call, span, ended.attempt), ...end } as unknown as Draft, ended);
+  }
+
+  #play(draft: Draft, { record, time, epoch }: Row): void {
+    this.#played.push({
+      row: record,
+      show: () => this.#parts.sink.record?.(storedRecord({ id: this.#parts.id, epoch }, record, time, draft)),
+    });
+  }
+
+  /** Branches are replayed one after another; what they recorded is shown in the order in which it happened. */
+  showPlayed(): void {
+    this.#played.sort((a, b) => a.row - b.row);
+    for (const { show } of this.#played) show();
+    this.#played = [];
+  }
+
+  /** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
+  async #doubt<T>(call: Call<T>, past: Past): Promise<Outcome<T> | undefined> {
+    const changed = call.kind === 'tool' ? differences(past.started?.request, call.request?.()) : [];
+    if (changed.length > 0) throw new DivergenceError(call.key, changed, diverged(call.key, changed));
+    if (call.onInDoubt === 'retry') return undefined;
+    const unknown: Failure = {
+      ok: false,
+      error: {
+        kind: 'unknown_outcome',
+        message: 'the process died while this call was under way; whether it took effect is unknown',
+        retryable: false,
+      },
+    };
+    if (call.onInDoubt === 'fail') return this.#settled(call, past, unknown);
+    const answer = await this.#parts.askDoubt(call as Call<never>);
+    if (!answer.ok) return answer;
+    switch (answer.value.decision) {
+      case 'retry':
+        return undefined;
+      case 'happened': {
+        const value = answer.value.value ?? null;
+        return this.#settled(call, past, {
+          ok: true,
+          value: call.answer === undefined ? (value as T) : call.answer(value),
+        });
+      }
+      case 'failed':
+        return this.#settled(call, past, {
+          ok: false,
+          error: { kind: 'threw', message: 'a person said that it failed', retryable: false },
+        });
+      default:
+        return this.#settled(call, past, unknown);
+    }
+  }
+
+  async #settled<T>(call: Call<T>, { started }: Past, outcome: Outcome<T>): Promise<Outcome<T>> {
+    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
+    this.#end(call, span, started?.attempt ?? 1, started?.time ?? timeNow(), outcome, 'failed');
+    await this.#parts.log?.commit();
+    return outcome;
+  }
+
   #retryDelay<T>(call: Call<T>, outcome: Outcome<T>, attempt: number): number | undefined {
     if (outcome.ok || outcome.stop !== undefined || call.retry === undefined) return undefined;
     return retryDelay(outcome.error, attempt, { ...DEFAULTS.retry, ...call.retry });
   }
 
-  #start<T>(call: Call<T>, span: Span, attempt: number): bigint {
-    if (this.isWatched) {
-      const time = timeNow();
-      const draft = {
-        ...place(call, span, attempt),
-        kind: call.kind,
-        event: 'started',
-        request: call.started(),
-      } as unknown as Draft;
-      this.#commit(draft, time, attempt === 1);
-      return time;
+  #start<T>(call: Call<T>, span: Span, attempt: number, opens: boolean): bigint {
+    if (!this.isWatched) {
+      this.#records += 1;
+      return 0n;
     }
-    this.#records += 1;
-    return 0n;
+    const time = timeNow();
+    const draft = {
+      ...place(call, span, attempt),
+      kind: call.kind,
+      event: 'started',
+      request: call.started(),
+    } as unknown as Draft;
+    this.#write(draft, time, opens, { request: this.#parts.log && asJson(call.request?.()), value: undefined });
+    return time;
   }
 
-  #end<T>(call: Call<T>, span: Span, attempt: number, since: bigint, outcome: Outcome<T>): Outcome<T> {
-    const event = outcome.ok
-      ? 'done'
-      : outcome.stop === undefined && outcome.error.kind !== 'unknown_outcome'
-        ? 'failed'
-        : 'cancel';
-    if (this.#parts.sink.record === undefined) {
+  /** `unknown` is how an outcome that nobody knows is recorded: as such when a person or `onInDoubt` said so, else as none. */
+  #end<T>(
+    call: Call<T>,
+    span: Span,
+    attempt: number,
+    since: bigint,
+    outcome: Outcome<T>,
+    unknown: 'failed' | 'cancel' = 'cancel',
+  ): void {
+    const { sink, log } = this.#parts;
+    if (sink.record === undefined && log === undefined) {
       this.#records += 1;
-      return outcome;
+      return;
     }
+    const isOutcome = outcome.ok || (outcome.stop === undefined && outcome.error.kind !== 'unknown_outcome');
+    const event = outcome.ok ? 'done' : isOutcome ? 'failed' : unknown;
     const value = event === 'cancel' && !outcome.ok ? outcome.error : call.ended(outcome);
     const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
-    this.#note(call, span, attempt, { kind: call.kind, event, value, since, ...tool });
-    return outcome;
+    this.#note(
+      call,
+      span,
+      attempt,
+      { kind: call.kind, event, value, since, ...tool },
+      outcome.ok ? outcome.value : outcome.error,
+    );
+  }
+
+  /** The ledger's refusal is an outcome: a resume must come to the same end. */
+  #refused<T>(call: Call<T>, failure: Failure): Failure {
+    const { log, epoch } = this.#parts;
+    if (log !== undefined && failure.stop === undefined) {
+      this.#records += 1;
+      const row = {
+        record: this.#records,
+        key: call.key,
+        kind: call.kind,
+        event: 'failed',
+        attempt: 1,
+        epoch,
+        time: timeNow(),
+        step: call.step,
+      } as const;
+      log.append({ ...row, traceId: '', spanId: '', request: undefined, value: asJson(failure.error) });
+    }
+    return this.#kept(call, failure);
   }
 
   /** A call that never started, with the record that says so. */
   #kept<T>(call: Call<T>, failure: Failure): Failure {
     if (call.kind === 'tool' && this.#parts.sink.record !== undefined) {
       const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-      this.#note(call, span, 1, {
-        kind: 'tool',
-        event: 'failed',
-        request: call.started(),
-        value: call.ended(failure),
-        ran: false,
-      });
+      const entry = { kind: 'tool', event: 'cancel', request: call.started(), value: call.ended(failure), ran: false };
+      this.#note(call, span, 1, { ...entry, event: 'failed' }, undefined);
     }
     return failure;
   }
 
-  #note(call: Call<never> | Call<unknown>, span: Span, attempt: number, entry: object): void {
-    if (this.#parts.sink.record !== undefined)
-      this.#commit({ ...place(call, span, attempt), ...entry } as unknown as Draft, timeNow(), false);
+  #note(call: Call<never> | Call<unknown>, span: Span, attempt: number, entry: object, value: unknown): void {
+    const { log } = this.#parts;
+    if (!this.isWatched) return;
+    const draft = { ...place(call, span, attempt), ...entry } as unknown as Draft;
+    this.#write(draft, timeNow(), false, { request: undefined, value: log && asJson(value) });
   }
 
-  #commit(draft: Draft, time: bigint, opens: boolean): RunRecord | undefined {
-    const { instrument, sink } = this.#parts;
-    const commit = sink.record;
+  /** `stored` is made only where there is a log to keep it: it grows with what a run is given. */
+  #write(
+    draft: Draft,
+    time: bigint,
+    opens: boolean,
+    stored: { request: Json | undefined; value: Json | undefined } | undefined,
+  ): void {
+    const { instrument, sink, log } = this.#parts;
     this.#records += 1;
-    if (commit === undefined && (instrument === undefined || !opens)) return undefined;
     const record = storedRecord(this.#parts, this.#records, time, draft);
     if (opens && instrument !== undefined)
       draft.span.handle = instrument.start(record as unknown as SpanStart, enclosing(draft.span.parent));
-    commit?.(record);
-    return record;
+    if (log === undefined) {
+      sink.record?.(record);
+      return;
+    }
+    const { key, kind, event, attempt, step } = draft;
+    const { traceId, spanId, epoch } = record;
+    log.append({ record: this.#records, key, kind, event, attempt, epoch, time, step, traceId, spanId, ...stored });
+    if (sink.record !== undefined) this.#uncommitted.push(record);
   }
 
   once<T>(key: string, self: Invocation, propose: () => T): T {
+    const past = this.#parts.history?.take('once', key)?.ended;
+    if (past !== undefined) return past.value as T;
     const entry = {
       key,
       place: self,
@@ -193,12 +419,12 @@ export class KeyedJournal implements Journal {
       event: 'done',
     } as const;
     const value = propose();
-    if (value instanceof Promise) return this.#settled(entry, value) as T;
+    if (value instanceof Promise) return this.#proposed(entry, value) as T;
     this.note({ ...entry, value: value as Json });
     return value;
   }
 
-  async #settled<T>(entry: OnceEntry, proposed: Promise<T>): Promise<T> {
+  async #proposed<T>(entry: OnceEntry, proposed: Promise<T>): Promise<T> {
     const value = await proposed;
     this.note({ ...entry, value: value as Json });
     return value;
@@ -210,37 +436,51 @@ export class KeyedJournal implements Journal {
     step: number,
     request: ApprovalRequest | WaitRequest,
   ): Promise<Outcome<Decision>> {
+    const past = this.#parts.history?.take('wait', key);
+    if (past?.ended !== undefined) return this.#decided(key, self, step, past, past.ended);
+    if (this.#parts.isReplay) this.#parts.recordsEnd();
     const stop = this.#parts.stops.at(key);
     if (stop !== undefined) return stopped(stop);
-    const entry = { key, place: self, step, attempt: 1, span: self.span, kind: 'wait', request } as const;
-    const answered = this.#parts.waits.open(self, request);
+    const shown = sameRequest(past?.started?.request, request);
+    const entry = { key, place: self, step, attempt: 1, span: self.span, kind: 'wait', request: shown } as const;
+    const answered = this.#parts.waits.open(self, shown);
     const since = this.note({ ...entry, event: 'started' });
+    await this.#parts.log?.commit();
+    const unwatch = this.#parts.log?.watch();
     const outcome = await answered;
+    unwatch?.();
     if (outcome.ok) this.note({ ...entry, event: 'done', value: outcome.value, since });
-    else
-      this.note({
-        key,
-        place: self,
-        step,
-        attempt: 1,
-        span: self.span,
-        kind: 'wait',
-        event: 'cancel',
-        value: outcome.error,
-        since,
-      });
+    else {
+      const place = { key, place: self, step, attempt: this.#parts.epoch, span: self.span } as const;
+      this.note({ ...place, kind: 'wait', event: 'cancel', value: outcome.error, since });
+    }
+    await this.#parts.log?.commit();
     return outcome;
   }
 
+  #decided(key: string, self: Invocation, step: number, { started }: Past, ended: Row): Outcome<Decision> {
+    const value = ended.value as unknown as Decision;
+    if (this.#parts.isReplay && started !== undefined) {
+      const request = started.request as unknown as ApprovalRequest | WaitRequest;
+      const entry = { key, place: self, step, attempt: 1, span: self.span, kind: 'wait', request } as const;
+      this.#play({ ...entry, event: 'started' }, started);
+      this.#play({ ...entry, event: 'done', value, since: started.time }, ended);
+    }
+    return { ok: true, value };
+  }
+
   async sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>> {
-    const { stops } = this.#parts;
+    const { stops, history } = this.#parts;
+    if (history?.take('sleep', key)?.ended !== undefined) return { ok: true, value: null };
     const stop = stops.at(key);
     if (stop !== undefined) return stopped(stop);
+    const deadline = this.once(`${key}/@deadline`, self, () => Date.now() + ms);
     this.#parts.activity(self, 1);
-    const deadline = Date.now() + ms;
+    const unwatch = this.#parts.log?.watch();
     const outcome = await new Sleeper(key, stops, deadline).sleep();
+    unwatch?.();
     this.#parts.activity(self, -1);
-    if (outcome.ok) {
+    if (outcome.ok)
       this.note({
         key,
         place: self,
@@ -251,12 +491,23 @@ export class KeyedJournal implements Journal {
         event: 'done',
         value: deadline,
       });
-    }
     return outcome;
   }
 }
 
 type OnceEntry = Omit<Extract<Draft, { kind: 'once' | 'sleep' }>, 'value' | 'request' | 'since'>;
+
+/** The request that was shown before, where it is still the same call: with its deadline. */
+function sameRequest<R extends ApprovalRequest | WaitRequest>(recorded: Json | undefined, request: R): R {
+  const before = recorded as unknown as R | undefined;
+  if (before === undefined || before.reason !== request.reason) return request;
+  if (before.reason === 'wait' || request.reason === 'wait') return before;
+  return before.argsHash === request.argsHash && before.toolHash === request.toolHash ? before : request;
+}
+
+function diverged(key: string, parts: readonly string[]): string {
+  return `${key}: recorded with another ${parts.join(' and ')}. The code of this run has changed: resume it with the code it was started with, or fork it before this.`;
+}
 
 /** The last to enter is the first to leave. */
 function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {

@@ -25,6 +25,8 @@ interface Open extends Interruptible {
 export class Waits {
   #open: Map<string, Open> | undefined;
   #schemas: Map<string, Schema> | undefined;
+  /** What other processes decided, by request. */
+  #told: Map<string, Decision> | undefined;
   readonly #stops: Stops;
   readonly #watcher: WaitWatcher;
 
@@ -83,7 +85,22 @@ export class Waits {
       const open: Open = { key: request.id, self, request, asked: false, settle, interrupt };
       all.set(request.id, open);
       this.#stops.enter(open);
+      const told = this.#told?.get(request.id);
+      // In the next turn: what waits must be recorded before it is answered.
+      if (told !== undefined) setImmediate(() => this.#answer(request.id, told));
     });
+  }
+
+  /** A decision of another process: also before its request is open. One that the question's schema refuses is none. */
+  tell(id: string, decision: Decision): void {
+    this.#told ??= new Map();
+    if (!this.#told.has(id)) this.#told.set(id, decision);
+    if (this.#open?.has(id)) this.#answer(id, decision);
+  }
+
+  #answer(id: string, decision: Decision): void {
+    if (decision.decision === 'answer' && !this.check(id, decision.value).ok) return;
+    this.decide(id, decision);
   }
 
   /** The first decision wins. False where nothing waits under this id. */

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
-import { anthropic } from './anthropic/anthropic.ts';
-import { openai } from './openai/openai.ts';
+import { lazyModel } from './lazy-model.ts';
+import { checkOptions, modelFields } from './options.ts';
 
 /** Variables by name, as in `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined };
@@ -9,12 +9,15 @@ export type Environment = { readonly [name: string]: string | undefined };
 const DEFAULT_ANTHROPIC = 'claude-sonnet-4-5-20250929';
 const DEFAULT_OPENAI = 'gpt-5.4-mini';
 
+/** What the adapters' options are, as far as the environment names them. */
+type Connection = { readonly baseURL?: string | undefined; readonly apiKey?: string | undefined };
+
 /**
  * The model that the environment names: `LLM_MODEL` at `LLM_BASE_URL` (with `LLM_API_KEY`, if the server wants one) by
  * Chat Completions; else `ANTHROPIC_API_KEY` (`ANTHROPIC_MODEL`); else `OPENAI_API_KEY` (`OPENAI_MODEL`). A blank
- * variable counts as unset. No SDK is loaded and nothing is sent.
+ * variable counts as unset. Nothing is sent, and neither adapter nor SDK is loaded before the first call.
  *
- * @throws ConfigurationError where none of these is set
+ * @throws ConfigurationError where none of these is set, or `LLM_BASE_URL` is no http or https URL
  * @example const model = modelFromEnv();
  */
 export function modelFromEnv(env: Environment = process.env): Model {
@@ -35,6 +38,25 @@ export function modelFromEnv(env: Environment = process.env): Model {
     missing === undefined ? 'names no model' : 'is not set, and the other of LLM_MODEL and LLM_BASE_URL is',
     'Set LLM_MODEL and LLM_BASE_URL (and LLM_API_KEY), or ANTHROPIC_API_KEY, or OPENAI_API_KEY.',
   );
+}
+
+function openai(id: string, options: Connection): Model {
+  checkOptions(id, options);
+  const url = options.baseURL ?? process.env.OPENAI_BASE_URL ?? 'https://api.openai.com/v1';
+  return lazyModel({ provider: 'openai', id, ...modelFields(options, url) }, async () => {
+    const { openai } = await import('./openai/openai.ts');
+    return openai(id, options);
+  });
+}
+
+function anthropic(id: string, options: Connection): Model {
+  checkOptions(id, options);
+  const url = options.baseURL ?? process.env.ANTHROPIC_BASE_URL ?? 'https://api.anthropic.com';
+  const fields = { provider: 'anthropic', id, ...modelFields(options, url), needsMaxOutputTokens: true };
+  return lazyModel(fields, async () => {
+    const { anthropic } = await import('./anthropic/anthropic.ts');
+    return anthropic(id, options);
+  });
 }
 
 /** Whether {@link modelFromEnv} would find a model. */

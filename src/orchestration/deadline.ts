@@ -13,11 +13,12 @@ export class Deadline implements Parkable {
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(self: Invocation, timeMs: number, stops: Stops) {
+  /** `worked` is what earlier epochs took, in milliseconds. */
+  constructor(self: Invocation, timeMs: number, stops: Stops, worked = 0) {
     this.self = self;
     this.#stops = stops;
     this.#timeMs = timeMs;
-    this.#left = timeMs;
+    this.#left = timeMs - worked;
     this.unpark();
   }
 

@@ -1,18 +1,18 @@
 import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import { issueText } from '../core/issue-text.ts';
 import { frozenCopy, isPlainObject } from '../core/json.ts';
-import { type Label, TRUSTED } from '../core/label.ts';
+import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../core/label.ts';
 import type { InputMessage, Message, UserMessage } from '../core/message.ts';
 import { shown } from '../core/options.ts';
 import { type KnownTranscript, knownPrefix } from '../memory/known-transcript.ts';
-import { checkTranscript, normaliseInput } from '../memory/transcript.ts';
+import { normaliseInput } from '../memory/normalise-input.ts';
+import { checkTranscript } from '../memory/transcript.ts';
 
 /** What an invocation starts with: the messages of a model, the value of a procedure. */
 export interface Start {
   readonly brief: readonly Message[];
   readonly value: unknown;
-  /** Of who wrote it: all that comes of it carries that, also where the messages say otherwise. */
-  readonly label: Label;
   /** What is known of its beginning. */
   readonly known?: KnownTranscript | undefined;
 }
@@ -26,18 +26,18 @@ export function startInput(agent: Agent, input: unknown, label: Label): Start {
   if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[], label);
   if (isModel && typeof input === 'string') {
     if (input.trim() === '') throw new ConfigurationError('input', 'empty text', 'Say what the agent is to do.');
-    return { brief: [userMessage(input, label)], value: undefined, label };
+    return { brief: [userMessage(input, label)], value: undefined };
   }
   const given = typeof input === 'string' && !agent.ownInput ? { task: input } : input;
   const checked = agent.input.validate(given);
   if (!checked.ok) {
-    const problem = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    const problem = issueText(checked.issues, '; ');
     const forms = isModel ? 'Pass text, messages or the input of the agent.' : 'A procedure takes its input.';
     throw new ConfigurationError('input', isPlainObject(input) ? problem : `got ${shown(input)}; ${problem}`, forms);
   }
   // A copy: the caller's object stays as it is.
   const value = frozenCopy(checked.value);
-  return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value, label };
+  return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value };
 }
 
 function briefText(value: unknown): string {
@@ -54,7 +54,8 @@ function conversation(input: readonly InputMessage[], label: Label): Start {
   const known = knownPrefix(input);
   const first = known?.messages[0];
   const from = known?.messages.length ?? 0;
-  const rest = normaliseInput(from === 0 ? input : input.slice(from), from);
+  const read = normaliseInput(from === 0 ? input : input.slice(from), from);
+  const rest = label === TRUSTED ? read : read.map((message) => tainted(message, label));
   const problem = checkTranscript(first === undefined ? rest : [first, ...rest]);
   if (problem !== undefined) {
     const index = first === undefined ? problem.index : problem.index - 1 + from;
@@ -64,5 +65,11 @@ function conversation(input: readonly InputMessage[], label: Label): Start {
       'Start with a user message and answer every call once, right after it.',
     );
   }
-  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, label, known };
+  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
+}
+
+/** What somebody else wrote carries their label, whatever it says of itself. */
+function tainted(message: Message, label: Label): Message {
+  const own = message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED);
+  return Object.freeze({ ...message, label: joinLabels(own, label) });
 }

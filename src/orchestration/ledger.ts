@@ -13,6 +13,11 @@ interface Account {
 
 const NONE: Account[] = [];
 
+/** What earlier epochs spent at and below a path, or in the whole run. */
+export interface Spendings {
+  spent(path: string | undefined): number;
+}
+
 /** Told when a call no longer fits. */
 export interface LedgerWatcher {
   limited(call: Call<never>, account: { readonly used: number; readonly max: number }): void;
@@ -32,9 +37,14 @@ export class Ledger implements Layer {
   #wrapUps: WeakMap<Invocation, number> | undefined;
   #waiting: (() => void)[] | undefined;
   readonly #watcher: LedgerWatcher;
+  readonly #history: Spendings | undefined;
 
-  constructor(tokens: number | undefined, watcher: LedgerWatcher) {
-    this.#run = tokens === undefined ? undefined : { cap: tokens, spent: 0, reserved: 0, wrapUps: 0 };
+  constructor(tokens: number | undefined, watcher: LedgerWatcher, history?: Spendings) {
+    this.#history = history;
+    this.#run =
+      tokens === undefined
+        ? undefined
+        : { cap: tokens, spent: history?.spent(undefined) ?? 0, reserved: 0, wrapUps: 0 };
     this.#watcher = watcher;
   }
 
@@ -75,7 +85,7 @@ export class Ledger implements Layer {
       if (cap === undefined) continue;
       let account = this.#accounts?.get(node);
       if (account === undefined) {
-        account = { cap, spent: 0, reserved: 0, wrapUps: 0 };
+        account = { cap, spent: this.#history?.spent(node.path) ?? 0, reserved: 0, wrapUps: 0 };
         this.#accounts ??= new WeakMap();
         this.#accounts.set(node, account);
       }

@@ -1,10 +1,11 @@
 import { messageOf } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
-import type { Journal } from '../core/journal.ts';
+import type { Journal, Outcome } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
 import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../core/permission.ts';
 import type { Permit, PermitQuery } from '../core/run-context.ts';
 import type { Delegate, Tool } from '../core/tool.ts';
+import type { ToolCallEffect } from '../core/tool-call.ts';
 import type { Waits } from '../journal/waits.ts';
 import { approvalRequest, checkDecision, readDecision } from '../security/approval.ts';
 import { decide, type Level } from '../security/decide.ts';
@@ -84,7 +85,15 @@ export class PermissionStep {
     if (silent && tool.access === 'read' && tool.needsApproval === false) {
       return { ok: true, args: query.args };
     }
+    const recorded = this.#parts.journal.recall('decision', `${query.key}/@approval`) as
+      | { reason?: string }
+      | undefined;
+    if (recorded !== undefined) return { ok: false, error: denial(tool, recorded.reason ?? 'denied', []) };
     const verdict = this.#decide(query, levels);
+    // A person was asked before: the stricter answer holds, whatever the rules say now.
+    if (verdict.verdict === 'allow' && this.#parts.journal.has(`${query.key}/@approval`)) {
+      return this.#ask(query, { verdict: 'ask', reason: 'rule', suggest: [] });
+    }
     switch (verdict.verdict) {
       case 'allow':
         return { ok: true, args: query.args, rule: verdict.rule };
@@ -152,6 +161,20 @@ export class PermissionStep {
       return { ok: false, error: denial(tool, 'the answer is none to an approval', []) };
     if (checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
     return { ok: true, args: checked.args };
+  }
+
+  /** Asks what became of a call that was under way when its process died. */
+  async askDoubt({ key, self, step, tool, in: { args } }: ToolCallEffect): Promise<Outcome<Decision>> {
+    const { id: runId, approve, waits, journal } = this.#parts;
+    const place = { id: `${key}/@doubt`, runId, path: self.path, agent: self.agent };
+    const request = approvalRequest({ ...place, tool, args, reason: 'unknown', label: self.label });
+    const waiting = journal.wait(request.id, self, step, request);
+    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    const answer = await waiting;
+    await this.#parts.resumed(self);
+    if (!answer.ok) return answer;
+    const checked = checkDecision(answer.value, request, tool, Date.now());
+    return { ok: true, value: checked.verdict === 'resolved' ? checked.decision : { decision: 'deny' } };
   }
 
   #deny(

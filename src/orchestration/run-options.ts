@@ -10,6 +10,7 @@ import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '.
 import type { RunPermissions } from '../core/permission.ts';
 import type { Instrument, View } from '../core/record.ts';
 import { toolset } from '../core/toolset.ts';
+import type { RecordStore } from '../journal/record-store.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './permission-step.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
@@ -39,7 +40,17 @@ export interface RunOptions<Deps = unknown> {
   /** How long work that ignores its signal is waited for, in milliseconds; default 5,000. */
   readonly graceMs?: number | undefined;
   readonly instrument?: Instrument | undefined;
+  /** Where the records of the run are kept beyond the process: `sqlite('runs.db')`. Without one the run dies with its process. */
+  readonly journal?: RecordStore | undefined;
   readonly views?: readonly View[] | undefined;
+}
+
+/** Options of a resume. */
+export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
+  /** Take the run over from an owner that is still alive; that one then does nothing more. */
+  readonly takeover?: boolean | undefined;
+  /** What a difference between the records and the code does: `report` (an event) or `stop` (a DivergenceError). A changed tool or argument always stops. */
+  readonly onDivergence?: 'report' | 'stop' | 'fork' | undefined;
 }
 
 /** Options are asked for only where `deps` are needed. */
@@ -49,15 +60,15 @@ export type OptionsArgument<Deps> = unknown extends Deps
 
 const OPTIONS = [
   ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
-  ...['onObserverError', 'graceMs', 'instrument', 'views'],
+  ...['onObserverError', 'graceMs', 'instrument', 'journal', 'views'],
 ];
 
 const NONE: RunOptions = Object.freeze({});
 const checked = new WeakSet<Agent>();
 
 /** Refuses what is wrong before anything starts. Gives the options with their defaults. */
-export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
-  if (options !== NONE) checkGiven(options);
+export function checkRunOptions(agent: Agent, options: ResumeOptions = NONE, more: readonly string[] = []) {
+  if (options !== NONE) checkGiven(options, more);
   const rules = checkTree(agent, options);
   return {
     deps: options.deps,
@@ -69,7 +80,11 @@ export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
     rules,
     trust: options.permissions?.trust === undefined ? NOBODY_TRUSTED : new Set(options.permissions.trust),
     approve: options.approve,
-    onIdle: options.onIdle ?? 'deny',
+    onIdle: options.onIdle ?? (options.journal === undefined ? 'deny' : 'suspend'),
+    journal: options.journal,
+    takeover: options.takeover ?? false,
+    onDivergence: options.onDivergence ?? 'report',
+    givenLimits: options.limits,
     model: options.model,
     models: options.models,
     onObserverError: options.onObserverError,
@@ -80,7 +95,7 @@ export function checkRunOptions(agent: Agent, options: RunOptions = NONE) {
 }
 
 /** What is `undefined` counts as not given. */
-function withDefaults(limits: Limits): RunLimits {
+export function withDefaults(limits: Limits): RunLimits {
   const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(given) };
 }
@@ -101,8 +116,16 @@ const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 
 export type CheckedOptions = ReturnType<typeof checkRunOptions>;
 
-function checkGiven(options: RunOptions): void {
-  checkOptions('options', options, OPTIONS, ['journal', 'takeover', 'onDivergence']);
+function checkGiven(options: ResumeOptions, more: readonly string[]): void {
+  checkOptions('options', options, [...OPTIONS, ...more], []);
+  if (options.onDivergence === 'fork')
+    throw new ConfigurationError(
+      'onDivergence',
+      "'fork' is not built yet",
+      "Write 'report' or 'stop', or use forkRun.",
+    );
+  checkOneOf('onDivergence', options.onDivergence, ['report', 'stop']);
+  checkOneOf('takeover', options.takeover, [true, false]);
   const { runId, signal, model, models, views } = options;
   if (runId !== undefined && (typeof runId !== 'string' || !/^[\w.:-]{1,200}$/.test(runId))) {
     throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Use 1 to 200 letters, digits and _ . : -');

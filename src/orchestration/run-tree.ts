@@ -2,35 +2,40 @@ import { checkTools } from '../agents/define-agent.ts';
 import type { Agent, ModelAgent } from '../core/agent.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
-import { ConfigurationError, ToolError } from '../core/errors.ts';
+import { ConfigurationError, DivergenceError, ToolError } from '../core/errors.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
+import { deepFreeze } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
-import type { AgentLimits } from '../core/limits.ts';
 import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-call.ts';
-import type { WaitRequest } from '../core/permission.ts';
+import type { Decision, WaitRequest } from '../core/permission.ts';
 import type { Draft, RunIn, RunRecord, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
+import type { ToolCallEffect } from '../core/tool-call.ts';
 import { NO_USAGE } from '../core/usage.ts';
+import type { Beginning } from '../journal/beginning.ts';
+import type { History } from '../journal/history.ts';
 import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
+import type { RunLog, Signal } from '../journal/record-store.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
+import { childStart, countOf, find, narrow } from './child.ts';
 import { Deadline } from './deadline.ts';
-import { type Start, startInput } from './input.ts';
+import type { Start } from './input.ts';
 import { Ledger } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
 import { Places } from './places.ts';
-import type { CheckedOptions } from './run-options.ts';
+import { type CheckedOptions, withDefaults } from './run-options.ts';
 import { copyShared, type Shared, sharedRead } from './shared-store.ts';
 
 /** What of a run is shown to whom; set by the handle while somebody listens. */
@@ -54,15 +59,20 @@ const NOTHING_OPENED: readonly Opened[] = [];
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
 export class RunTree implements RunContext, JournalParts, PermissionParts {
   readonly id: string;
-  readonly root: Invocation;
+  root: Invocation;
   readonly options: CheckedOptions;
   readonly stops = new Stops();
   readonly waits: Waits;
   readonly journal: KeyedJournal;
   readonly count = { steps: 0, toolCalls: 0, agents: 1, usage: NO_USAGE };
+  limits: CheckedOptions['limits'];
+  epoch = 1;
+  log: RunLog | undefined;
+  history: History | undefined;
+  isReplay = false;
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
   readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
-  readonly perCall: readonly [Ledger];
+  perCall: readonly [Ledger];
   readonly perAttempt: readonly [Limiter];
   /** What was pending when the run parked. */
   parked: ReturnType<Waits['pending']> = [];
@@ -73,33 +83,121 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   #places: Places | undefined;
   /** One definition a name; from the first child on. */
   #definitions: Map<string, Agent> | undefined;
+  /** Differences that were reported. */
+  #said: Set<string> | undefined;
 
   constructor(id: string, agent: Agent, options: CheckedOptions) {
     this.id = id;
     this.options = options;
+    this.limits = options.limits;
     this.#activity = new Activity(this);
     this.waits = new Waits(this.stops, this.#activity);
     this.perCall = [new Ledger(options.limits.tokens, this)];
     this.perAttempt = [new Limiter(options.limits.concurrency)];
     this.journal = new KeyedJournal(this);
     this.#permissions = new PermissionStep(this);
-    this.root = new Invocation({
-      path: agent.name,
-      definition: agent,
-      parent: undefined,
-      parentStep: undefined,
-      span: { key: agent.name, parent: this.span, handle: undefined },
-      limits: agent.limits,
-      shared: options.shared,
-      sharedLabel: TRUSTED,
-      label: TRUSTED,
-    });
+    this.root = this.#rootOf(agent, options.shared, TRUSTED);
     this.#permissions.enter(this.root, undefined);
   }
 
-  get epoch(): number {
-    return 1;
+  #rootOf(agent: Agent, shared: Shared, label: Label): Invocation {
+    const span = { key: agent.name, parent: this.span, handle: undefined };
+    const place = { path: agent.name, definition: agent, parent: undefined, parentStep: undefined, span };
+    return new Invocation({ ...place, limits: agent.limits, shared, sharedLabel: TRUSTED, label });
   }
+
+  /** Keeps the records of a new run. */
+  attach(log: RunLog): void {
+    this.log = log;
+    this.epoch = log.epoch;
+    this.journal.attach(log, log.run.rows.length);
+    log.onSignal = () => this.#heed(log.signals());
+    log.onFailure = (error) => this.stops.add(this.root.path, { status: 'cancelled', reason: error.message });
+  }
+
+  /** Goes on from records: limits, shared values, spendings and stops are theirs. */
+  restore(history: History, past: Beginning): void {
+    this.history = history;
+    this.limits = withDefaults({ ...past.limits, ...this.options.givenLimits });
+    this.root = this.#rootOf(this.root.definition, deepFreeze(past.shared), TRUSTED);
+    this.#permissions.enter(this.root, undefined);
+    this.perCall = [new Ledger(this.limits.tokens, this, history)];
+    Object.assign(this.count, {
+      steps: history.steps,
+      toolCalls: history.toolCalls,
+      agents: Math.max(1, history.agents),
+    });
+    for (const { path, stop } of history.stops) this.stops.add(path, stop);
+  }
+
+  /** Shows records again and lets nothing new happen. */
+  replay(history: History, past: Beginning): void {
+    this.restore(history, past);
+    this.isReplay = true;
+    this.epoch = history.rows.at(-1)?.epoch ?? 1;
+  }
+
+  /** What other processes said: a decision, or to stop. */
+  #heed(signals: readonly Signal[]): void {
+    for (const signal of signals) {
+      if (signal.kind === 'cancel') this.cancel(signal.path, signal.reason);
+      else this.waits.tell(signal.id, signal.decision);
+    }
+  }
+
+  /** Stops what is at and below a path, also in later epochs. */
+  cancel(path: string, reason: string): void {
+    if (this.stops.at(path) !== undefined) return;
+    this.stops.add(path, { status: 'cancelled', reason });
+    const entry = {
+      key: `${path}/@cancel`,
+      place: this.root,
+      step: 0,
+      attempt: this.epoch,
+      span: this.root.span,
+    } as const;
+    this.journal.note({ ...entry, kind: 'stop', event: 'done', value: { path, status: 'cancelled', reason } });
+  }
+
+  diverged(self: Invocation, key: string, parts: readonly string[]): void {
+    if (this.options.onDivergence === 'stop' || this.isReplay) {
+      throw new DivergenceError(key, parts, `${key}: recorded with other ${parts.join(', ')} than the code has now.`);
+    }
+    this.#said ??= new Set();
+    const said = this.#said;
+    const fresh = parts.filter((part) => !said.has(`${self.agent} ${part}`));
+    if (fresh.length === 0) return;
+    for (const part of fresh) said.add(`${self.agent} ${part}`);
+    const entry = {
+      key: `${key}/@diverged`,
+      place: self,
+      step: self.step,
+      attempt: this.epoch,
+      span: self.span,
+    } as const;
+    this.journal.note({ ...entry, kind: 'diverged', event: 'done', value: { parts: fresh } });
+  }
+
+  askDoubt(call: Call<never>): Promise<Outcome<Decision>> {
+    return this.#permissions.askDoubt(call as unknown as ToolCallEffect);
+  }
+
+  /** A replay has come to what was never recorded. */
+  recordsEnd(): void {
+    this.stops.add(this.root.path, { status: 'suspended', reason: 'The records end here.' });
+  }
+
+  /** Records that nobody asked for: the code has changed. What a recorded stop kept from running is expected. */
+  checkLeftovers(): void {
+    const left = this.history?.leftover(({ key }) => this.stops.at(key) !== undefined);
+    if (left === undefined) return;
+    throw new DivergenceError(
+      left.key,
+      ['key'],
+      `${left.key}: recorded, and the code no longer asks for it. Resume with the code it was started with, or fork it before record ${left.record}.`,
+    );
+  }
+
   get instrument() {
     return this.options.instrument;
   }
@@ -121,15 +219,14 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   get graceMs(): number {
     return this.options.graceMs;
   }
-  get limits() {
-    return this.options.limits;
-  }
   get listening(): boolean {
     return this.sink.delta !== undefined;
   }
 
   modelOf(self: Invocation, agent: ModelAgent): Model {
     const { models, model } = this.options;
+    const recorded = this.isReplay ? this.journal.recallStart('agent', self.path) : undefined;
+    if (recorded !== undefined) return this.#remembered(self, recorded as unknown as ReturnType<typeof modelFacts>);
     const chosen =
       (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??
       model ??
@@ -138,6 +235,15 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run.');
     self.model = modelName(chosen);
     return chosen;
+  }
+
+  /** A model by its record: a replay asks none. */
+  #remembered(self: Invocation, { model, modelLimits }: ReturnType<typeof modelFacts>): Model {
+    self.model = model;
+    const slash = model.indexOf('/');
+    const names = { provider: model.slice(0, slash), id: model.slice(slash + 1) };
+    const generate = () => Promise.reject(new Error('a replay asks no model'));
+    return { ...names, generate, ...(modelLimits && { limits: modelLimits }) };
   }
 
   selector(options: WindowOptions): Selector {
@@ -193,9 +299,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   /** Starts the root; `finish` or `clear` ends it. */
   begin(start: Start): Promise<Ending> {
-    this.root.label = joinLabels(this.root.label, start.label);
-    const { timeMs } = this.options.limits;
-    this.#deadline = new Deadline(this.root, Math.min(timeMs, this.root.limits.timeMs ?? timeMs), this.stops);
+    // A model's loop reads the labels of its brief; a procedure has them from the start.
+    if (this.root.definition.type === 'code')
+      for (const { label } of start.brief)
+        if (label !== undefined) this.root.label = joinLabels(this.root.label, label);
+    const timeMs = Math.min(this.limits.timeMs, this.root.limits.timeMs ?? this.limits.timeMs);
+    this.#deadline = new Deadline(this.root, timeMs, this.stops, this.history?.worked(this.root.path));
     this.#activity.add(this.#deadline);
     this.journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
@@ -231,13 +340,13 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   async invoke(child: ChildCall): Promise<Ending> {
     const { agent, parent } = child;
-    const refused = this.#refusal(child);
+    const refused = this.#refusalOnce(child);
     if (refused !== undefined) throw new ToolError('denied', refused);
     // Before it counts: a brief that does not fit starts nothing.
     const start = childStart(agent, child.input, child.label);
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
-    this.count.agents += 1;
+    if (!this.journal.has(child.key)) this.count.agents += 1;
     const self = new Invocation({
       path: child.key,
       definition: agent,
@@ -261,7 +370,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       this.#places ??= new Places(this.#activity, this.stops);
       await this.#places.take(self, parent, concurrency);
     }
-    const deadline = self.limits.timeMs === undefined ? undefined : new Deadline(self, self.limits.timeMs, this.stops);
+    const deadline =
+      self.limits.timeMs === undefined
+        ? undefined
+        : new Deadline(self, self.limits.timeMs, this.stops, this.history?.worked(self.path));
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
       self.since = this.journal.note(this.#agentStarted(self, start));
@@ -276,10 +388,15 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   #agentStarted(self: Invocation, { brief }: Start): Draft {
     const { definition, depth } = self;
-    const model = definition.type === 'model' ? modelName(this.modelOf(self, definition)) : undefined;
+    const model = definition.type === 'model' ? this.modelOf(self, definition) : undefined;
     const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
     const entry = { key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const;
-    return { ...entry, kind: 'agent', event: 'started', request: model === undefined ? facts : { ...facts, model } };
+    return {
+      ...entry,
+      kind: 'agent',
+      event: 'started',
+      request: model === undefined ? facts : { ...facts, ...modelFacts(model) },
+    };
   }
 
   #drive(self: Invocation, start: Start): Promise<Ending> {
@@ -317,9 +434,19 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     return ending;
   }
 
+  /** Depends on what the rest of the tree did until then, so a resume keeps to what was decided. */
+  #refusalOnce(child: ChildCall): string | undefined {
+    const key = `${child.key}/@admit`;
+    const recorded = this.journal.recall('once', key);
+    if (recorded !== undefined) return recorded as string;
+    if (this.journal.has(child.key)) return undefined;
+    const refused = this.#refusal(child);
+    return refused === undefined ? undefined : this.journal.once(key, child.parent, () => refused);
+  }
+
   /** Depth, number, cycles, names: in call order, before any queue. */
   #refusal({ agent, parent }: ChildCall): string | undefined {
-    const { limits } = this.options;
+    const { limits } = this;
     for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
       if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
       const max = node.limits.agents;
@@ -342,9 +469,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   ): { shared: Shared; sharedLabel: Label } {
     if (delegate?.shared === undefined) return parent;
     const context = { deps: this.deps, shared: parent.shared, path: key, runId: this.id };
-    const given = delegate.shared(input as never, context as never);
+    const { shared, agent } = delegate;
+    const share = () => copyShared(shared(input as never, context as never), `delegate ${agent.name}.shared`);
     return {
-      shared: copyShared(given, `delegate ${delegate.agent.name}.shared`),
+      shared: deepFreeze(this.journal.once(`${key}/@shared`, parent, share)),
       sharedLabel: joinLabels(label, parent.sharedLabel),
     };
   }
@@ -389,35 +517,6 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 }
 
-/** A child's own mistake in its brief is the caller's to mend: an error result, not the end of the run. */
-function childStart(agent: Agent, input: unknown, label: Label): Start {
-  try {
-    return startInput(agent, input, label);
-  } catch (thrown) {
-    throw thrown instanceof ConfigurationError
-      ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)
-      : thrown;
-  }
-}
-
-function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
-  const limits: Record<string, number | undefined> = { ...own };
-  for (const [name, limit] of Object.entries(delegate)) {
-    const before = limits[name];
-    if (limit !== undefined) limits[name] = before === undefined ? limit : Math.min(before, limit);
-  }
-  return limits;
-}
-
-function find(node: Invocation, path: string): Invocation | undefined {
-  if (node.path === path) return node;
-  for (const child of node.children) {
-    const found = find(child, path);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function countOf(node: Invocation): number {
-  return node.children.reduce((sum, child) => sum + countOf(child), 1);
+function modelFacts(model: Model) {
+  return { model: modelName(model), ...(model.limits !== undefined && { modelLimits: model.limits }) };
 }

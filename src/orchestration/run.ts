@@ -1,5 +1,5 @@
 import { EventEmitter } from 'eventemitter3';
-import { agentResult, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
+import { agentResult, type Ending, type RunResult, type TreeNode, treeOf } from '../core/ending.ts';
 import { ConfigurationError, type ErrorRecord, messageOf } from '../core/errors.ts';
 import {
   type EventBody,
@@ -9,12 +9,15 @@ import {
   eventsOf,
   modelDelta,
   type RunEvent,
+  runEnd,
   runFailed,
   toolProgress,
 } from '../core/events.ts';
+import type { Json } from '../core/json.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunRecord } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
+import { asJson } from '../journal/row.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Start } from './input.ts';
@@ -34,6 +37,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunResult<Output>>;
   readonly #tree: RunTree;
   readonly #options: CheckedOptions;
+  readonly #team: boolean;
   #emitter: EventEmitter | undefined;
   #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
   #queues: Set<EventQueue<RunEvent>> | undefined;
@@ -42,15 +46,22 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   #ended = false;
   #since = 0n;
 
-  constructor(tree: RunTree, start: Start, options: CheckedOptions, team: boolean) {
+  constructor(tree: RunTree, origin: Origin, options: CheckedOptions, team: boolean) {
     this.#tree = tree;
     this.#options = options;
+    this.#team = team;
     if (options.views.length > 0 || options.instrument !== undefined) this.#listen();
-    const request = { agent: tree.root.agent, team, input: start.brief };
-    // The spans open here, in the caller's context; their records are written in the next microtask.
-    this.#since = tree.open(request, start);
-    this.result = this.#run(start);
+    // The spans of a new run open here, in the caller's context; their records are written once it has begun.
+    if ('start' in origin) this.#open(origin.start);
+    this.result = this.#run(origin);
     this.result.catch(noop);
+  }
+
+  #open(start: Start): void {
+    const { root, options } = this.#tree;
+    const request = { agent: root.agent, team: this.#team, input: start.brief };
+    const beginning = options.journal === undefined ? undefined : beginningJson(this.#tree, start);
+    this.#since = this.#tree.open(beginning === undefined ? request : { ...request, beginning }, start);
   }
 
   get id(): string {
@@ -133,7 +144,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 
   /** Stops a node and all below it, or the whole run; resolves once it has ended. */
   async cancel(path: string = this.#tree.root.path, reason = 'cancelled'): Promise<void> {
-    this.#tree.stops.add(path, { status: 'cancelled', reason });
+    this.#tree.cancel(path, reason);
     if (path === this.#tree.root.path) await this.result.catch(() => {});
     else await this.#tree.ended(path);
   }
@@ -240,23 +251,24 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     if (this.#queues !== undefined) for (const queue of this.#queues) queue.push(event);
   }
 
-  async #run(start: Start): Promise<RunResult<Output>> {
+  async #run(origin: Origin): Promise<RunResult<Output>> {
     await undefined;
     const { signal } = this.#options;
     const abort = signal && (() => this.#tree.stops.add(this.#tree.root.path, ABORTED));
-    if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
-    if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
     try {
+      const start = 'start' in origin ? await this.#create(origin.start) : await origin.begin(this.#tree);
+      if ('status' in start) return this.#isOver(start);
+      if (!('start' in origin)) this.#open(start);
+      if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
+      if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
       const ending = await within(this.id, () => this.#tree.begin(start));
-      this.#tree.finish(ending, this.#since);
-      this.#silence();
-      await this.#flush();
-      return agentResult(ending, this.#tree, this.#tree.parked) as RunResult<Output>;
+      return await this.#finish(ending);
     } catch (thrown) {
       // Nobody waits for the rest of the tree any more: it must not go on working unseen.
       this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
       this.#failed(thrown);
       this.#silence();
+      this.#tree.log?.abandon();
       await this.#flush();
       throw thrown;
     } finally {
@@ -264,6 +276,31 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
       if (abort !== undefined) signal?.removeEventListener('abort', abort);
       this.#end();
     }
+  }
+
+  async #create(start: Start): Promise<Start> {
+    const { journal } = this.#options;
+    if (journal !== undefined) this.#tree.attach(await journal.create({ id: this.id, agent: this.#tree.root.agent }));
+    return start;
+  }
+
+  async #finish(ending: Ending): Promise<RunResult<Output>> {
+    const tree = this.#tree;
+    if (ending.status === 'completed') tree.checkLeftovers();
+    tree.finish(ending, this.#since);
+    if (tree.isReplay) tree.journal.showPlayed();
+    const result = agentResult(ending, tree, tree.parked) as RunResult<Output>;
+    await tree.log?.close(ending.status, asJson(result), asJson(tree.parked) as readonly Json[]);
+    this.#silence();
+    await this.#flush();
+    return result;
+  }
+
+  /** A run that is over: its result comes back, and nothing is written. */
+  #isOver(result: RunResult): RunResult<Output> {
+    const at = { ...this.#at(this.#tree.root, '@run', 0), since: timeNow() };
+    this.#emit(runEnd(at, result));
+    return result as RunResult<Output>;
   }
 
   #failed(thrown: unknown): void {
@@ -307,3 +344,10 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
 const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
 
 function noop(): void {}
+
+/** Where a run comes from: it starts, or goes on from records (or is found to be over). */
+export type Origin = { readonly start: Start } | { begin(tree: RunTree): Promise<Start | RunResult> };
+
+function beginningJson({ root, limits }: RunTree, { brief, value }: Start): Json | undefined {
+  return asJson({ brief, value, shared: root.shared, limits, agentLimits: root.limits });
+}

@@ -41,7 +41,12 @@ export function startRunWith<Input, Output, Deps>(
   const start = startInput(definition, input, label);
   const facts = treeFacts(definition);
   const team = facts.agents.size > 1 || facts.open;
-  return new Run<Output>(new RunTree(checked.runId ?? crypto.randomUUID(), definition, checked), start, checked, team);
+  return new Run<Output>(
+    new RunTree(checked.runId ?? crypto.randomUUID(), definition, checked),
+    { start },
+    checked,
+    team,
+  );
 }
 
 /** `startRun(…).result`: for those who only want the end. Rejects where `startRun` throws. */

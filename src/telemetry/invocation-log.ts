@@ -167,7 +167,9 @@ function besideOf(record: RecordOf<'model'>): string {
   return call === 'model' ? '' : call;
 }
 
-type EffectRecord = RecordOf<'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context'>;
+type EffectRecord = RecordOf<
+  'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context' | 'stop' | 'diverged'
+>;
 
 /** What an effect beside model and tools ended with; undefined where it only began. */
 function outcomeOf(record: EffectRecord, content: Content): Json | undefined {

@@ -81,6 +81,22 @@ test.for(['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: ROOT }
   },
 );
 
+test('what is to be installed beside coxswain is of a version that it takes', () => {
+  const { peerDependencies: peers } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const pages = ['README.md', ...globSync('docs/*.md', { cwd: ROOT })].map((page) =>
+    readFileSync(join(ROOT, page), 'utf8'),
+  );
+  const wanted = pages.join('').match(/@opentelemetry\/[\w-]+(?:@[\w.]+)?(?= |\n)/g) ?? [];
+  expect(wanted.length).toBeGreaterThanOrEqual(6);
+  // The newest of each need not go together, so each has its version.
+  const loose = wanted.filter((name) => {
+    const [, bare = '', version = ''] = /^(.*?[^@])@?([\d.]*)$/.exec(name) ?? [];
+    const [, least = ''] = /(?:\^|>=)(\d+(?:\.\d)?)/.exec(peers[bare]) ?? [];
+    return version === '' || !version.startsWith(least);
+  });
+  expect(loose).toEqual([]);
+});
+
 test('the index lists every page of docs/', () => {
   const index = readFileSync(join(ROOT, 'docs/index.md'), 'utf8');
   const pages = globSync(join(ROOT, 'docs/**/*.md')).map((page) => relative(join(ROOT, 'docs'), page));

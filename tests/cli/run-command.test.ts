@@ -104,6 +104,13 @@ describe('usage and configuration', () => {
     ['no model anywhere', ['run', fixture('no-model.ts'), 'hi'], 'LLM_BASE_URL'],
     ['what the module calls misconfigured', ['run', fixture('crew.ts'), 'dance'], 'how: got dance. Say one of'],
     ['a log whose folder is missing', ['run', fixture('lookout.ts'), 'hi', '--log', '/nowhere/a.jsonl'], '/nowhere'],
+    ['a log that is a folder', ['run', fixture('lookout.ts'), 'hi', '--log', fixture('.')], 'is a folder. Name a file'],
+    ['a module that is a folder', ['run', fixture('.'), 'hi'], 'is a folder. Name a module that exports an agent.'],
+    [
+      'an option beside the options',
+      ['run', fixture('crew.ts'), 'nasty', 'misspelt'],
+      'its function gave an unknown optoins.',
+    ],
     ['an unknown option', ['run', fixture('lookout.ts'), '--colour'], "unknown option '--colour'"],
     ['an unknown command', ['sail'], "unknown command 'sail'"],
     ['no file', ['run'], "missing required argument 'file'"],

@@ -70,7 +70,7 @@ describe('confinement', () => {
     linkSync(join(out, 'secret.md'), join(root, 'hard.md'));
     const index = indexFolder(root);
     expect(index.search('outside')).toEqual([]);
-    expect(skippedOf(root)).toEqual(['hard.md: has a second hard link', 'link.md: a link']);
+    expect(skippedOf(root)).toEqual(['hard.md: has a second hard link', 'link.md: a link', 'sub: a link to a folder']);
     for (const path of [
       'link.md',
       'hard.md',
@@ -83,6 +83,23 @@ describe('confinement', () => {
     ]) {
       expect(() => index.folder.read(path), path).toThrow();
     }
+  });
+
+  test('what the search passes over is not read when it is asked for by name', () => {
+    const root = folderOf({
+      'a.md': 'anchor',
+      '.env': 'KEY=1',
+      '.notes/b.md': 'hidden',
+      'node_modules/c.md': 'x',
+      id_rsa: 'x',
+      'd.csv': 'x',
+    });
+    symlinkSync(join(root, '.notes'), join(root, 'shown'));
+    const { folder } = indexFolder(root);
+    for (const path of ['.env', './.env', '.notes/b.md', 'shown/b.md', 'node_modules/c.md', 'id_rsa', 'd.csv']) {
+      expect(() => folder.read(path), path).toThrow('no Markdown or text file, or hidden');
+    }
+    expect(folder.read('./a.md')).toBe('anchor');
   });
 
   test('a folder swapped for a link after the walk is not read through', () => {

@@ -128,6 +128,8 @@ describe('npm start', () => {
     ['does not exist', () => '/no/such/folder'],
     ['no Markdown or text file', () => folderOf({ 'a.png': 'x' })],
     ['is not a folder', () => join(folderOf({ 'a.md': 'x' }), 'a.md')],
+    // As of a variable of the shell that is not set: without this the current folder would be read.
+    ['empty', () => ''],
   ])('a folder that %s is refused with a message and a code', async (problem, folder) => {
     const { code, err } = await start('Who pays the ferry?', folder());
     expect(code).toBe(2);

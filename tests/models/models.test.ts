@@ -1,8 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Model, ModelRequest, ModelTurn } from '../../src/core/model.ts';
+import { anthropic } from '../../src/models/anthropic/index.ts';
 import { bodyFailure, modelFailure, shown } from '../../src/models/failure.ts';
 import { hasModelEnv, modelFromEnv } from '../../src/models/index.ts';
+import { lazyModel } from '../../src/models/lazy-model.ts';
+import { openai } from '../../src/models/openai/index.ts';
 import { schemaSubset } from '../../src/models/schema-subset.ts';
 import { loadSdk } from '../../src/models/sdk.ts';
 import { legalName, toolNames } from '../../src/models/tool-name.ts';
@@ -34,17 +38,72 @@ describe('modelFromEnv', () => {
     expect(hasModelEnv(env)).toBe(false);
     expect(() => modelFromEnv(env)).toThrow(/LLM_MODEL and LLM_BASE_URL.*ANTHROPIC_API_KEY.*OPENAI_API_KEY/);
   });
-  test('loads no SDK', () => {
+  test.each<[Record<string, string>, Model]>([
+    [LLM, openai('qwen3:8b', { baseURL: LLM.LLM_BASE_URL })],
+    [{ OPENAI_API_KEY: 'k', OPENAI_MODEL: 'gpt-x' }, openai('gpt-x', { apiKey: 'k' })],
+    [{ ANTHROPIC_API_KEY: 'k', ANTHROPIC_MODEL: 'claude-x' }, anthropic('claude-x', { apiKey: 'k' })],
+  ])('has every field of the adapter that it stands for: %o', (env, adapter) => {
+    expect(modelFromEnv(env)).toEqual({ ...adapter, generate: expect.any(Function) });
+  });
+  test('refuses a base URL that is none before anything is loaded', () => {
+    expect(() => modelFromEnv({ ...LLM, LLM_BASE_URL: 'localhost:11434' })).toThrow(/baseURL: expected an http/);
+  });
+  test('loads neither adapter nor SDK', () => {
     // In a process of its own: this one has loaded them.
     const code = `
       import { registerHooks } from 'node:module';
-      registerHooks({ resolve: (name, context, next) => (/^(openai|@anthropic-ai)/.test(name) ? process.exit(7) : next(name, context)) });
+      const late = /^(openai|@anthropic-ai)|\\/(openai|anthropic)\\.ts$/;
+      registerHooks({ resolve: (name, context, next) => (late.test(name) ? process.exit(7) : next(name, context)) });
       const { modelFromEnv } = await import('./src/models/index.ts');
       modelFromEnv({ OPENAI_API_KEY: 'k' });
       console.log(modelFromEnv({ ANTHROPIC_API_KEY: 'k' }).provider);
     `;
     const printed = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
     expect(printed.trim()).toBe('anthropic');
+  });
+});
+
+describe('lazyModel', () => {
+  const fields = { provider: 'p', id: 'm' };
+  const turn: ModelTurn = { content: [], stop: 'end' };
+  const request: ModelRequest = { instructions: '', messages: [], tools: [], settings: {} };
+  const context = { signal: new AbortController().signal };
+
+  test('is loaded by the first call, and once', async () => {
+    let loads = 0;
+    const model = lazyModel(fields, async () => {
+      loads += 1;
+      return { ...fields, generate: async () => turn };
+    });
+    expect(loads).toBe(0);
+    expect(await Promise.all([model.generate(request, context), model.generate(request, context)])).toEqual([
+      turn,
+      turn,
+    ]);
+    await model.generate(request, context);
+    expect(loads).toBe(1);
+  });
+  test('hands on the context itself, whose members are read when they are needed', async () => {
+    const seen: unknown[] = [];
+    const generate: Model['generate'] = async (_, given) => {
+      seen.push(given);
+      return turn;
+    };
+    const model = lazyModel(fields, async () => ({ ...fields, generate }));
+    await model.generate(request, context);
+    await model.generate(request, context);
+    expect(seen.map((given) => given === context)).toEqual([true, true]);
+  });
+  test('rejects where loading fails, and tries again at the next call', async () => {
+    const results: Model[] = [{ ...fields, generate: async () => turn }];
+    let failures = 1;
+    const model = lazyModel(fields, async () => {
+      const [loaded] = results;
+      if (failures-- > 0 || loaded === undefined) throw new Error('no disk');
+      return loaded;
+    });
+    await expect(model.generate(request, context)).rejects.toThrow('no disk');
+    expect(await model.generate(request, context)).toBe(turn);
   });
 });
 

@@ -1,0 +1,49 @@
+import { type Json, sha256 } from '../core/json.ts';
+import type { Draft } from '../core/record.ts';
+import { asJson } from './row.ts';
+
+/** What is stored of a boundary: what a resume, a list of runs or a trace needs of it, never the history again. */
+export function noteRow(draft: Draft): { request: Json | undefined; value: Json | undefined } {
+  switch (draft.kind) {
+    case 'run':
+      return draft.event === 'started' ? stored(draft.request, undefined) : stored(undefined, summaryOf(draft.value));
+    case 'agent': {
+      if (draft.event === 'done') return stored(undefined, summaryOf(draft.value));
+      const { agent, type, depth, model, modelLimits } = draft.request;
+      return stored({ agent, type, depth, model, modelLimits }, undefined);
+    }
+    case 'tool': {
+      const name = draft.request?.name;
+      if (draft.event === 'started') return stored({ tool: name, args: draft.request.args }, undefined);
+      return draft.event === 'cancel' ? stored(undefined, draft.value) : stored({ tool: name }, toolEnd(draft.value));
+    }
+    case 'wait':
+      return draft.event === 'started' ? stored(draft.request, undefined) : stored(undefined, draft.value);
+    default:
+      return stored(undefined, 'value' in draft ? draft.value : undefined);
+  }
+}
+
+function stored(request: unknown, value: unknown) {
+  return { request: asJson(request), value: asJson(value) };
+}
+
+function summaryOf({
+  status,
+  steps,
+  toolCalls,
+  usage,
+  error,
+}: {
+  status: string;
+  steps: number;
+  toolCalls: number;
+  usage: unknown;
+  error?: unknown;
+}) {
+  return { status, steps, toolCalls, usage, error };
+}
+
+function toolEnd({ isError, error, content }: { isError: boolean; error?: unknown; content: unknown }) {
+  return { isError, error, content: sha256(JSON.stringify(content)) };
+}

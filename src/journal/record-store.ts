@@ -1,0 +1,81 @@
+import type { Json } from '../core/json.ts';
+import type { Decision } from '../core/permission.ts';
+import type { Row } from './row.ts';
+
+/** What another process tells a run: an answer to a request, or to stop at and below a path. */
+export type Signal =
+  | { readonly kind: 'decision'; readonly id: string; readonly decision: Decision }
+  | { readonly kind: 'cancel'; readonly id: string; readonly path: string; readonly reason: string };
+
+/** A run as its store knows it, without its records. */
+export interface RunSummary {
+  readonly id: string;
+  readonly agent: string;
+  /** `running` also where its process died. */
+  readonly status: string;
+  readonly epoch: number;
+  /** Milliseconds since 1970. */
+  readonly created: number;
+  readonly updated: number;
+  readonly records: number;
+  readonly forkedFrom?: string | undefined;
+  /** The process that owns it, while it is live. */
+  readonly owner?: { readonly host: string; readonly pid: number } | undefined;
+  /** Requests that wait for a person, while it is suspended. */
+  readonly pending: readonly Json[];
+}
+
+/** A whole run, read without becoming its owner. */
+export interface StoredRun extends RunSummary {
+  readonly rows: readonly Row[];
+  /** What it ended with, where it is over. */
+  readonly result?: Json | undefined;
+}
+
+/** The records of one run, open for its owner. */
+export interface RunLog {
+  readonly run: StoredRun;
+  readonly epoch: number;
+  /** Keeps a row in order; it is committed once per turn of the event loop, or at 256. */
+  append(row: Row): void;
+  /** Resolves when all that was appended is on disk. Rejects with a JournalError or FencedError; then nothing more is written. */
+  commit(): Promise<void>;
+  /** Called after each commit. */
+  onCommit: (() => void) | undefined;
+  /** Called once, when a commit failed. */
+  onFailure: ((error: Error) => void) | undefined;
+  /** Signals that came since the last look. */
+  signals(): readonly Signal[];
+  /** Looks for signals of other processes while something waits: until what it gives is called. */
+  watch(): () => void;
+  /** Called when another process has written to the store. */
+  onSignal: (() => void) | undefined;
+  /** Gives the run up: ended, or parked with what is pending. */
+  close(status: string, result: Json | undefined, pending: readonly Json[]): Promise<void>;
+  /** Stops being its owner without a word: the run failed. */
+  abandon(): void;
+}
+
+export interface OpenOptions {
+  /** Take over from an owner that is still alive. */
+  readonly takeover?: boolean | undefined;
+}
+
+/** Where the records of runs live. Memory-like stores and databases implement it; see `sqlite`. */
+export interface RecordStore {
+  create(run: {
+    readonly id: string;
+    readonly agent: string;
+    readonly forkedFrom?: string | undefined;
+    readonly rows?: readonly Row[];
+  }): Promise<RunLog>;
+  /** Becomes the owner, with a higher epoch. */
+  open(id: string, options?: OpenOptions): Promise<RunLog>;
+  read(id: string): Promise<StoredRun | undefined>;
+  list(): Promise<readonly RunSummary[]>;
+  /** False where the run has had a signal of this id: the first wins. */
+  signal(run: string, signal: Signal): Promise<boolean>;
+  /** Removes runs that ended before a time (milliseconds since 1970); gives their ids. */
+  prune(before: number): Promise<readonly string[]>;
+  close(): void;
+}

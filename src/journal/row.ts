@@ -1,0 +1,24 @@
+import type { Json } from '../core/json.ts';
+import type { Entry } from '../core/record.ts';
+
+/** A record as it is stored. Of an effect `value` is its own outcome: what it gave, or the error. Times in nanoseconds since 1970. */
+export interface Row {
+  readonly record: number;
+  readonly key: string;
+  readonly kind: Entry['kind'];
+  readonly event: Entry['event'];
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly time: bigint;
+  readonly step: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly request?: Json | undefined;
+  readonly value?: Json | undefined;
+}
+
+/** JSON of anything; what JSON cannot hold is left out. */
+export function asJson(value: unknown): Json | undefined {
+  const text = JSON.stringify(value);
+  return text === undefined ? undefined : (JSON.parse(text) as Json);
+}

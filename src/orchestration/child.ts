@@ -1,0 +1,42 @@
+import type { Agent } from '../core/agent.ts';
+import { ConfigurationError, ToolError } from '../core/errors.ts';
+import type { Invocation } from '../core/invocation.ts';
+import type { Label } from '../core/label.ts';
+import type { AgentLimits } from '../core/limits.ts';
+import { type Start, startInput } from './input.ts';
+
+/** A child's own mistake in its brief is the caller's to mend: an error result, not the end of the run. */
+export function childStart(agent: Agent, input: unknown, label: Label): Start {
+  try {
+    return startInput(agent, input, label);
+  } catch (thrown) {
+    throw thrown instanceof ConfigurationError
+      ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)
+      : thrown;
+  }
+}
+
+/** Each limit of a delegate where it is the smaller. */
+export function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
+  const limits: Record<string, number | undefined> = { ...own };
+  for (const [name, limit] of Object.entries(delegate)) {
+    const before = limits[name];
+    if (limit !== undefined) limits[name] = before === undefined ? limit : Math.min(before, limit);
+  }
+  return limits;
+}
+
+/** The node at a path. */
+export function find(node: Invocation, path: string): Invocation | undefined {
+  if (node.path === path) return node;
+  for (const child of node.children) {
+    const found = find(child, path);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Invocations at and below a node. */
+export function countOf(node: Invocation): number {
+  return node.children.reduce((sum, child) => sum + countOf(child), 1);
+}

@@ -1,0 +1,122 @@
+import { isAgent } from '../agents/delegate.ts';
+import { treeFacts } from '../agents/tree-facts.ts';
+import type { Agent } from '../core/agent.ts';
+import type { RunResult } from '../core/ending.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import { deepFreeze } from '../core/json.ts';
+import { DEFAULTS, type Limits } from '../core/limits.ts';
+import { shown } from '../core/options.ts';
+import { advanceTime } from '../core/time.ts';
+import { type Beginning, beginningOf } from '../journal/beginning.ts';
+import { History } from '../journal/history.ts';
+import type { RecordStore, StoredRun } from '../journal/record-store.ts';
+import type { Start } from './input.ts';
+import { Run } from './run.ts';
+import { type CheckedOptions, checkRunOptions, type ResumeOptions } from './run-options.ts';
+import { RunTree } from './run-tree.ts';
+
+/** Options of a resume, with the journal that it needs. */
+export type ResumeArgument<Deps> = ResumeOptions<Deps> & { readonly journal: RecordStore } & (unknown extends Deps
+    ? object
+    : { readonly deps: Deps });
+
+/**
+ * Goes on with a run after a crash, a suspension or a deploy: from the top, with what is recorded. Finished effects never run
+ * again; one that was started and has no outcome follows its `onInDoubt`. A run that ended on a limit goes on where that is now
+ * larger; any other run that is over gives its result.
+ *
+ * `result` rejects with a ConfigurationError (`runId`) for a run that the journal does not know, a FencedError for one that is
+ * under way elsewhere, a DivergenceError where the code asks for other calls than recorded, a JournalError for a damaged file.
+ *
+ * @example const { result } = resumeRun(lead, runId, { model, journal: sqlite('runs.db') });
+ */
+export function resumeRun<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  runId: string,
+  options: ResumeArgument<Deps>,
+): Run<Output> {
+  const { definition, checked, journal } = checkResume(agent as Agent, runId, options as ResumeOptions);
+  const begin = async (tree: RunTree): Promise<Start | RunResult> => {
+    const stored = await readRun(journal, runId);
+    const extended = isOver(stored.status) && goesFurther(stored, beginningOf(stored), definition, checked);
+    if (isOver(stored.status) && !extended) return deepFreeze(stored.result) as unknown as RunResult;
+    const log = await journal.open(runId, { takeover: checked.takeover });
+    return restore(tree, log.run, () => tree.attach(log), extended);
+  };
+  return new Run<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
+}
+
+export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {
+  if (!isAgent(agent))
+    throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
+  if (typeof runId !== 'string' || runId === '')
+    throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Name the run.');
+  const checked = checkRunOptions(agent, options, ['takeover', 'onDivergence']);
+  if (checked.journal === undefined)
+    throw new ConfigurationError('journal', 'missing', "Pass the journal that has the run: sqlite('runs.db').");
+  return { definition: agent, checked, journal: checked.journal };
+}
+
+export async function readRun(journal: RecordStore, runId: string): Promise<StoredRun> {
+  const stored = await journal.read(runId);
+  if (stored !== undefined) return stored;
+  throw new ConfigurationError(
+    'runId',
+    `there is no run ${JSON.stringify(runId)} in this journal`,
+    'List them with cox runs.',
+  );
+}
+
+/** Makes the tree go on from a run's records; gives what it starts with. */
+export function restore(tree: RunTree, run: StoredRun, attach: () => void, extended: boolean): Start {
+  if (run.agent !== tree.root.agent) {
+    throw new ConfigurationError(
+      'agent',
+      `run ${run.id} is of agent ${run.agent}, not ${tree.root.agent}`,
+      'Resume it with the agent that it was started with.',
+    );
+  }
+  const beginning = beginningOf(run);
+  const last = run.rows.at(-1);
+  if (last !== undefined) advanceTime(last.time);
+  attach();
+  tree.restore(new History(run.rows, extended ? tree.root.path : undefined), beginning);
+  return { brief: deepFreeze(beginning.brief), value: deepFreeze(beginning.value) };
+}
+
+export function isTeam(agent: Agent): boolean {
+  const { agents, open } = treeFacts(agent);
+  return agents.size > 1 || open;
+}
+
+/** Those of a run whose process died or was stopped go on. */
+function isOver(status: string): boolean {
+  return status !== 'running' && status !== 'suspended' && status !== 'aborted';
+}
+
+/** Whether the limit that a run ended on is now larger. */
+function goesFurther({ status }: StoredRun, past: Beginning, agent: Agent, { limits }: CheckedOptions): boolean {
+  const larger = (name: keyof Limits & string, standard?: number) => {
+    const run = isLarger(limits[name], past.limits[name]);
+    const own = (agent.limits as Limits)[name] ?? standard;
+    return run || isLarger(own, past.agentLimits[name] ?? standard);
+  };
+  switch (status) {
+    case 'step_limit':
+      return larger('steps', DEFAULTS.steps);
+    case 'tool_limit':
+      return larger('toolCalls', DEFAULTS.toolCalls);
+    case 'token_limit':
+      return larger('tokens');
+    case 'cost_limit':
+      return larger('costUsd');
+    case 'timeout':
+      return larger('timeMs');
+    default:
+      return false;
+  }
+}
+
+function isLarger(now: number | undefined, then: number | undefined): boolean {
+  return now !== undefined && then !== undefined && now > then;
+}
