@@ -1,4 +1,4 @@
-import type { ErrorRecord } from './errors.ts';
+import type { AgentError, ErrorRecord } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import type { Label } from './label.ts';
 import type { Message } from './message.ts';
@@ -67,6 +67,23 @@ export type RunResult<Output = unknown> = ResultFacts &
       }
   );
 
+const FAILURES: ReadonlySet<unknown> = new Set<Status>([
+  ...(['step_limit', 'tool_limit', 'token_limit', 'cost_limit', 'timeout', 'context_limit', 'loop_detected'] as const),
+  ...(['invalid_output', 'model_error', 'aborted', 'cancelled', 'suspended'] as const),
+]);
+
+/** How the agent of an AgentError ended; undefined where its `result` says nothing of that: anybody can make such an error. */
+export function failedAgent(
+  thrown: AgentError,
+): { readonly status: Status; readonly text: string; readonly error: ErrorRecord } | undefined {
+  if (typeof thrown.result !== 'object' || thrown.result === null) return undefined;
+  const { status, text, error } = thrown.result as { status: Status; text?: unknown; error?: Partial<ErrorRecord> };
+  if (!FAILURES.has(status)) return undefined;
+  const { kind = status, message = 'no cause given', retryable } = error ?? {};
+  const cause = { kind: String(kind), message: String(message), retryable: retryable === true };
+  return { status, text: typeof text === 'string' ? text : '', error: cause };
+}
+
 /** The result of an invocation: its subtree's sums, and what its status brings. */
 export function agentResult(
   ending: Ending,
@@ -80,7 +97,7 @@ export function agentResult(
   let toolCalls = 0;
   walk(self, (node) => {
     steps += node.step;
-    toolCalls += node.toolCalls;
+    toolCalls += node.toolCalls + node.codeCalls;
     if (node.model === undefined) return;
     addTo(byAgent, node.agent, node.spending);
     if (node.elsewhere === undefined || node.here.usage.modelCalls > 0) addTo(byModel, node.model, node.here);

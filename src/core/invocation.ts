@@ -25,6 +25,8 @@ export class Invocation implements Place {
   model: string | undefined;
   step = 0;
   toolCalls = 0;
+  /** Tool calls of code: of its own procedure, or of procedures among its tools. */
+  codeCalls = 0;
   /** Of its own model calls. */
   spending: Spending = NOTHING_SPENT;
   /** Of these, those that `model` answered, and those of other models by `provider/id`: later ones of a fallback. */

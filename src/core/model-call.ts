@@ -1,3 +1,4 @@
+import { after } from './after.ts';
 import type { ErrorRecord } from './errors.ts';
 import { fallsOver } from './falls-over.ts';
 import type { Invocation } from './invocation.ts';
@@ -18,7 +19,7 @@ import type {
 import type { ModelIn, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import { idempotencyKey } from './tool-call.ts';
-import { checkTurn, modelFailure } from './turn.ts';
+import { checkDelta, checkTurn, modelFailure } from './turn.ts';
 import type { CallUsage } from './usage.ts';
 
 /** What stays the same in every request of an invocation. */
@@ -139,8 +140,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
     const max = this.#maxOutputTokens;
     const request: ModelRequest = {
       instructions,
-      // A list of its own: a user's model cannot change the transcript through its request.
-      messages: attempt.number === 1 ? messages : messages.slice(),
+      // A list of its own in each attempt: a user's model can change neither the transcript nor what is sent or shown again.
+      messages: messages.slice(),
       tools,
       ...(toolChoice !== undefined && { toolChoice }),
       ...(output !== undefined && { output }),
@@ -148,9 +149,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     };
     const { step } = this;
     const turn = model.generate(request, new CallContext(this, attempt));
-    return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) =>
-      this.#priced(checkTurn(value, step), model),
-    );
+    return after(turn, (value) => this.#priced(checkTurn(value, step), model));
   }
 
   /** Who answered, where it was not the first that was asked, and what it cost: facts of the turn, recorded with it. */
@@ -166,8 +165,10 @@ export class ModelCallEffect implements Call<ModelTurn> {
   deltas(attempt: Attempt): ModelContext['onDelta'] {
     if (!this.#stream) return undefined;
     const { number } = attempt;
-    return (delta) => {
-      if (attempt.isLive && attempt.number === number) this.#run.delta(this.self, this.key, this.step, number, delta);
+    return (given) => {
+      const delta = checkDelta(given);
+      if (delta !== undefined && attempt.isLive && attempt.number === number)
+        this.#run.delta(this.self, this.key, this.step, number, delta);
     };
   }
 

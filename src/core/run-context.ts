@@ -14,7 +14,7 @@ import type { Schema } from './schema.ts';
 import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
-import type { CallUsage } from './usage.ts';
+import type { CallUsage, Usage } from './usage.ts';
 
 /** What an invocation of a model starts with. */
 export interface Opening {
@@ -89,7 +89,7 @@ export interface RunContext {
   readonly limits: Limits;
   readonly journal: Journal;
   /** Of the whole tree. */
-  readonly count: { steps: number; toolCalls: number; agents: number };
+  readonly count: { steps: number; toolCalls: number; agents: number; usage: Usage };
   readonly stops: Stops;
   modelOf(self: Invocation, agent: ModelAgent): Model;
   /** The window of a model: its own, else what is known of it; undefined where nothing is. */
@@ -113,6 +113,8 @@ export interface RunContext {
   waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
   /** Runs a child; rejects only with infrastructure errors. Refusals (depth, agents) are failures. */
   invoke(child: ChildCall): Promise<Ending>;
+  /** Stops what is at and below a path, also in later epochs. */
+  cancel(path: string, reason: string): void;
   /** True while somebody listens to chunks. */
   readonly listening: boolean;
   delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void;

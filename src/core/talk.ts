@@ -35,7 +35,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     typeof given === 'function' ? run.journal.once(`${self.path}/@instructions`, self, () => given(context)) : given;
   const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
-  const output = agent.output && { name: agent.name, schema: agent.output.jsonSchema };
+  const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
   const maxTokens = agent.context.maxTokens ?? run.contextTokens(model) ?? DEFAULTS.contextTokens;
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
   const selector = run.selector({

@@ -46,7 +46,7 @@ export class History {
       this.#past.set(id, past);
       if (row.kind === 'step') this.steps += 1;
       if (row.kind === 'agent') this.agents += 1;
-      if (row.kind === 'tool' && /\/\d+\.\d+$/.test(row.key)) this.toolCalls += 1;
+      if (row.kind === 'tool') this.toolCalls += 1;
     }
     this.#keys.add(row.key);
     if (row.event === 'started') past.started = row;

@@ -3,6 +3,7 @@ import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import { checkLimits } from '../core/check-limits.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
 import { candidatesOf, modelName } from '../core/model-call.ts';
@@ -141,10 +142,16 @@ function checkGiven(options: ResumeOptions, more: readonly string[]): void {
   checkLimits('limits', options.limits, 'run');
   checkPermissions('permissions', options.permissions, ['trust', 'expiresMs']);
   checkPositive('permissions.expiresMs', options.permissions?.expiresMs);
+  const trust: unknown = options.permissions?.trust;
+  if (trust !== undefined && !(Array.isArray(trust) && trust.every((name) => typeof name === 'string'))) {
+    throw new ConfigurationError('permissions.trust', `expected an array of names, got ${shown(trust)}`, 'List tools.');
+  }
   checkOneOf('onIdle', options.onIdle, ['suspend', 'deny', 'wait']);
   if (options.graceMs !== 0) checkPositive('graceMs', options.graceMs);
   for (const name of ['approve', 'onObserverError', 'instrument'] as const) checkFunction(name, options[name]);
   if (model !== undefined) checkModel('model', model);
+  if (models !== undefined && !isPlainObject(models))
+    throw new ConfigurationError('models', `expected an object, got ${shown(models)}`, 'Give models by agent name.');
   if (models !== undefined) for (const [name, one] of Object.entries(models)) checkModel(`models.${name}`, one);
   if (views !== undefined && !Array.isArray(views))
     throw new ConfigurationError('views', `expected an array, got ${shown(views)}`, 'List functions of a record.');
@@ -194,7 +201,7 @@ function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
     if (
       agent.type === 'model' &&
       model === undefined &&
-      models?.[agent.name] === undefined &&
+      (models === undefined || !Object.hasOwn(models, agent.name)) &&
       agent.model === undefined
     ) {
       throw new ConfigurationError(

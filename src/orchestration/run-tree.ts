@@ -18,7 +18,7 @@ import { costUsd } from '../core/spending.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
-import type { CallUsage } from '../core/usage.ts';
+import { type CallUsage, NO_USAGE } from '../core/usage.ts';
 import type { Beginning } from '../journal/beginning.ts';
 import type { History } from '../journal/history.ts';
 import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
@@ -67,7 +67,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   readonly stops = new Stops();
   readonly waits: Waits;
   readonly journal: KeyedJournal;
-  readonly count = { steps: 0, toolCalls: 0, agents: 1 };
+  readonly count = { steps: 0, toolCalls: 0, agents: 1, usage: NO_USAGE };
   limits: CheckedOptions['limits'];
   epoch = 1;
   log: RunLog | undefined;
@@ -316,7 +316,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   /** Starts the root; `finish` or `clear` ends it. */
   begin(start: Start): Promise<Ending> {
-    this.#deadline = new Deadline(this.root, this.limits.timeMs, this.stops, this.history?.worked(this.root.path));
+    // A model's loop reads the labels of its brief; a procedure has them from the start.
+    if (this.root.definition.type === 'code')
+      for (const { label } of start.brief)
+        if (label !== undefined) this.root.label = joinLabels(this.root.label, label);
+    const timeMs = Math.min(this.limits.timeMs, this.root.limits.timeMs ?? this.limits.timeMs);
+    this.#deadline = new Deadline(this.root, timeMs, this.stops, this.history?.worked(this.root.path));
     this.#activity.add(this.#deadline);
     this.journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
@@ -424,7 +429,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
         text,
         ...spentBy(self),
         steps: self.step,
-        toolCalls: self.toolCalls,
+        toolCalls: self.toolCalls + self.codeCalls,
       };
       const entry = {
         key: self.path,
