@@ -172,6 +172,8 @@ export interface ErrorRecord {
   readonly status?: number;
   /** Of a model call: tokens of its failed attempts, where they were reported. */
   readonly usage?: CallUsage;
+  /** What these tokens cost, in USD, where the price is known. */
+  readonly costUsd?: number;
 }
 
 /** What was thrown, as text: anything can be thrown, also what throws when it is read. */

@@ -5,7 +5,7 @@ import { DEFAULTS } from './limits.ts';
 import { type AssistantMessage, type Message, textOf, type UserMessage } from './message.ts';
 import { MessageChain } from './message-chain.ts';
 import type { ModelTurn } from './model.ts';
-import { outputLimit, type Question } from './model-call.ts';
+import { candidatesOf, outputLimit, type Question } from './model-call.ts';
 import { Repeats } from './repeats.ts';
 import type { Opening, RunContext, Selector } from './run-context.ts';
 import type { Tool } from './tool.ts';
@@ -39,23 +39,13 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     typeof given === 'function' ? run.journal.once(`${self.path}/@instructions`, self, () => given(context)) : given;
   const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
-  const output = agent.output && { name: agent.name, schema: agent.output.jsonSchema };
-  const question = {
-    model,
-    instructions,
-    tools: definitions,
-    output,
-    settings: agent.settings,
-    chain: new MessageChain(),
-  };
-  model.check?.({
-    instructions,
-    messages: [],
-    tools: definitions,
-    ...(output && { output }),
-    settings: agent.settings,
-  });
-  const maxTokens = agent.context.maxTokens ?? model.limits?.contextTokens ?? DEFAULTS.contextTokens;
+  const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
+  const { settings } = agent;
+  const question = { model, instructions, tools: definitions, output, settings, chain: new MessageChain() };
+  for (const candidate of candidatesOf(model)) {
+    candidate.check?.({ instructions, messages: [], tools: definitions, ...(output && { output }), settings });
+  }
+  const maxTokens = agent.context.maxTokens ?? run.contextTokens(model) ?? DEFAULTS.contextTokens;
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
   const selector = run.selector({
     maxTokens,
@@ -92,7 +82,7 @@ export function append(talk: Talk, message: Message): void {
 /** A model turn carries the join of its whole context. */
 export function assistant(talk: Talk, turn: ModelTurn): AssistantMessage {
   const message = { role: 'assistant', content: turn.content, label: talk.self.label } as const;
-  const { provider } = talk.question.model;
+  const { provider } = turn.by ?? talk.question.model;
   return Object.freeze(
     turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) },
   );

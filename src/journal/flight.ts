@@ -12,7 +12,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   number = 1;
   stop: Stop | undefined;
   holdsPlace = false;
-  reserved: number | undefined;
+  reserved: Work['reserved'];
   onStop: (() => void) | undefined;
   readonly #call: Call<T>;
   #controller: AbortController | undefined;

@@ -57,5 +57,6 @@ function upTo({ rows }: StoredRun, until: ReplayOptions['until']): StoredRun['ro
 const NO_MODEL: Model = {
   provider: 'replay',
   id: 'records',
+  price: { inputPerMTok: 0, outputPerMTok: 0 },
   generate: () => Promise.reject(new Error('a replay asks no model')),
 };
