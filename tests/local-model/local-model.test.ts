@@ -59,8 +59,8 @@ const editor = defineSupervisor({ name: 'editor', instructions: 'Ask both in one
 describe.skipIf(server === undefined)('on a real server', () => {
   describe.each(variants)('by $protocol, streamed: $stream,', ({ protocol, stream }) => {
     /** Runs through a tap; checks what holds for every run. */
-    async function play(run: (model: Model) => Promise<RunResult>): Promise<RunResult> {
-      const wire = await tap(server?.url ?? '');
+    async function play(run: (model: Model) => Promise<RunResult>, maxTokens?: number): Promise<RunResult> {
+      const wire = await tap(server?.url ?? '', maxTokens);
       try {
         const result = await run(modelAt(wire.url, protocol, stream));
         await wire.idle();
@@ -115,9 +115,10 @@ describe.skipIf(server === undefined)('on a real server', () => {
       });
       let calls = 0;
       for (let run = 0; run < 3 && calls === 0; run++) {
-        const result = await play((model) =>
-          runAgent(forced, 'The weather in Lisbon?', { model, limits: { steps: 1, timeMs: 60_000 } }),
-        );
+        const forcedRun = (model: Model) =>
+          runAgent(forced, 'The weather in Lisbon?', { model, limits: { steps: 1, timeMs: 60_000 } });
+        // Room for the whole call.
+        const result = await play(forcedRun, 128);
         calls += result.toolCalls;
       }
       expect(calls).toBeGreaterThan(0);

@@ -19,9 +19,7 @@ export interface Tap {
   close(): Promise<void>;
 }
 
-const MAX_TOKENS = 40;
-
-export async function tap(target: string): Promise<Tap> {
+export async function tap(target: string, maxTokens = 40): Promise<Tap> {
   const exchanges: Exchange[] = [];
   const underWay = new Set<Promise<void>>();
   const pass = async (request: IncomingMessage, response: ServerResponse) => {
@@ -30,7 +28,7 @@ export async function tap(target: string): Promise<Tap> {
     const path = request.url ?? '';
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    const body = shortened(path, JSON.parse(Buffer.concat(pieces).toString()));
+    const body = shortened(path, JSON.parse(Buffer.concat(pieces).toString()), maxTokens);
     const answer = await fetch(`${target}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -47,8 +45,7 @@ export async function tap(target: string): Promise<Tap> {
         response.write(piece);
       }
     } catch {
-      // The client went, and so does this.
-      return;
+      // The client went, maybe at the last event.
     }
     exchanges.push({ path, body, status: answer.status, answer: text });
     response.end();
@@ -70,9 +67,9 @@ export async function tap(target: string): Promise<Tap> {
   };
 }
 
-function shortened(path: string, body: Record<string, unknown>): Record<string, unknown> {
+function shortened(path: string, body: Record<string, unknown>, maxTokens: number): Record<string, unknown> {
   const field = path.includes('/responses') ? 'max_output_tokens' : 'max_tokens';
-  return { ...body, [field]: MAX_TOKENS };
+  return { ...body, [field]: maxTokens };
 }
 
 /** The tokens that the server reported, whatever the protocol. */

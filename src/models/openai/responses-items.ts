@@ -96,7 +96,7 @@ function replayedCall(item: Fields): Item {
 function neutralItems({ content }: AssistantMessage): Item[] {
   const text = textOf(content).toWellFormed();
   const calls = toolCallsOf(content);
-  const said = text.trim() === '' && calls.length > 0 ? [] : [{ role: 'assistant', content: text }];
+  const said = text.trim() === '' && calls.length > 0 ? [] : [{ type: 'message', role: 'assistant', content: text }];
   return [
     ...said,
     ...calls.map(({ id, name, arguments: args }) => ({
