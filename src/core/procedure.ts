@@ -57,7 +57,7 @@ class Procedure implements OpenProcedure {
   readonly #ordinals = new Map<string, number>();
   readonly #ids = new Set<string>();
   readonly #oneAtATime = new OneAtATime();
-  readonly #underWay = new UnderWay();
+  readonly #underWay: UnderWay;
   #label: Label;
   limited: ErrorRecord | undefined;
 
@@ -65,6 +65,7 @@ class Procedure implements OpenProcedure {
     this.#run = run;
     this.#place = place;
     this.#label = place.label;
+    this.#underWay = new UnderWay(run.stops);
   }
 
   get deps() {
@@ -128,7 +129,7 @@ class Procedure implements OpenProcedure {
     const ending = await this.#run.invoke(child).catch((thrown: unknown) => {
       throw delegate === undefined && isA(thrown, ToolError) ? refusedChild(this.#run, child, thrown) : thrown;
     });
-    this.join(ending.label);
+    if (!this.#underWay.isLeft(key)) this.join(ending.label);
     if (ending.status === 'completed') return ending.output as Output;
     throw agentError(this.#run, ending);
   }
@@ -161,7 +162,7 @@ class Procedure implements OpenProcedure {
       this.#label,
       this.#oneAtATime,
     );
-    this.join(out.label);
+    if (!this.#underWay.isLeft(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
   }
