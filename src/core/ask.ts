@@ -2,8 +2,9 @@ import type { Outcome } from './journal.ts';
 import type { ModelTurn, ToolChoice } from './model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import type { RunContext } from './run-context.ts';
+import { addSpending, spendingOfCall } from './spending.ts';
 import type { Talk } from './talk.ts';
-import { addUsage, usageOfCall } from './usage.ts';
+import { addUsage } from './usage.ts';
 
 /** One model call over what the window selects. Not async: while it is under way only the effect's own frame is kept. */
 export function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolChoice): Promise<Outcome<ModelTurn>> {
@@ -32,22 +33,22 @@ export function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolC
 export function settle(run: RunContext, talk: Talk, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
   const { self } = talk;
   if (!outcome.ok && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
-  const usage = outcome.ok ? outcome.value.usage : undefined;
-  const call = usageOfCall(usage);
-  const sum = addUsage(self.usage, call);
-  const ofTree = addUsage(run.count.usage, call);
-  if (sum === undefined || ofTree === undefined) {
+  const turn = outcome.ok ? outcome.value : undefined;
+  const spending = spendingOfCall(turn?.usage, turn?.costUsd, outcome.ok ? undefined : outcome.error.kind);
+  const ofTree = addUsage(run.count.usage, spending.usage);
+  if (ofTree === undefined || addSpending(self.spending, spending) === undefined) {
     // It was a call, and what it spent is unknown.
-    self.usage = addUsage(self.usage, usageOfCall(undefined)) ?? self.usage;
-    run.count.usage = addUsage(run.count.usage, usageOfCall(undefined)) ?? run.count.usage;
+    const unknown = spendingOfCall(undefined, undefined, 'malformed_response');
+    if (addSpending(self.spending, unknown) !== undefined) self.spend(unknown, turn?.by);
+    run.count.usage = addUsage(run.count.usage, unknown.usage) ?? run.count.usage;
     return {
       ok: false,
       error: { kind: 'malformed_response', message: 'the sum of reported tokens passes 2^53 − 1', retryable: false },
     };
   }
-  self.usage = sum;
   run.count.usage = ofTree;
-  if (usage !== undefined) talk.selector.anchor(usage.inputTokens);
+  self.spend(spending, turn?.by);
+  if (turn?.usage !== undefined) talk.selector.anchor(turn.usage.inputTokens);
   return outcome;
 }
 

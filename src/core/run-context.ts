@@ -14,7 +14,7 @@ import type { Schema } from './schema.ts';
 import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
-import type { Usage } from './usage.ts';
+import type { CallUsage, Usage } from './usage.ts';
 
 /** What an invocation of a model starts with. */
 export interface Opening {
@@ -92,6 +92,12 @@ export interface RunContext {
   readonly count: { steps: number; toolCalls: number; agents: number; usage: Usage };
   readonly stops: Stops;
   modelOf(self: Invocation, agent: ModelAgent): Model;
+  /** The window of a model: its own, else what is known of it; undefined where nothing is. */
+  contextTokens(model: Model): number | undefined;
+  /** What a call cost, in USD; undefined where no price is known. */
+  costOf(model: Pick<Model, 'provider' | 'id' | 'server' | 'price'>, usage: CallUsage): number | undefined;
+  /** What so many tokens cost at most: as if all input were of its dearest kind. */
+  worstCostOf(model: Model, input: number, output: number): number | undefined;
   selector(options: {
     readonly maxTokens: number;
     readonly fixedTokens: number;

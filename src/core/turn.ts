@@ -12,7 +12,15 @@ const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'r
  * cannot be counted.
  */
 export function checkTurn(turn: unknown, step: number): ModelTurn {
-  const { content: parts, stop, usage: reported, native, response: given } = isRecord(turn) ? turn : NOTHING;
+  const {
+    content: parts,
+    stop,
+    usage: reported,
+    native,
+    response: given,
+    by: author,
+    costUsd,
+  } = isRecord(turn) ? turn : NOTHING;
   if (!Array.isArray(parts)) throw malformed('a turn has content, an array of parts');
   if (!STOPS.includes(stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
   const ids = new Set<string>();
@@ -20,6 +28,10 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   for (let index = 0; index < parts.length; index += 1) content.push(checkPart(parts[index], index, step, ids));
   const usage = reported === undefined ? undefined : checkUsage(reported);
   const response = checkResponse(given);
+  const by = checkAuthor(author);
+  if (costUsd !== undefined && !(typeof costUsd === 'number' && Number.isFinite(costUsd) && costUsd >= 0)) {
+    throw malformed('costUsd is a finite number ≥ 0');
+  }
   const calls = ids.size > 0;
   if (stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
   if (stop === 'refused') throw new ModelError('refusal', 'the model refused to answer');
@@ -35,6 +47,8 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
     ...(usage !== undefined && { usage }),
     ...(native !== undefined && { native: deepFreeze(native as Json) }),
     ...(response !== undefined && { response }),
+    ...(by !== undefined && { by }),
+    ...(costUsd !== undefined && { costUsd }),
   });
 }
 
@@ -53,6 +67,13 @@ function checkResponse(response: unknown): ModelTurn['response'] {
   if (!isRecord(response)) return undefined;
   const { id, model } = response;
   return Object.freeze({ ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) });
+}
+
+/** Whose turn it is, where another model gave it than the one that was asked. */
+function checkAuthor(by: unknown): ModelTurn['by'] {
+  if (!isRecord(by)) return undefined;
+  const { provider, id } = by;
+  return typeof provider === 'string' && typeof id === 'string' ? Object.freeze({ provider, id }) : undefined;
 }
 
 function checkPart(part: unknown, index: number, step: number, ids: Set<string>): AssistantPart {
