@@ -4,7 +4,7 @@ import { ModelCallEffect } from './model-call.ts';
 import type { RunContext } from './run-context.ts';
 import { addSpending, spendingOfCall } from './spending.ts';
 import type { Talk } from './talk.ts';
-import { addUsage } from './usage.ts';
+import { addUsage, usageOfCall } from './usage.ts';
 
 /** One model call over what the window selects. Not async: while it is under way only the effect's own frame is kept. */
 export function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolChoice): Promise<Outcome<ModelTurn>> {
@@ -35,19 +35,18 @@ export function settle(run: RunContext, talk: Talk, outcome: Outcome<ModelTurn>)
   if (!outcome.ok && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
   const turn = outcome.ok ? outcome.value : undefined;
   const spending = spendingOfCall(turn?.usage, turn?.costUsd, outcome.ok ? undefined : outcome.error.kind);
-  const ofTree = addUsage(run.count.usage, spending.usage);
-  if (ofTree === undefined || addSpending(self.spending, spending) === undefined) {
+  const ofTree = addUsage(run.count.usage, usageOfCall(turn?.usage));
+  if (addSpending(self.spending, spending) === undefined || ofTree === undefined) {
     // It was a call, and what it spent is unknown.
-    const unknown = spendingOfCall(undefined, undefined, 'malformed_response');
-    if (addSpending(self.spending, unknown) !== undefined) self.spend(unknown, turn?.by);
-    run.count.usage = addUsage(run.count.usage, unknown.usage) ?? run.count.usage;
+    self.spend(spendingOfCall(undefined, undefined, 'malformed_response'), undefined);
+    run.count.usage = addUsage(run.count.usage, usageOfCall(undefined)) ?? run.count.usage;
     return {
       ok: false,
       error: { kind: 'malformed_response', message: 'the sum of reported tokens passes 2^53 − 1', retryable: false },
     };
   }
-  run.count.usage = ofTree;
   self.spend(spending, turn?.by);
+  run.count.usage = ofTree;
   if (turn?.usage !== undefined) talk.selector.anchor(turn.usage.inputTokens);
   return outcome;
 }

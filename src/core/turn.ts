@@ -12,15 +12,8 @@ const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'r
  * cannot be counted.
  */
 export function checkTurn(turn: unknown, step: number): ModelTurn {
-  const {
-    content: parts,
-    stop,
-    usage: reported,
-    native,
-    response: given,
-    by: author,
-    costUsd,
-  } = isRecord(turn) ? turn : NOTHING;
+  const read = isRecord(turn) ? turn : NOTHING;
+  const { content: parts, stop, usage: reported, native, response: given, by: author, costUsd: cost } = read;
   if (!Array.isArray(parts)) throw malformed('a turn has content, an array of parts');
   if (!STOPS.includes(stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
   const ids = new Set<string>();
@@ -29,9 +22,7 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   const usage = reported === undefined ? undefined : checkUsage(reported);
   const response = checkResponse(given);
   const by = checkAuthor(author);
-  if (costUsd !== undefined && !(typeof costUsd === 'number' && Number.isFinite(costUsd) && costUsd >= 0)) {
-    throw malformed('costUsd is a finite number ≥ 0');
-  }
+  const costUsd = cost === undefined ? undefined : checkCost(cost);
   const calls = ids.size > 0;
   if (stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
   if (stop === 'refused') throw new ModelError('refusal', 'the model refused to answer');
@@ -60,6 +51,11 @@ function checkUsage(reported: unknown): CallUsage {
   const fault = usageFault(usage);
   if (fault !== undefined) throw malformed(fault);
   return usage;
+}
+
+function checkCost(cost: unknown): number {
+  if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost;
+  throw malformed('costUsd is a finite number ≥ 0');
 }
 
 /** What the provider says of its answer: kept where it is text. */
