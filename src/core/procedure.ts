@@ -1,5 +1,5 @@
 import { admitCode, limited } from './admission.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, InputArgument } from './agent.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
@@ -109,7 +109,11 @@ class Procedure implements OpenProcedure {
     return this.#underWay.close((key, reason) => this.#run.cancel(key, reason));
   }
 
-  call<Input, Output>(agent: Agent<Input, Output, never>, input: Input, options?: { id?: string }): Promise<Output> {
+  call<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    input: InputArgument<Input>,
+    options?: { id?: string },
+  ): Promise<Output> {
     const call = (at: At) => this.#call(at, agent, input, options);
     // A delegate waits for its only child.
     return this.#place.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
@@ -118,7 +122,7 @@ class Procedure implements OpenProcedure {
   async #call<Input, Output>(
     at: At,
     agent: Agent<Input, Output, never>,
-    input: Input,
+    input: InputArgument<Input>,
     options?: { id?: string },
   ): Promise<Output> {
     const { self, span, parentStep, delegate } = this.#place;

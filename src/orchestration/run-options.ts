@@ -57,10 +57,15 @@ export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
   readonly onDivergence?: 'report' | 'stop' | 'fork' | undefined;
 }
 
-/** Options are asked for only where `deps` are needed. */
-export type OptionsArgument<Deps> = unknown extends Deps
-  ? [options?: RunOptions<Deps>]
-  : [options: RunOptions<Deps> & { readonly deps: Deps }];
+/**
+ * Options are asked for only where `deps` are needed. Of an agent of which nothing is known (`Agent`, as a list of agents holds
+ * it) it is not known either: what it needs, whoever runs it has to know.
+ */
+export type OptionsArgument<Deps> = [Deps] extends [never]
+  ? [options?: RunOptions]
+  : unknown extends Deps
+    ? [options?: RunOptions<Deps>]
+    : [options: RunOptions<Deps> & { readonly deps: Deps }];
 
 const OPTIONS = [
   ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
