@@ -160,7 +160,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     const by = turn.by ?? (isFirst ? undefined : Object.freeze({ provider: model.provider, id: model.id }));
     const costUsd = turn.costUsd ?? (turn.usage && this.#run.costOf(turn.by ?? model, turn.usage));
     if (by === undefined && costUsd === undefined) return turn;
-    return { ...turn, ...(by !== undefined && { by }), ...(costUsd !== undefined && { costUsd }) };
+    return Object.freeze({ ...turn, ...(by !== undefined && { by }), ...(costUsd !== undefined && { costUsd }) });
   }
 
   /** Told only while somebody listens, and of an attempt only while it is under way. */

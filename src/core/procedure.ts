@@ -1,5 +1,5 @@
 import { admitCode, limited } from './admission.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, InputArgument } from './agent.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
@@ -57,7 +57,7 @@ class Procedure implements OpenProcedure {
   readonly #ordinals = new Map<string, number>();
   readonly #ids = new Set<string>();
   readonly #oneAtATime = new OneAtATime();
-  readonly #underWay = new UnderWay();
+  readonly #underWay: UnderWay;
   #label: Label;
   limited: ErrorRecord | undefined;
 
@@ -65,6 +65,7 @@ class Procedure implements OpenProcedure {
     this.#run = run;
     this.#place = place;
     this.#label = place.label;
+    this.#underWay = new UnderWay(run.stops);
   }
 
   get deps() {
@@ -108,7 +109,11 @@ class Procedure implements OpenProcedure {
     return this.#underWay.close((key, reason) => this.#run.cancel(key, reason));
   }
 
-  call<Input, Output>(agent: Agent<Input, Output, never>, input: Input, options?: { id?: string }): Promise<Output> {
+  call<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    input: InputArgument<Input>,
+    options?: { id?: string },
+  ): Promise<Output> {
     const call = (at: At) => this.#call(at, agent, input, options);
     // A delegate waits for its only child.
     return this.#place.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
@@ -117,7 +122,7 @@ class Procedure implements OpenProcedure {
   async #call<Input, Output>(
     at: At,
     agent: Agent<Input, Output, never>,
-    input: Input,
+    input: InputArgument<Input>,
     options?: { id?: string },
   ): Promise<Output> {
     const { self, span, parentStep, delegate } = this.#place;
@@ -128,7 +133,7 @@ class Procedure implements OpenProcedure {
     const ending = await this.#run.invoke(child).catch((thrown: unknown) => {
       throw delegate === undefined && isA(thrown, ToolError) ? refusedChild(this.#run, child, thrown) : thrown;
     });
-    this.join(ending.label);
+    if (!this.#underWay.isLeft(key)) this.join(ending.label);
     if (ending.status === 'completed') return ending.output as Output;
     throw agentError(this.#run, ending);
   }
@@ -161,7 +166,7 @@ class Procedure implements OpenProcedure {
       this.#label,
       this.#oneAtATime,
     );
-    this.join(out.label);
+    if (!this.#underWay.isLeft(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
   }

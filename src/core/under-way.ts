@@ -1,15 +1,28 @@
 import { ConfigurationError, isA, isFatal, ToolError } from './errors.ts';
+import type { Stops } from './stops.ts';
 
 /** A call under way; its key is known once it began. */
 export interface At {
   key: string;
 }
 
+const LEFT = 'The procedure ended without waiting for it.';
+
 /** What a procedure's code began and may not have waited for. */
 export class UnderWay {
   readonly #calls = new Map<Promise<unknown>, At>();
   #isOver = false;
   #fatal: { readonly thrown: unknown } | undefined;
+  readonly #stops: Stops;
+
+  constructor(stops: Stops) {
+    this.#stops = stops;
+  }
+
+  /** True for what the code left when it ran before: its end came after the code's, so the code never hears of it. */
+  isLeft(key: string): boolean {
+    return this.#stops.at(key)?.reason === LEFT;
+  }
 
   /** A branch that nobody waits for is no unhandled rejection: the tree and the records say how it ended. */
   begin<T>(work: (at: At) => Promise<T>): Promise<T> {
@@ -24,7 +37,7 @@ export class UnderWay {
         if (isFatal(thrown) && !isA(thrown, ConfigurationError)) this.#fatal ??= { thrown };
       },
     );
-    return begun;
+    return this.isLeft(at.key) ? new Promise(() => {}) : begun;
   }
 
   /**
@@ -34,8 +47,7 @@ export class UnderWay {
   async close(cancel: (key: string, reason: string) => void): Promise<void> {
     this.#isOver = true;
     if (this.#calls.size > 0) {
-      for (const { key } of this.#calls.values())
-        if (key !== '') cancel(key, 'The procedure ended without waiting for it.');
+      for (const { key } of this.#calls.values()) if (key !== '') cancel(key, LEFT);
       await Promise.allSettled(this.#calls.keys());
     }
     if (this.#fatal !== undefined) throw this.#fatal.thrown;

@@ -10,8 +10,10 @@ import { candidatesOf, modelName } from '../core/model-call.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
 import type { RunPermissions } from '../core/permission.ts';
 import type { Instrument, View } from '../core/record.ts';
+import type { Tool } from '../core/tool.ts';
 import { toolset } from '../core/toolset.ts';
 import type { RecordStore } from '../journal/record-store.ts';
+import { memoryTools } from '../memory/memory-tools.ts';
 import { worstCostOf } from '../models/prices.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './permission-step.ts';
@@ -55,10 +57,15 @@ export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
   readonly onDivergence?: 'report' | 'stop' | 'fork' | undefined;
 }
 
-/** Options are asked for only where `deps` are needed. */
-export type OptionsArgument<Deps> = unknown extends Deps
-  ? [options?: RunOptions<Deps>]
-  : [options: RunOptions<Deps> & { readonly deps: Deps }];
+/**
+ * Options are asked for only where `deps` are needed. Of an agent of which nothing is known (`Agent`, as a list of agents holds
+ * it) it is not known either: what it needs, whoever runs it has to know.
+ */
+export type OptionsArgument<Deps> = [Deps] extends [never]
+  ? [options?: RunOptions]
+  : unknown extends Deps
+    ? [options?: RunOptions<Deps>]
+    : [options: RunOptions<Deps> & { readonly deps: Deps }];
 
 const OPTIONS = [
   ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
@@ -213,22 +220,37 @@ function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
   }
   checkPrices(root, options, agents.values());
   const rules = permissions?.rules === undefined ? NO_RULES : parseRules(permissions.rules, 'permissions.rules');
-  if (!open && rules.length > 0) {
-    const all = [...tools, ...(shared === undefined ? [] : [sharedRead])];
-    checkRules(rules, all, 'permissions.rules');
-  }
+  const known = checked.has(root) && rules.length === 0 ? NO_TOOLS : allTools(agents, tools, shared !== undefined);
+  if (!open) checkRules(rules, known, 'permissions.rules');
   if (checked.has(root)) return rules;
+  const checkOwn = (given: readonly string[] | undefined, field: string) => {
+    const own = parseRules(given ?? [], field);
+    if (!open) checkRules(own, known, field);
+  };
   for (const agent of agents.values()) {
-    if (!Array.isArray(agent.tools)) continue;
-    toolset(agent.tools);
+    if (Array.isArray(agent.tools)) toolset(agent.tools);
     void agent.output?.jsonSchema;
-    if (!open)
-      checkRules(
-        parseRules(agent.permissions.rules ?? [], `agent ${agent.name}.permissions.rules`),
-        tools,
-        `agent ${agent.name}.permissions.rules`,
-      );
+    checkOwn(agent.permissions.rules, `agent ${agent.name}.permissions.rules`);
+  }
+  for (const tool of tools) {
+    if (tool.type !== 'procedure' || tool.delegate === undefined) continue;
+    checkOwn(tool.delegate.permissions.rules, `delegate ${tool.delegate.agent.name}.permissions.rules`);
   }
   checked.add(root);
   return rules;
+}
+
+const NO_TOOLS: readonly Tool[] = [];
+
+/** Those that agents list, and those that follow from grants and from shared values. */
+function allTools(agents: ReadonlyMap<string, Agent>, tools: readonly Tool[], shared: boolean): readonly Tool[] {
+  const granted = [...agents.values()].flatMap((agent) =>
+    agent.type === 'model' && agent.memory.length > 0
+      ? memoryTools(
+          agent.memory.map(({ store, read = true, write = false }) => ({ store, namespace: '', read, write })),
+        )
+      : [],
+  );
+  const isShared = shared || tools.some((tool) => tool.type === 'procedure' && tool.delegate?.shared !== undefined);
+  return [...tools, ...granted, ...(isShared ? [sharedRead] : [])];
 }

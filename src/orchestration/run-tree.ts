@@ -272,12 +272,14 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
-    if (typeof agent.tools === 'function') checkTools(`agent ${agent.name}.tools`, own);
+    const isGiven = typeof agent.tools === 'function';
+    if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
     const grants = agent.memory.map(({ store, namespace, read = true, write = false }) => {
       const name = typeof namespace === 'function' ? namespace({ deps: this.deps as never }) : namespace;
       return { store, namespace: name, read, write };
     });
     const more = grants.length === 0 ? [] : [...memoryTools(grants)];
+    if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);
     if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
     return this.#permissions.allowed(self, more.length === 0 ? own : [...own, ...more]);
   }

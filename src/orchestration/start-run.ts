@@ -1,6 +1,6 @@
 import { isAgent } from '../agents/delegate.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
-import type { Agent } from '../core/agent.ts';
+import type { Agent, InputArgument } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import { type Label, TRUSTED } from '../core/label.ts';
@@ -22,7 +22,7 @@ import { RunTree } from './run-tree.ts';
  */
 export function startRun<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
-  input: Input,
+  input: InputArgument<Input>,
   ...[options]: OptionsArgument<Deps>
 ): Run<Output> {
   return startRunWith(agent, input, TRUSTED, options as RunOptions | undefined);
@@ -48,7 +48,7 @@ export function startRunWith<Input, Output, Deps>(
 /** `startRun(…).result`: for those who only want the end. Rejects where `startRun` throws. */
 export async function runAgent<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
-  input: Input,
+  input: InputArgument<Input>,
   ...options: OptionsArgument<Deps>
 ): Promise<RunResult<Output>> {
   return startRun(agent, input, ...options).result;
