@@ -44,8 +44,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'assembly',
     file: `${anthropic}/growing-blocks.ts`,
-    search: "const whole = json.trim() === '' ? block : { ...block, input: inputOf(json) };",
-    replacement: 'const whole = { ...block, input: inputOf(json) };',
+    search: "const args = json.trim() === '' ? textOfInput(start.input ?? {}) : json;",
+    replacement: 'const args = json;',
     test: wire('anthropic-full-input-in-block-start'),
   },
   {
