@@ -241,8 +241,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'usage',
     file: 'src/core/ask.ts',
-    search: 'outcome.ok ? outcome.value.usage : outcome.error.usage;',
-    replacement: 'outcome.ok ? outcome.value.usage : undefined;',
+    search: 'const { usage, costUsd } = outcome.ok ? outcome.value : outcome.error;',
+    replacement: 'const { usage, costUsd }: Partial<ModelTurn> = outcome.ok ? outcome.value : {};',
     test: 'tests/core/cut-answers.test.ts',
   },
   {
