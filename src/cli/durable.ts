@@ -1,0 +1,55 @@
+import type { RunResult } from '../core/ending.ts';
+import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
+import type { Status } from '../core/status.ts';
+import type { RecordStore } from '../journal/record-store.ts';
+import type { Journal } from './journal-file.ts';
+import type { Loaded } from './load-module.ts';
+import { shellLine } from './shell-line.ts';
+import { firstWords } from './visible.ts';
+
+/** Where a run is kept, and the commands that go on with it. */
+export interface Durable {
+  readonly store: RecordStore;
+  readonly resume: string;
+  /** The command that answers a request, less the answer. */
+  approve(id: string): string;
+}
+
+/** How a run goes on that is kept in a journal. */
+export function durableRun(file: string, runId: string, { store, named }: Journal, { words }: Loaded): Durable {
+  const dashes = words.some((word) => word.startsWith('-')) ? ['--'] : [];
+  return {
+    store,
+    resume: shellLine(['cox', 'resume', ...named, file, runId, ...dashes, ...words]),
+    approve: (id) => shellLine(['cox', 'approve', ...named, runId, id]),
+  };
+}
+
+/** Statuses after which a resume goes on as it is; after a limit it does where that is larger. */
+export function goesOn(status: Status): boolean {
+  return status === 'suspended' || status === 'aborted';
+}
+
+/** What a parked run waits for, and how each is answered. */
+export function parkedLines(result: RunResult, durable: Durable): string[] {
+  if (result.status !== 'suspended') return [];
+  return result.pending.flatMap((request) => [
+    requestText(request),
+    `  to answer: ${durable.approve(request.id)}${answersOf(request)}`,
+  ]);
+}
+
+/** A request in a line. */
+export function requestText(request: ApprovalRequest | WaitRequest): string {
+  const { id, path } = request;
+  if (request.reason === 'wait') return `${path} asks: ${firstWords(JSON.stringify(request.request), 400)} (${id})`;
+  const call = `${request.tool} ${firstWords(JSON.stringify(request.args), 400)}`;
+  if (request.reason === 'unknown') return `${path} does not know what became of ${call} (${id})`;
+  return `${path} asks to call ${call} (${id})`;
+}
+
+/** The options that answer it. */
+export function answersOf({ reason }: ApprovalRequest | WaitRequest): string {
+  if (reason === 'wait') return " --answer '<json>'";
+  return reason === 'unknown' ? ' --happened, --retry or --failed' : ' (or --deny)';
+}
