@@ -107,8 +107,7 @@ async function ended(
   }
   process.stdout.write(json === true ? resultLine(result) : resultText(result, agent, process.stdout.isTTY));
   process.stderr.write(summary(result, performance.now() - began));
-  if (durable !== undefined && result.status === 'suspended')
-    for (const line of parkedLines(result, durable)) tell(line);
+  for (const line of parkedLines(result, durable)) tell(line);
   if (durable !== undefined && goesOn(result.status)) tell(`to go on: ${durable.resume}`);
   return exitCode(result.status, interrupt.pressed());
 }

@@ -30,22 +30,23 @@ export function goesOn(status: Status): boolean {
   return status === 'suspended' || status === 'aborted';
 }
 
-/** What a parked run waits for, and how each is answered. */
-export function parkedLines(result: RunResult, durable: Durable): string[] {
+/** What a parked run waits for, and where it is kept how each is answered. */
+export function parkedLines(result: RunResult, durable: Durable | undefined): string[] {
   if (result.status !== 'suspended') return [];
-  return result.pending.flatMap((request) => [
-    requestText(request),
-    `  to answer: ${durable.approve(request.id)}${answersOf(request)}`,
-  ]);
+  return result.pending.flatMap((request) => {
+    const line = `  waits: ${request.id}  ${requestText(request)}`;
+    if (durable === undefined) return [line];
+    return [line, `  to answer: ${durable.approve(request.id)}${answersOf(request)}`];
+  });
 }
 
 /** A request in a line. */
 export function requestText(request: ApprovalRequest | WaitRequest): string {
-  const { id, path } = request;
-  if (request.reason === 'wait') return `${path} asks: ${firstWords(JSON.stringify(request.request), 400)} (${id})`;
+  const { path } = request;
+  if (request.reason === 'wait') return `${path} asks: ${firstWords(JSON.stringify(request.request), 400)}`;
   const call = `${request.tool} ${firstWords(JSON.stringify(request.args), 400)}`;
-  if (request.reason === 'unknown') return `${path} does not know what became of ${call} (${id})`;
-  return `${path} asks to call ${call} (${id})`;
+  if (request.reason === 'unknown') return `${path} does not know what became of ${call}`;
+  return `${path} asks to call ${call}`;
 }
 
 /** The options that answer it. */

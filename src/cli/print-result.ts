@@ -52,9 +52,7 @@ export function summary(result: RunResult, durationMs: number): string {
   const { status, steps, toolCalls, usage, runId } = result;
   const counts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens(usage)}${seconds(durationMs)}`;
   const lines = [`${status}: ${counts} (run ${runId})`];
-  if (status === 'suspended') {
-    for (const { id } of result.pending) lines.push(`  waits: ${id}`);
-  } else if (status !== 'completed') {
+  if (status !== 'completed' && status !== 'suspended') {
     lines.push(`  ${result.error.kind}: ${firstWords(result.error.message, 400)}`);
     if (result.tree.children.length > 0) lines.push(...treeLines(result.tree));
   }

@@ -67,7 +67,12 @@ function lines({ run, state, agent, ageMs, usage, costUsd, pending, forkedFrom }
   const cost = costUsd === undefined ? '' : `$${costUsd.toFixed(4)}, `;
   const fork = forkedFrom === undefined ? '' : `, forked from ${visible(forkedFrom)}`;
   const head = `${visible(run)}  ${state.padEnd(10)} ${visible(agent)}  ${tokens(usage)}${cost}${age(ageMs)} ago${fork}`;
-  return [head, ...pending.map((request: ApprovalRequest | WaitRequest) => `  waits: ${requestText(request)}`)];
+  return [
+    head,
+    ...pending.map(
+      (request: ApprovalRequest | WaitRequest) => `  waits: ${visible(request.id)}  ${requestText(request)}`,
+    ),
+  ];
 }
 
 /** In the largest unit that says it. */

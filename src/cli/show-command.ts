@@ -66,7 +66,7 @@ function lines(run: StoredRun): string[] {
   return [
     `${visible(id)}  ${runState(run, Date.now())}: ${facts}${fork}`,
     ...runSteps(run.rows).map(stepLine),
-    ...pendingOf(run).map((request) => `waits: ${requestText(request)}`),
+    ...pendingOf(run).map((request) => `waits: ${visible(request.id)}  ${requestText(request)}`),
   ];
 }
 
