@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { FencedError, JournalError, messageOf } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
-import type { RunLog, Signal, StoredRun } from '../record-store.ts';
+import type { RunLog, Signal, StoredRun, TimedSignal } from '../record-store.ts';
 import type { Row } from '../row.ts';
 import { chainHash, type HashedRow } from './chain.ts';
 import { dataVersion, mendOf } from './database.ts';
@@ -180,13 +180,13 @@ export class SqliteLog implements RunLog {
     if (this.#failure === undefined) this.#transaction(() => this.#own(this.#head, this.#count));
   }
 
-  signals(): readonly Signal[] {
+  signals(): readonly TimedSignal[] {
     const rows = this.#database
-      .prepare('SELECT id, value FROM signals WHERE run = ? ORDER BY created')
-      .all(this.run.id);
-    const fresh = (rows as { id: string; value: string }[]).filter(({ id }) => !this.#seen.has(id));
+      .prepare('SELECT id, value, created FROM signals WHERE run = ? ORDER BY created')
+      .all(this.run.id) as { id: string; value: string; created: number }[];
+    const fresh = rows.filter(({ id }) => !this.#seen.has(id));
     for (const { id } of fresh) this.#seen.add(id);
-    return fresh.map(({ value }) => JSON.parse(value) as Signal);
+    return fresh.map(({ value, created }) => ({ ...(JSON.parse(value) as Signal), time: created }));
   }
 
   watch(): () => void {
@@ -230,8 +230,14 @@ export class SqliteLog implements RunLog {
   }
 
   abandon(): void {
+    if (this.#failure !== undefined) return;
+    this.#flush();
     this.#stopLooking();
     clearInterval(this.#heartbeat);
+    this.onFailure = undefined;
+    // Else nobody could go on with it until this process ends.
+    const release = 'UPDATE runs SET host = NULL, pid = NULL, boot = NULL, heartbeat = NULL WHERE id = ? AND epoch = ?';
+    this.#transaction(() => this.#database.prepare(release).run(this.run.id, this.epoch));
     this.#failure ??= new JournalError(`run ${this.run.id}: its journal is closed`);
   }
 }

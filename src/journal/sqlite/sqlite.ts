@@ -110,8 +110,9 @@ class SqliteStore implements RecordStore {
     return log;
   }
 
-  async open(id: string, { takeover = false }: OpenOptions = {}): Promise<RunLog> {
+  async open(id: string, { takeover = false, epoch: seen }: OpenOptions = {}): Promise<RunLog> {
     let epoch = 1;
+    let loaded: { rows: Row[]; head: string } = { rows: [], head: GENESIS };
     this.#transaction((database) => {
       const row = this.#row(id);
       if (row === undefined) throw unknownRun(id);
@@ -120,6 +121,10 @@ class SqliteStore implements RecordStore {
           `run ${id} is under way in process ${row.pid} on ${row.host}. Wait for it, or resume with takeover: true.`,
         );
       }
+      if (seen !== undefined && seen !== row.epoch)
+        throw new FencedError(`run ${id} was taken over by another process in the meantime. Resume it again.`);
+      // Before it is taken: one that is damaged stays as it is.
+      loaded = this.#rows(id);
       epoch = row.epoch + 1;
       const own = thisProcess();
       database
@@ -128,8 +133,7 @@ class SqliteStore implements RecordStore {
         )
         .run(epoch, own.host, own.pid, own.boot, Date.now(), id);
     });
-    const { rows, head } = this.#rows(id);
-    return this.#log(id, epoch, head, rows.length, rows);
+    return this.#log(id, epoch, loaded.head, loaded.rows.length, loaded.rows);
   }
 
   #log(id: string, epoch: number, head: string, count: number, rows: readonly Row[]): SqliteLog {
@@ -151,9 +155,15 @@ class SqliteStore implements RecordStore {
   }
 
   async signal(run: string, signal: Signal): Promise<boolean> {
-    if (this.#row(run) === undefined) throw unknownRun(run);
-    const insert = this.#open.prepare('INSERT OR IGNORE INTO signals VALUES (?, ?, ?, ?)');
-    return insert.run(run, signal.id, JSON.stringify(signal), Date.now()).changes === 1;
+    let isFirst = false;
+    this.#transaction((database) => {
+      if (this.#row(run) === undefined) throw unknownRun(run);
+      const answered = "SELECT 1 FROM records WHERE run = ? AND key = ? AND kind = 'wait' AND event = 'done'";
+      if (signal.kind === 'decision' && database.prepare(answered).get(run, signal.id) !== undefined) return;
+      const insert = database.prepare('INSERT OR IGNORE INTO signals VALUES (?, ?, ?, ?)');
+      isFirst = insert.run(run, signal.id, JSON.stringify(signal), Date.now()).changes === 1;
+    });
+    return isFirst;
   }
 
   async prune(before: number): Promise<readonly string[]> {
