@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ConfigurationError, FencedError, JournalError } from '../../core/errors.ts';
+import { ConfigurationError, CoxswainError, FencedError, isA, JournalError, messageOf } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { OpenOptions, RecordStore, RunLog, RunSummary, Signal, StoredRun } from '../record-store.ts';
 import type { Row } from '../row.ts';
 import { chainHash, GENESIS } from './chain.ts';
-import { openDatabase } from './database.ts';
+import { mendOf, openDatabase, rollback } from './database.ts';
 import { isAlive, thisProcess } from './owner.ts';
 import { SqliteLog } from './sqlite-log.ts';
 import { loadValue, sweepBlobs } from './values.ts';
@@ -50,6 +50,8 @@ class SqliteStore implements RecordStore {
   readonly #file: string;
   readonly #key: string | undefined;
   #database: DatabaseSync | undefined;
+  /** Of the runs under way. */
+  readonly #logs = new Set<SqliteLog>();
 
   constructor(file: string, key: string | undefined) {
     this.#file = file;
@@ -140,18 +142,26 @@ class SqliteStore implements RecordStore {
     const row = this.#row(id);
     if (row === undefined) throw unknownRun(id);
     const run = { ...this.#summary(row), rows };
-    return new SqliteLog({ database: this.#open, file: this.#file, key: this.#key, run, epoch, head, count });
+    const onEnd = (ended: SqliteLog) => this.#logs.delete(ended);
+    const place = { database: this.#open, file: this.#file, key: this.#key, onEnd };
+    const log = new SqliteLog({ ...place, run, epoch, head, count });
+    this.#logs.add(log);
+    return log;
   }
 
   async read(id: string): Promise<StoredRun | undefined> {
-    const row = this.#row(id);
-    if (row === undefined) return undefined;
-    return { ...this.#summary(row), rows: this.#rows(id).rows, result: loadValue(this.#open, row.result) };
+    return this.#typed(() => {
+      const row = this.#row(id);
+      if (row === undefined) return undefined;
+      return { ...this.#summary(row), rows: this.#rows(id).rows, result: loadValue(this.#open, row.result) };
+    });
   }
 
   async list(): Promise<readonly RunSummary[]> {
-    const rows = this.#open.prepare('SELECT * FROM runs ORDER BY created').all() as unknown as RunRow[];
-    return rows.map((row) => this.#summary(row));
+    return this.#typed(() => {
+      const rows = this.#open.prepare('SELECT * FROM runs ORDER BY created').all() as unknown as RunRow[];
+      return rows.map((row) => this.#summary(row));
+    });
   }
 
   async signal(run: string, signal: Signal): Promise<boolean> {
@@ -183,6 +193,7 @@ class SqliteStore implements RecordStore {
   }
 
   close(): void {
+    for (const log of [...this.#logs]) log.closeWithStore();
     this.#database?.close();
     this.#database = undefined;
   }
@@ -229,14 +240,26 @@ class SqliteStore implements RecordStore {
   }
 
   #transaction(work: (database: DatabaseSync) => void): void {
-    const database = this.#open;
-    database.exec('BEGIN IMMEDIATE');
+    this.#typed(() => {
+      const database = this.#open;
+      database.exec('BEGIN IMMEDIATE');
+      try {
+        work(database);
+        database.exec('COMMIT');
+      } catch (thrown) {
+        rollback(database);
+        throw thrown;
+      }
+    });
+  }
+
+  /** SQLite's own errors, with what to do. */
+  #typed<T>(work: () => T): T {
     try {
-      work(database);
-      database.exec('COMMIT');
+      return work();
     } catch (thrown) {
-      database.exec('ROLLBACK');
-      throw thrown;
+      if (isA(thrown, CoxswainError)) throw thrown;
+      throw new JournalError(`${this.#file}: ${mendOf(messageOf(thrown))}`, { cause: thrown });
     }
   }
 }
