@@ -35,8 +35,6 @@ const ROOMS: Record<string, readonly string[]> = {
  * importing coxswain does not load them. What is not here (zod above all) is imported nowhere.
  */
 const PACKAGES: readonly { folder: string; name: RegExp; label: string; lazy: boolean }[] = [
-  { folder: 'src/core/', name: /^p-limit$/, label: 'p-limit', lazy: false },
-  { folder: 'src/core/', name: /^eventemitter3$/, label: 'eventemitter3', lazy: false },
   { folder: 'src/core/', name: /^ajv$/, label: 'ajv', lazy: true },
   { folder: 'src/orchestration/', name: /^p-limit$/, label: 'p-limit', lazy: false },
   { folder: 'src/orchestration/', name: /^eventemitter3$/, label: 'eventemitter3', lazy: false },

@@ -62,7 +62,7 @@ export interface CodeAgentOptions<In extends SchemaLike | undefined, Out extends
 }
 
 type InputOf<In> = In extends SchemaLike ? InferOutput<In> : Brief;
-type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out> : Otherwise;
+export type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out> : Otherwise;
 
 /** What a model-driven agent takes: text, its own input, or the messages of a conversation. */
 export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
@@ -70,7 +70,7 @@ export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
 const COMMON = ['name', 'description', 'input', 'output', 'limits', 'permissions'];
 const MODEL = [...COMMON, 'instructions', 'model', 'settings', 'tools', 'context', 'wrapUp', 'memory'];
 const CODE = [...COMMON, 'run'];
-export const AGENT_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,54}$/;
+const AGENT_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,54}$/;
 const RESERVED: readonly unknown[] = ['user', 'system', 'assistant', 'tool', 'operator'];
 
 /**
@@ -101,11 +101,9 @@ export function defineAgent(options: object): Agent {
   return buildAgent(options as BuildOptions, undefined);
 }
 
-type BuildOptions = CommonOptions<SchemaLike, SchemaLike> &
-  Partial<Omit<ModelAgentOptions<SchemaLike, SchemaLike, readonly Tool[], never>, 'memory'>> & {
-    readonly memory?: readonly MemoryGrant[];
-    readonly run?: CodeAgent['run'];
-  };
+export type AnySchema = SchemaLike | undefined;
+type BuildOptions = CommonOptions<AnySchema, AnySchema> &
+  Partial<ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never>> & { readonly run?: CodeAgent['run'] };
 
 /** `concurrency` is a supervisor's. */
 export function buildAgent(options: BuildOptions, concurrency: number | undefined): Agent {
@@ -243,7 +241,7 @@ export function checkPermissions(field: string, permissions: unknown, more: read
     throw new ConfigurationError(`${field}.rules`, 'expected an array of texts', "Write for example ['allow search'].");
 }
 
-export function checkAgentName(field: string, name: unknown): void {
+function checkAgentName(field: string, name: unknown): void {
   if (typeof name !== 'string' || !AGENT_NAME.test(name)) {
     throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${AGENT_NAME.source}.`);
   }

@@ -5,7 +5,7 @@ import { DEFAULTS } from '../core/limits.ts';
 import { checkOneOf, checkWhole, shown } from '../core/options.ts';
 import type { SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
-import { buildAgent, type ModelAgentOptions, type ModelInput } from './define-agent.ts';
+import { type AnySchema, buildAgent, type ModelAgentOptions, type ModelInput, type OutputOf } from './define-agent.ts';
 import { delegate, isAgent } from './delegate.ts';
 
 /** What `defineSupervisor` takes beside what an agent takes. */
@@ -17,6 +17,8 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
   /** What if some fail: `collect` gives every worker's result, each with its status. */
   readonly fanOut?: 'collect' | undefined;
 }
+
+const NOT_BUILT: readonly unknown[] = ['failFast', 'race'];
 
 type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
   [At in keyof Workers]: Workers[At] extends Agent<never, unknown, infer Deps>
@@ -38,11 +40,11 @@ export function defineSupervisor<
   Deps = unknown,
 >(
   options: ModelAgentOptions<In, Out, Tools, Deps> & SupervisorOptions<Workers>,
-): ModelAgent<
-  ModelInput<In>,
-  Out extends SchemaLike ? import('../core/schema.ts').InferOutput<Out> : string,
-  Deps & DepsOf<Tools> & DepsOfWorkers<Workers>
-> {
+): ModelAgent<ModelInput<In>, OutputOf<Out, string>, Deps & DepsOf<Tools> & DepsOfWorkers<Workers>>;
+export function defineSupervisor(
+  options: ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never> &
+    SupervisorOptions<readonly (Agent | Tool)[]>,
+): Agent {
   if (!isPlainObject(options))
     throw new ConfigurationError(
       'supervisor',
@@ -59,11 +61,7 @@ export function defineSupervisor<
     );
   }
   checkWhole(`${field}.concurrency`, concurrency, 1);
-  if (
-    fanOut !== undefined &&
-    fanOut !== 'collect' &&
-    (fanOut === 'failFast' || fanOut === 'race' || isPlainObject(fanOut))
-  ) {
+  if (NOT_BUILT.includes(fanOut) || isPlainObject(fanOut)) {
     throw new ConfigurationError(`${field}.fanOut`, 'only collect is built yet', "Write 'collect' or leave it out.");
   }
   checkOneOf(`${field}.fanOut`, fanOut, ['collect']);
@@ -75,9 +73,9 @@ export function defineSupervisor<
     );
   }
   const delegates = workers.map((worker: Agent | Tool, index) => {
-    if (isAgent(worker)) return delegate(worker) as Tool;
+    if (isAgent(worker)) return delegate(worker);
     if (typeof worker === 'object' && worker !== null && 'delegate' in worker && worker.delegate !== undefined)
-      return worker as Tool;
+      return worker;
     throw new ConfigurationError(
       `${field}.workers[${index}]`,
       `expected an agent or a delegate, got ${shown(worker)}`,
@@ -85,8 +83,5 @@ export function defineSupervisor<
     );
   });
   const built = { ...agent, tools: [...delegates, ...(tools ?? [])] };
-  return buildAgent(
-    built as unknown as Parameters<typeof buildAgent>[0],
-    concurrency ?? DEFAULTS.supervisorConcurrency,
-  ) as never;
+  return buildAgent(built, concurrency ?? DEFAULTS.supervisorConcurrency);
 }

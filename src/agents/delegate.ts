@@ -2,13 +2,14 @@ import type { Agent, AgentContext } from '../core/agent.ts';
 import { checkLimits } from '../core/check-limits.ts';
 import { defineDelegate } from '../core/define-tool.ts';
 import { ConfigurationError } from '../core/errors.ts';
-import type { BuiltinFlow } from '../core/flow.ts';
+import type { Flow } from '../core/flow.ts';
 import type { AgentLimits } from '../core/limits.ts';
 import { checkFunction, checkOptions, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
 import type { ProcedureTool } from '../core/tool.ts';
 import { checkPermissions } from './define-agent.ts';
 
+/** What a supervisor says of one of its workers. */
 export interface DelegateOptions<Input, Deps> {
   /** Default `delegate_<agent>`. */
   readonly toolName?: string | undefined;
@@ -63,17 +64,18 @@ export function delegate<Input, Output, Deps>(
     input: {},
     access: 'read',
     parallel: true,
-    run: (input: never, flow: BuiltinFlow) => flow.call(agent as Agent<never, Output, never>, input),
+    run: (input: never, flow: Flow<never>) => flow.call(agent as Agent, input),
   } as const;
-  return defineDelegate(tool as unknown as Parameters<typeof defineDelegate>[0], agent.input, {
+  return defineDelegate(tool, agent.input, {
     agent: agent as Agent,
     limits: Object.freeze({ ...options.limits }),
     tools: tools === undefined ? undefined : Object.freeze([...tools]),
     permissions: Object.freeze({ ...options.permissions }),
-    shared: options.shared as never,
-  }) as unknown as ProcedureTool<Input, Output, Deps>;
+    shared: options.shared,
+  }) as ProcedureTool<Input, Output, Deps>;
 }
 
+/** Another name for {@link delegate}. */
 export { delegate as createDelegateTool };
 
 export function isAgent(value: unknown): value is Agent {

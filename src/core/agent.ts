@@ -1,4 +1,4 @@
-import type { BuiltinFlow, Flow } from './flow.ts';
+import type { Flow } from './flow.ts';
 import type { AgentLimits } from './limits.ts';
 import type { MemoryGrant } from './memory.ts';
 import type { Model, ModelSettings } from './model.ts';
@@ -20,6 +20,7 @@ export interface Brief {
   readonly constraints?: string | undefined;
 }
 
+/** What a model-driven agent sees of its transcript. */
 export interface ContextOptions {
   /** Window in tokens; default: the model's, else 100,000. */
   readonly maxTokens?: number | undefined;
@@ -63,7 +64,7 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
 /** An agent that the user's code drives: a procedure. */
 export interface CodeAgent<Input = never, Output = unknown, Deps = never> extends AgentFacts<Input, Output, Deps> {
   readonly type: 'code';
-  run(input: never, flow: Flow<never> & BuiltinFlow<never>): Promise<unknown>;
+  run(input: never, flow: Flow<never>): Promise<unknown>;
 }
 
 /** A frozen description: it holds no state, no client and no history, so it can run many times at once. */

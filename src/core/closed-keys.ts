@@ -1,4 +1,6 @@
 import { isPlainObject } from './json.ts';
+import { propertyPath } from './property-path.ts';
+import { resolveRef } from './resolve-ref.ts';
 import type { Issue, JsonSchema } from './schema.ts';
 
 /** Says which keys of a value its schema closes; undefined where there are none. */
@@ -13,121 +15,108 @@ const NESTED = ['properties', 'patternProperties', '$defs', 'definitions'] as co
  */
 export function closedKeys(output: JsonSchema, input: JsonSchema = output): KeyCheck | undefined {
   if (!closesSomewhere(output, 0)) return undefined;
-  const compiled = new Map<JsonSchema, KeyCheck | undefined>();
-  return compile(output, input);
+  return compile({ output, input, compiled: new Map() }, output, input);
+}
 
-  function compile(node: unknown, other: unknown): KeyCheck | undefined {
-    const schema = resolve(node, output);
-    if (schema === undefined) return undefined;
-    if (compiled.has(schema)) return compiled.get(schema);
-    // A schema that refers to itself finds this while it is being compiled; it leads to the finished check when it runs.
-    const later: { check: KeyCheck | undefined } = { check: undefined };
-    compiled.set(schema, (value, path) => later.check?.(value, path));
-    const twin = resolve(other, input);
-    const checks = [objectCheck(schema, twin), arrayCheck(schema, twin), branchCheck(schema, twin)];
-    later.check = all(checks);
-    compiled.set(schema, later.check);
-    return later.check;
-  }
+/** Both sides of the schema, and the checks of its parts that were made. */
+interface Sides {
+  readonly output: JsonSchema;
+  readonly input: JsonSchema;
+  readonly compiled: Map<JsonSchema, KeyCheck | undefined>;
+}
 
-  function objectCheck(schema: JsonSchema, twin: JsonSchema | undefined): KeyCheck | undefined {
-    const members = membersOf(schema, output);
-    if (members.length === 0) return undefined;
-    const allowed = new Set<string>(Object.keys(propertiesOf(twin)));
-    const children = new Map<string, KeyCheck[]>();
-    const rest: KeyCheck[] = [];
-    for (const member of members) {
-      for (const [key, child] of Object.entries(propertiesOf(member))) {
-        allowed.add(key);
-        const check = compile(child, propertiesOf(twin)[key]);
-        if (check) children.set(key, [...(children.get(key) ?? []), check]);
-      }
-      const check = compile(member.additionalProperties, twin?.additionalProperties);
-      if (check) rest.push(check);
+function compile(sides: Sides, node: unknown, other: unknown): KeyCheck | undefined {
+  const { output, input, compiled } = sides;
+  const schema = resolveRef(node, output);
+  if (schema === undefined) return undefined;
+  if (compiled.has(schema)) return compiled.get(schema);
+  // A schema that refers to itself finds this while it is being compiled; it leads to the finished check when it runs.
+  const later: { check: KeyCheck | undefined } = { check: undefined };
+  compiled.set(schema, (value, path) => later.check?.(value, path));
+  const twin = resolveRef(other, input);
+  const checks = [objectCheck(sides, schema, twin), arrayCheck(sides, schema, twin), branchCheck(sides, schema, twin)];
+  later.check = all(checks);
+  compiled.set(schema, later.check);
+  return later.check;
+}
+
+function objectCheck(sides: Sides, schema: JsonSchema, twin: JsonSchema | undefined): KeyCheck | undefined {
+  const members = membersOf(schema, sides.output);
+  if (members.length === 0) return undefined;
+  const allowed = new Set<string>(Object.keys(propertiesOf(twin)));
+  const children = new Map<string, KeyCheck[]>();
+  const rest: KeyCheck[] = [];
+  for (const member of members) {
+    for (const [key, child] of Object.entries(propertiesOf(member))) {
+      allowed.add(key);
+      const check = compile(sides, child, propertiesOf(twin)[key]);
+      if (check) children.set(key, [...(children.get(key) ?? []), check]);
     }
-    const closed = members.every((member) => member.additionalProperties === false && !member.patternProperties);
-    if (!closed && children.size === 0 && rest.length === 0) return undefined;
-    const nested = [...children].map(([key, checks]) => [key, all(checks)] as const);
-    return (value, path) => {
-      if (value === null || typeof value !== 'object' || Array.isArray(value)) return undefined;
-      const object = value as Record<string, unknown>;
-      if (closed || rest.length > 0) {
-        for (const key in object) {
-          if (allowed.has(key)) continue;
-          if (closed) return unknownKey(path, key, allowed);
-          for (const check of rest) {
-            const issue = check(object[key], propertyPath(path, key));
-            if (issue) return issue;
-          }
+    const check = compile(sides, member.additionalProperties, twin?.additionalProperties);
+    if (check) rest.push(check);
+  }
+  const closed = members.every((member) => member.additionalProperties === false && !member.patternProperties);
+  if (!closed && children.size === 0 && rest.length === 0) return undefined;
+  const nested = [...children].map(([key, checks]) => [key, all(checks)] as const);
+  return (value, path) => {
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) return undefined;
+    const object = value as Record<string, unknown>;
+    if (closed || rest.length > 0) {
+      for (const key in object) {
+        if (allowed.has(key)) continue;
+        if (closed) return unknownKey(path, key, allowed);
+        for (const check of rest) {
+          const issue = check(object[key], propertyPath(path, key));
+          if (issue) return issue;
         }
       }
-      for (const [key, check] of nested) {
-        if (object[key] === undefined) continue;
-        const issue = check?.(object[key], propertyPath(path, key));
-        if (issue) return issue;
-      }
-      return undefined;
-    };
-  }
-
-  function arrayCheck(schema: JsonSchema, twin: JsonSchema | undefined): KeyCheck | undefined {
-    const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
-    const twins = Array.isArray(twin?.prefixItems) ? twin.prefixItems : [];
-    const first = prefix.map((item, index) => compile(item, twins[index]));
-    const items = compile(schema.items, twin?.items);
-    if (items === undefined && first.every((check) => check === undefined)) return undefined;
-    return (value, path) => {
-      if (!Array.isArray(value)) return undefined;
-      for (let index = 0; index < value.length; index++) {
-        const check = index < first.length ? first[index] : items;
-        const issue = check?.(value[index], `${path}[${index}]`);
-        if (issue) return issue;
-      }
-      return undefined;
-    };
-  }
-
-  /** A union refuses a key only where every branch that could fit the value refuses one. */
-  function branchCheck(schema: JsonSchema, twin: JsonSchema | undefined): KeyCheck | undefined {
-    const list = schema.anyOf ?? schema.oneOf;
-    if (!Array.isArray(list)) return undefined;
-    const twins = twin?.anyOf ?? twin?.oneOf;
-    const branches = list.map((item, index) => ({
-      fits: fitsOf(resolve(item, output), output),
-      check: compile(item, Array.isArray(twins) ? twins[index] : undefined),
-    }));
-    if (branches.every((branch) => branch.check === undefined)) return undefined;
-    return (value, path) => {
-      let first: Issue | undefined;
-      for (const { fits, check } of branches) {
-        if (!fits(value)) continue;
-        const issue = check?.(value, path);
-        if (issue === undefined) return undefined;
-        first ??= issue;
-      }
-      return first;
-    };
-  }
-}
-
-/** `$.a` and `b-c` give `$.a["b-c"]`. */
-export function propertyPath(path: string, key: string): string {
-  return /^[A-Za-z_$][\w$]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
-}
-
-/** The schema a local `$ref` leads to; undefined where there is none, or where the chain does not end. */
-export function resolve(node: unknown, root: JsonSchema): JsonSchema | undefined {
-  let schema = isPlainObject(node) ? node : undefined;
-  for (let hops = 0; schema !== undefined && typeof schema.$ref === 'string'; hops++) {
-    if (hops === 32 || !schema.$ref.startsWith('#')) return undefined;
-    let target: unknown = root;
-    for (const part of schema.$ref.slice(1).split('/').slice(1)) {
-      const key = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
-      target = target !== null && typeof target === 'object' ? (target as Record<string, unknown>)[key] : undefined;
     }
-    schema = isPlainObject(target) ? target : undefined;
-  }
-  return schema as JsonSchema | undefined;
+    for (const [key, check] of nested) {
+      if (object[key] === undefined) continue;
+      const issue = check?.(object[key], propertyPath(path, key));
+      if (issue) return issue;
+    }
+    return undefined;
+  };
+}
+
+function arrayCheck(sides: Sides, schema: JsonSchema, twin: JsonSchema | undefined): KeyCheck | undefined {
+  const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
+  const twins = Array.isArray(twin?.prefixItems) ? twin.prefixItems : [];
+  const first = prefix.map((item, index) => compile(sides, item, twins[index]));
+  const items = compile(sides, schema.items, twin?.items);
+  if (items === undefined && first.every((check) => check === undefined)) return undefined;
+  return (value, path) => {
+    if (!Array.isArray(value)) return undefined;
+    for (let index = 0; index < value.length; index++) {
+      const check = index < first.length ? first[index] : items;
+      const issue = check?.(value[index], `${path}[${index}]`);
+      if (issue) return issue;
+    }
+    return undefined;
+  };
+}
+
+/** A union refuses a key only where every branch that could fit the value refuses one. */
+function branchCheck(sides: Sides, schema: JsonSchema, twin: JsonSchema | undefined): KeyCheck | undefined {
+  const list = schema.anyOf ?? schema.oneOf;
+  if (!Array.isArray(list)) return undefined;
+  const twins = twin?.anyOf ?? twin?.oneOf;
+  const branches = list.map((item, index) => ({
+    fits: fitsOf(resolveRef(item, sides.output), sides.output),
+    check: compile(sides, item, Array.isArray(twins) ? twins[index] : undefined),
+  }));
+  if (branches.every((branch) => branch.check === undefined)) return undefined;
+  return (value, path) => {
+    let first: Issue | undefined;
+    for (const { fits, check } of branches) {
+      if (!fits(value)) continue;
+      const issue = check?.(value, path);
+      if (issue === undefined) return undefined;
+      first ??= issue;
+    }
+    return first;
+  };
 }
 
 function all(checks: readonly (KeyCheck | undefined)[]): KeyCheck | undefined {
@@ -142,7 +131,7 @@ function membersOf(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema[
   const own = schema.properties !== undefined || schema.additionalProperties !== undefined ? [schema] : [];
   if (!Array.isArray(schema.allOf) || depth === 8) return own;
   const joined = schema.allOf.flatMap((item) => {
-    const member = resolve(item, root);
+    const member = resolveRef(item, root);
     if (member === undefined) return [];
     const parts = membersOf(member, root, depth + 1);
     // A union in a join may take any key: what it allows is looked at nowhere, so it opens the object.
@@ -161,7 +150,7 @@ function fitsOf(schema: JsonSchema | undefined, root: JsonSchema): (value: unkno
   const { type } = schema;
   const constants: [string, readonly unknown[]][] = [];
   for (const [key, child] of Object.entries(propertiesOf(schema))) {
-    const property = resolve(child, root);
+    const property = resolveRef(child, root);
     if (property && 'const' in property) constants.push([key, [property.const]]);
     else if (property && Array.isArray(property.enum)) constants.push([key, property.enum]);
   }

@@ -3,6 +3,7 @@ import type { Ending } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
 import { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
+import { issueText } from './issue-text.ts';
 import type { Message } from './message.ts';
 import { openProcedure } from './procedure.ts';
 import type { RunContext } from './run-context.ts';
@@ -43,7 +44,7 @@ export async function runCode(
     const checked = agent.output?.validate(output.value) ?? { ok: true, value: output.value };
     const text = typeof output.value === 'string' ? output.value : (JSON.stringify(output.value) ?? '');
     if (checked.ok) return end('completed', { text, output: checked.value });
-    const message = checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ');
+    const message = issueText(checked.issues, '; ');
     return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;

@@ -28,9 +28,11 @@ export interface ToolOptions<S extends SchemaLike> {
   readonly input: S;
   /** Required: risk, side effect, doubt and whether a person is asked follow from it. */
   readonly access: Access;
+  /** Default: low for read, medium for write, high for the rest. */
   readonly risk?: Risk | undefined;
   /** The same call twice does what it does once. Default false; makes doubt `retry`. */
   readonly idempotent?: boolean | undefined;
+  /** Default: `ask` where the call may not be repeated (neither read nor idempotent), else `retry`. */
   readonly onInDoubt?: OnInDoubt | undefined;
   /** Milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined;
@@ -52,6 +54,7 @@ export interface ToolOptions<S extends SchemaLike> {
   readonly aliases?: readonly string[] | undefined;
 }
 
+/** Whose call it is that `needsApproval` looks at. */
 export interface ApprovalContext {
   readonly path: string;
   readonly agent: string;
@@ -74,7 +77,7 @@ const OPTIONS = [
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases', 'execute', 'run'],
 ];
 const ACCESSES: readonly Access[] = ['read', 'write', 'send', 'spend', 'delete', 'execute'];
-export const TOOL_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+const TOOL_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 /**
  * Defines a tool: a leaf with `execute` (one effect, opaque), or a procedure with `run` (code over the port).
@@ -156,7 +159,7 @@ function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void
   });
 }
 
-export function checkToolName(field: string, name: unknown): void {
+function checkToolName(field: string, name: unknown): void {
   if (typeof name === 'string' && TOOL_NAME.test(name)) return;
   throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${TOOL_NAME.source}.`);
 }

@@ -28,6 +28,7 @@ export interface TreeNode {
   readonly children: readonly TreeNode[];
 }
 
+/** What an agent or a model spent in a run. */
 export interface Spent {
   readonly usage: Usage;
   readonly costUsd?: number;

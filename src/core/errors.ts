@@ -20,6 +20,7 @@ export class ConfigurationError extends CoxswainError {
   }
 }
 
+/** Why a model call gave no turn, whatever the provider calls it. */
 export type ModelErrorKind =
   | 'auth'
   | 'permission'
@@ -75,6 +76,7 @@ export class ModelError extends CoxswainError {
   }
 }
 
+/** Why a tool call gave no value. `unknown_outcome`: it was started, and whether it took effect is not known. */
 export type ToolErrorKind =
   | 'invalid_json'
   | 'invalid_args'
@@ -92,6 +94,21 @@ export class ToolError extends CoxswainError {
     super(`tool_${kind}`, message, options);
     this.kind = kind;
   }
+}
+
+const TOOL_ERROR_KINDS: ReadonlySet<string> = new Set<ToolErrorKind>([
+  'invalid_json',
+  'invalid_args',
+  'unknown_tool',
+  'threw',
+  'timeout',
+  'denied',
+  'unknown_outcome',
+]);
+
+/** A recorded error as what code rejects with; a kind that is no tool's, such as a stop, is `threw`. */
+export function toolError({ kind, message }: ErrorRecord): ToolError {
+  return new ToolError(TOOL_ERROR_KINDS.has(kind) ? (kind as ToolErrorKind) : 'threw', message);
 }
 
 /** An agent that did not complete, for code that asked for its output. `result` is the whole {@link RunResult}. */

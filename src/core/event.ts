@@ -56,7 +56,8 @@ export interface EventFields {
   'model.retry': { readonly attempt: number; readonly delayMs: number; readonly error: ErrorRecord };
   'model.end': EventEnd &
     Failable & {
-      readonly text: string /** Names of the calls it asks for. */;
+      readonly text: string;
+      /** Names of the calls it asks for. */
       readonly calls: readonly string[];
       readonly stop?: StopReason;
     };
@@ -83,6 +84,7 @@ export interface EventFields {
   };
 }
 
+/** The names that `run.on` takes. */
 export type EventType = keyof EventFields;
 
 /** The event of one type: `EventOf<'tool.end'>`. */

@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module';
 import type { ErrorObject, Options } from 'ajv';
-import { propertyPath, resolve } from './closed-keys.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 import { allowedText, received, short } from './issue-text.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
+import { propertyPath } from './property-path.ts';
+import { resolveRef } from './resolve-ref.ts';
 import { safePattern, withinPatternTime } from './safe-pattern.ts';
 import type { Issue, JsonSchema } from './schema.ts';
 
@@ -88,7 +89,7 @@ function checkReferences(node: unknown, root: JsonSchema, field: string): void {
   for (const [key, value] of Object.entries(node)) {
     if ((key === '$ref' || key === '$dynamicRef') && typeof value === 'string') {
       // A name such as #node is an anchor, which the compiler looks up itself.
-      const known = /^#[^/]/.test(value) || (value.startsWith('#') && resolve(node, root) !== undefined);
+      const known = /^#[^/]/.test(value) || (value.startsWith('#') && resolveRef(node, root) !== undefined);
       if (!known) {
         const mend = 'Refer to a part of the same schema, such as #/$defs/name; nothing is fetched';
         throw new ConfigurationError(field, `the JSON Schema refers to ${short(value)}`, mend);

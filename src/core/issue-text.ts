@@ -1,15 +1,15 @@
-import { propertyPath } from './closed-keys.ts';
+import { propertyPath } from './property-path.ts';
 import type { Issue, StandardIssue } from './schema.ts';
 
 const MAX_ISSUES = 8;
 const MAX_VALUE = 60;
 const MAX_ALLOWED = 20;
 
-/** Issues as one text for a model, at most 8 of them: `$.flags[0]: expected boolean, got "yes" (string)`. */
-export function issueText(issues: readonly Issue[]): string {
+/** Issues as one text, at most 8 of them, for a model a line each: `$.flags[0]: expected boolean, got "yes" (string)`. */
+export function issueText(issues: readonly Issue[], separator = '\n'): string {
   const lines = issues.slice(0, MAX_ISSUES).map((issue) => `${issue.path}: ${issue.message}`);
   if (issues.length > MAX_ISSUES) lines.push(`and ${issues.length - MAX_ISSUES} more`);
-  return lines.join('\n');
+  return lines.join(separator);
 }
 
 /**

@@ -46,6 +46,8 @@ export interface Call<T = unknown> {
   allow?(tokens: number): void;
   /** Hashes of the parts of the request, by part; asked only by durable journals. `args` of a tool are recorded as they are. */
   request?(): { readonly [part: string]: Json };
+  /** Other names under which it may have been recorded. */
+  readonly aliases?: readonly string[] | undefined;
   /** The value from its record, where that is not its JSON. */
   revive?(recorded: Json): T;
   /** A value that a person gave, as the outcome. */
@@ -93,8 +95,8 @@ export interface Journal {
   sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>>;
   /** False where records would be seen by nobody: then nothing needs to be noted. */
   readonly isWatched: boolean;
+  /** Whether a later process may go on from its records, or an earlier one began them. */
+  readonly isDurable: boolean;
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }
-
-export type JsonOutcome = Outcome<Json>;

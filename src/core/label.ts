@@ -1,4 +1,6 @@
+/** Whether somebody other than the caller may have written it: what is untrusted must not steer an effect unasked. */
 export type Integrity = 'trusted' | 'untrusted';
+/** Who may read it: what is private is sent after an ask only, what is secret never. */
 export type Confidentiality = 'public' | 'private' | 'secret';
 
 /** What is known of where a piece of data came from: who may have written it, who may read it, which sources it has. */
@@ -9,7 +11,7 @@ export interface Label {
   readonly origins: readonly string[];
 }
 
-export const MAX_ORIGINS = 16;
+const MAX_ORIGINS = 16;
 
 export const TRUSTED: Label = Object.freeze({
   integrity: 'trusted',

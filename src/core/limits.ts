@@ -1,23 +1,36 @@
-/** Bounds of a run: they hold for its whole tree. */
+/** Bounds of a run: they hold for its whole tree. Infinity is refused. */
 export interface Limits {
+  /** Model steps; default: no bound but the agents' own. */
   readonly steps?: number | undefined;
+  /** Calls that models ask for; default: no bound but the agents' own. */
   readonly toolCalls?: number | undefined;
+  /** Input and output together; default: no bound. */
   readonly tokens?: number | undefined;
   readonly costUsd?: number | undefined;
+  /** Working time in milliseconds: time in which every branch waits for a person does not count. Default 600,000. */
   readonly timeMs?: number | undefined;
+  /** Invocations, the root included; default 64. */
   readonly agents?: number | undefined;
+  /** The root has depth 1; default 4. */
   readonly depth?: number | undefined;
+  /** Model and tool calls at once; default 8. More wait in a queue. */
   readonly concurrency?: number | undefined;
 }
 
 /** Bounds of each invocation of an agent: its own turns and requested calls, and its subtree for tokens, cost, time and agents. */
 export interface AgentLimits {
+  /** Default 10. */
   readonly steps?: number | undefined;
+  /** Default 50. A turn whose calls would pass it runs none of them. */
   readonly toolCalls?: number | undefined;
+  /** Input and output together; default: no bound. */
   readonly tokens?: number | undefined;
   readonly costUsd?: number | undefined;
+  /** Milliseconds of working time; default: no bound but the run's. */
   readonly timeMs?: number | undefined;
+  /** Invocations, its own included; default: no bound but the run's. */
   readonly agents?: number | undefined;
+  /** Equal calls with equal results in turns one after another, the refused one included; default 3, at least 2. */
   readonly maxRepeatedCalls?: number | undefined;
 }
 

@@ -13,6 +13,7 @@ export interface MemoryHit {
   readonly metadata?: { readonly [key: string]: Json };
 }
 
+/** What is stored. Without a label it is untrusted and public. */
 export interface MemoryEntry {
   readonly text: string;
   readonly namespace: string;
@@ -21,6 +22,7 @@ export interface MemoryEntry {
   readonly label?: Label | undefined;
 }
 
+/** What a search may look at, and how much it gives. */
 export interface MemoryQuery {
   readonly namespace: string;
   /** Default 5. */

@@ -19,11 +19,13 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
+/** What a model says: text, a thought where the provider shows it, a call. */
 export type AssistantPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text?: string }
   | ToolCall;
 
+/** What a person or the caller says; an agent's brief is its first. */
 export interface UserMessage {
   readonly role: 'user';
   readonly content: string | readonly Part[];
@@ -32,6 +34,7 @@ export interface UserMessage {
   readonly from?: string;
 }
 
+/** A model's turn. */
 export interface AssistantMessage {
   readonly role: 'assistant';
   readonly content: readonly AssistantPart[];
@@ -40,6 +43,7 @@ export interface AssistantMessage {
   readonly label?: Label;
 }
 
+/** The result of one call; it stands directly after the turn that asked for it. */
 export interface ToolMessage {
   readonly role: 'tool';
   readonly callId: string;

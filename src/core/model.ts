@@ -14,6 +14,7 @@ export interface RetryOptions {
   readonly maxRetryAfterMs?: number;
 }
 
+/** A tool as a model is shown it. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -21,14 +22,17 @@ export interface ToolDefinition {
   readonly parameters: { readonly [key: string]: Json };
 }
 
+/** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
+/** `temperature` and `maxOutputTokens` (tokens) are neutral; every other setting goes to the provider under its own name. */
 export interface ModelSettings {
   readonly temperature?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
   readonly [setting: string]: Json | undefined;
 }
 
+/** One request: all that a model is told. */
 export interface ModelRequest {
   readonly instructions: string;
   /** A list of its own; the messages in it are frozen. */
@@ -40,6 +44,7 @@ export interface ModelRequest {
   readonly settings: ModelSettings;
 }
 
+/** Why a turn ended. `length`: cut at its token limit; `paused`: the provider wants to be asked again to go on. */
 export type StopReason = 'end' | 'tool_calls' | 'length' | 'filtered' | 'refused' | 'paused';
 
 /** A whole turn: complete, or it is a {@link ModelError}; never half. */
@@ -52,6 +57,7 @@ export interface ModelTurn {
   readonly response?: { readonly id?: string; readonly model?: string };
 }
 
+/** A piece of a turn as it streams in; the pieces of one call share its `index`. */
 export type ModelDelta =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
   | {

@@ -1,5 +1,5 @@
-import { resolve } from './closed-keys.ts';
 import { isPlainObject } from './json.ts';
+import { resolveRef } from './resolve-ref.ts';
 import type { JsonSchema } from './schema.ts';
 
 const TOP_ONLY = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', 'if', 'then', 'else', 'type', '$ref'];
@@ -11,7 +11,7 @@ const TOP_ONLY = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', 'if', 'then
  * is no object could fit.
  */
 export function objectRoot(schema: JsonSchema, root: JsonSchema = schema, depth = 0): JsonSchema | undefined {
-  const target = resolve(schema, root);
+  const target = resolveRef(schema, root);
   if (target === undefined || depth > 8) return undefined;
   const { type } = target;
   if (type !== undefined && ![type].flat().includes('object')) return undefined;
@@ -26,7 +26,7 @@ export function objectRoot(schema: JsonSchema, root: JsonSchema = schema, depth 
     const list = target[key];
     if (!Array.isArray(list)) continue;
     const branches = list
-      .map((item) => resolve(item, root))
+      .map((item) => resolveRef(item, root))
       .filter((branch) => branch?.type !== 'null')
       .map((branch) => (branch === undefined ? undefined : objectRoot(branch, root, depth + 1)));
     const objects = branches.filter((branch) => branch !== undefined);

@@ -2,7 +2,11 @@ import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { Access, Risk } from './tool.ts';
 
-/** How asks that no rule answers are answered. No mode skips the steps before it. */
+/**
+ * How calls that no rule decides are judged; reading is always allowed. No mode skips the steps before it.
+ * `ask` (default) asks; `plan` denies; `acceptWrites` allows `write` and asks for the rest; `acceptAll` allows; `unattended`
+ * is `ask` with nobody there: every ask is a denial.
+ */
 export type PermissionMode = 'ask' | 'plan' | 'acceptWrites' | 'unattended' | 'acceptAll';
 
 /** What an agent, a delegate or a run says about its calls. */
@@ -12,6 +16,7 @@ export interface Permissions {
   readonly mode?: PermissionMode | undefined;
 }
 
+/** What a run says about its calls: the only level that can trust results. */
 export interface RunPermissions extends Permissions {
   /** Tools whose results count as trusted. */
   readonly trust?: readonly string[] | undefined;
@@ -19,6 +24,7 @@ export interface RunPermissions extends Permissions {
   readonly expiresMs?: number | undefined;
 }
 
+/** Why a call is asked for: a rule, the label of its context, its access, its tool's `needsApproval`, or an outcome that nobody knows. */
 export type AskReason = 'rule' | 'flow' | 'risk' | 'tool' | 'unknown';
 
 /** A call that waits for a person. What is shown here is what runs. */
@@ -53,6 +59,7 @@ export interface WaitRequest {
   readonly expiresAt?: string;
 }
 
+/** The answer to a request: `allow` or `deny` to an approval, `answer` to a question, the others to a call whose outcome is unknown. */
 export type Decision =
   | {
       readonly decision: 'allow' | 'deny';

@@ -2,17 +2,11 @@ import type { Agent } from './agent.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
 import { agentResult, type Ending } from './ending.ts';
-import {
-  AgentError,
-  ConfigurationError,
-  type ErrorRecord,
-  messageOf,
-  ToolError,
-  type ToolErrorKind,
-} from './errors.ts';
+import { AgentError, ConfigurationError, type ErrorRecord, messageOf, toolError } from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
+import { issueText } from './issue-text.ts';
 import type { Call, Outcome } from './journal.ts';
 import { canonical, type Json, sha256 } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
@@ -147,8 +141,8 @@ class Procedure implements BuiltinFlow {
     const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
     const checked = tool.input.validate(args);
     if (checked.ok) return { requested: { call, tool, args: checked.value as Json } };
-    const message = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-    const error = { kind: 'invalid_args', message: `${tool.name}: ${message}`, retryable: false };
+    const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
+    const error = { kind: 'invalid_args', message, retryable: false };
     return { requested: { call, tool, args: null, refused: error }, error };
   }
 
@@ -243,18 +237,4 @@ class Procedure implements BuiltinFlow {
 function agentError(run: RunContext, ending: Ending): AgentError {
   const cause = ending.error?.message ?? 'no cause given';
   return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
-}
-
-const TOOL_ERRORS: readonly string[] = [
-  'invalid_json',
-  'invalid_args',
-  'unknown_tool',
-  'threw',
-  'timeout',
-  'denied',
-  'unknown_outcome',
-];
-
-export function toolError(error: ErrorRecord): ToolError {
-  return new ToolError(TOOL_ERRORS.includes(error.kind) ? (error.kind as ToolErrorKind) : 'threw', error.message);
 }

@@ -130,7 +130,8 @@ export type Entry = Common &
         readonly kind: 'tool';
         readonly event: 'done' | 'failed';
         readonly value: ToolOut;
-        readonly request: ToolIn /** False where it never started. */;
+        readonly request: ToolIn;
+        /** False where it never started. */
         readonly ran: boolean;
       }
     | {
@@ -180,7 +181,7 @@ export type Entry = Common &
     | {
         readonly kind: 'stop';
         readonly event: 'done';
-        readonly value: { readonly path: string; readonly status: 'cancelled'; readonly reason: string };
+        readonly value: { readonly path: string; readonly status: 'cancelled' | 'timeout'; readonly reason: string };
         readonly request?: never;
       }
     | {

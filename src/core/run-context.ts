@@ -33,16 +33,21 @@ export interface Selector {
   close(transcript: readonly Message[], label: Label): void;
 }
 
+/** What to send, or why nothing can be sent. Token counts are of instructions, tool definitions and messages, without the reserve. */
 export type Selection =
   | {
       readonly ok: true;
+      /** A list of its own at each call. */
       readonly messages: Message[];
-      /** Leading entries that were also those of the selection before. */
+      /** Leading entries that were also those of the selection before; 0 at the first. */
       readonly from: number;
+      /** Messages that this call cut; 0 where it cut none. */
       readonly dropped: number;
+      /** An upper bound where the trigger was not near. */
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }
+  /** What must stay, the fixed part and the reserve need more than the window has: `context_limit`. */
   | { readonly ok: false; readonly needed: number; readonly available: number };
 
 /** One call before the permission step. */

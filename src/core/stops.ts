@@ -43,9 +43,3 @@ export class Stops {
 export function stopError(stop: Stop): ErrorRecord {
   return { kind: stop.status, message: stop.reason, retryable: false };
 }
-
-const STOPPED: ReadonlySet<string> = new Set(['aborted', 'cancelled', 'timeout', 'suspended']);
-
-export function isStopError(error: ErrorRecord): boolean {
-  return STOPPED.has(error.kind);
-}

@@ -1,9 +1,9 @@
-import { propertyPath } from './closed-keys.ts';
 import { short } from './issue-text.ts';
 import type { Json } from './json.ts';
+import { propertyPath } from './property-path.ts';
 
 /** Bounds of JSON that a model wrote: characters, values, nesting. */
-export const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64 });
+const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64 });
 
 export type StrictJson =
   | { readonly ok: true; readonly value: Json }

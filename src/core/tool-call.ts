@@ -1,4 +1,5 @@
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
+import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
@@ -56,6 +57,9 @@ export class ToolCallEffect implements Call<ToolValue> {
   get onInDoubt() {
     return this.tool.onInDoubt;
   }
+  get aliases() {
+    return this.tool.aliases;
+  }
   get timeoutMs() {
     return this.tool.timeoutMs;
   }
@@ -64,8 +68,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   }
 
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
-    const context = new CallContext(this.#run, this, attempt) as unknown as ToolContext<never>;
-    const value = this.tool.execute(this.#args as never, context);
+    // Their types were checked where tool and `deps` were given; here they are whatever the caller gave.
+    const value = this.tool.execute(this.#args as never, new CallContext(this.#run, this, attempt));
     return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
   }
 
@@ -97,6 +101,7 @@ export class ToolCallEffect implements Call<ToolValue> {
 export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
   if (isA(thrown, AgentError))
     return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
+  if (isA(thrown, Stopped)) return thrown.record;
   if (isA(thrown, ToolError)) return { kind: thrown.kind, message: thrown.message, retryable: false };
   return { kind: 'threw', message: `${tool.name} failed: ${messageOf(thrown)}`, retryable: false };
 }
@@ -122,7 +127,7 @@ function isThenable(value: unknown): boolean {
 }
 
 /** Everything in it is worked out when it is read: most tools read none of it. */
-class CallContext implements ToolContext {
+class CallContext implements ToolContext<never> {
   readonly attempt: number;
   readonly #run: RunContext;
   readonly #call: ToolCallEffect;
@@ -134,7 +139,7 @@ class CallContext implements ToolContext {
     this.attempt = attempt.number;
   }
   get deps() {
-    return this.#run.deps;
+    return this.#run.deps as never;
   }
   get signal() {
     return this.#attempt.signal;

@@ -7,15 +7,18 @@ import type { Schema } from './schema.ts';
 
 /** What a call does to the world. Risk, side effect, doubt and asking follow from it. */
 export type Access = 'read' | 'write' | 'send' | 'spend' | 'delete' | 'execute';
+/** How a person is shown an ask; default: by access. */
 export type Risk = 'low' | 'medium' | 'high';
 export type SideEffect = 'none' | 'idempotent' | 'unsafe';
 /** What a resume does with a call that was started and has no outcome. */
 export type OnInDoubt = 'retry' | 'fail' | 'ask';
 
+/** Lines go where progress goes: to whoever watches the run. `data` is shown as it is. */
 export type Logger = {
   readonly [level in 'debug' | 'info' | 'warn' | 'error']: (message: string, data?: unknown) => void;
 };
 
+/** How far a call is, for people: `done` of `total`, in units of the tool's own. */
 export interface Progress {
   readonly done?: number;
   readonly total?: number;
@@ -105,6 +108,7 @@ export type DepsOf<Tools extends readonly unknown[]> = Tools[number] extends { r
     : unknown
   : unknown;
 
+/** A tool that a model or a procedure can call. */
 export type Tool<Input = never, Output = unknown, Deps = never> =
   | LeafTool<Input, Output, Deps>
   | ProcedureTool<Input, Output, Deps>;

@@ -1,8 +1,9 @@
 import { type ErrorRecord, isA, ModelError, messageOf } from './errors.ts';
-import { deepFreeze, isPlainObject } from './json.ts';
+import type { Json } from './json.ts';
+import { deepFreeze } from './json.ts';
 import type { AssistantPart } from './message.ts';
 import type { ModelTurn } from './model.ts';
-import { usageFault } from './usage.ts';
+import { type CallUsage, usageFault } from './usage.ts';
 
 const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'refused', 'paused'];
 
@@ -15,7 +16,8 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   if (!STOPS.includes(turn.stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
   const ids = new Set<string>();
   const content = turn.content.map((part, index) => checkPart(part, index, step, ids));
-  const { usage, native, response } = turn as unknown as ModelTurn;
+  const { usage, native } = turn as { usage?: CallUsage; native?: Json };
+  const response = checkResponse(turn.response);
   if (usage !== undefined) {
     const fault = isRecord(usage) ? usageFault(usage) : 'usage: expected an object';
     if (fault !== undefined) throw malformed(fault);
@@ -36,6 +38,13 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
     ...(native !== undefined && { native: deepFreeze(native) }),
     ...(response !== undefined && { response }),
   };
+}
+
+/** What the provider says of its answer: kept where it is text. */
+function checkResponse(response: unknown): ModelTurn['response'] {
+  if (!isRecord(response)) return undefined;
+  const { id, model } = response;
+  return Object.freeze({ ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) });
 }
 
 function checkPart(part: unknown, index: number, step: number, ids: Set<string>): AssistantPart {
@@ -59,7 +68,7 @@ function checkPart(part: unknown, index: number, step: number, ids: Set<string>)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
-  return isPlainObject(value) || (typeof value === 'object' && value !== null);
+  return typeof value === 'object' && value !== null;
 }
 
 function malformed(expected: string): ModelError {

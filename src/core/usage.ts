@@ -34,7 +34,7 @@ export function usageFault(usage: CallUsage): string | undefined {
 
 /** The sum, or undefined where it would pass 2^53 − 1. */
 export function addUsage(a: Usage, b: Usage): Usage | undefined {
-  const sum: Record<string, number> = {
+  const sum: { -readonly [Count in keyof Usage]: Usage[Count] } = {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     modelCalls: a.modelCalls + b.modelCalls,
@@ -43,8 +43,7 @@ export function addUsage(a: Usage, b: Usage): Usage | undefined {
   for (const name of ['cachedInputTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
     if (a[name] !== undefined || b[name] !== undefined) sum[name] = (a[name] ?? 0) + (b[name] ?? 0);
   }
-  for (const name in sum) if (!Number.isSafeInteger(sum[name])) return undefined;
-  return sum as unknown as Usage;
+  return Object.values(sum).every(Number.isSafeInteger) ? sum : undefined;
 }
 
 /** One call as a sum of one. */

@@ -1,9 +1,9 @@
 import type { AssistantPart, Message, Part } from '../core/message.ts';
 
 /** What a picture counts, in tokens: near the most that the large providers charge for one after they scaled it down. */
-export const IMAGE_TOKENS = 1_600;
+const IMAGE_TOKENS = 1_600;
 /** What a file counts, in tokens: a PDF of about two pages. The provider's own count corrects it after the first request. */
-export const FILE_TOKENS = 3_000;
+const FILE_TOKENS = 3_000;
 /** Role, separators, call ids. */
 const MESSAGE_TOKENS = 4;
 const CALL_TOKENS = 8;

@@ -29,6 +29,7 @@ import {
 import { DEFAULT_MIN_SCORE, searchFile } from './search-file.ts';
 import { queryTerms, termsOf } from './terms.ts';
 
+/** New content of an entry; what is not given stays. `vector` is made ready outside, else by the store's embedder. */
 export interface MemoryUpdate {
   readonly text: string;
   /** The version that was read. */
@@ -45,6 +46,7 @@ export interface MemoryUpdate {
  */
 export type MemoryHits = readonly MemoryHit[] & { readonly degraded?: string };
 
+/** A {@link MemoryStore} whose entries can be changed and removed. Its methods reject with a ConfigurationError for wrong arguments. */
 export interface LongTermMemory extends MemoryStore {
   /** Nothing is stored where the embedder fails or gives a bad vector. Without a label the entry is untrusted and public. */
   add(entry: MemoryEntry & { readonly vector?: Float32Array }, signal?: AbortSignal): Promise<Memory>;

@@ -4,6 +4,7 @@ import type { Label } from '../core/label.ts';
 import type { Embedder } from '../core/memory.ts';
 import { unitVector } from './cosine-similarity.ts';
 
+/** What `longTermMemory` takes. */
 export interface LongTermMemoryOptions {
   /** A path, whose folder exists, or ':memory:'. */
   readonly file: string;

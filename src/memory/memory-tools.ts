@@ -1,5 +1,5 @@
 import { defineTool } from '../core/define-tool.ts';
-import { ConfigurationError, ToolError, type ToolErrorKind } from '../core/errors.ts';
+import { ConfigurationError, ToolError, toolError } from '../core/errors.ts';
 import type { BuiltinFlow, Flow } from '../core/flow.ts';
 import type { Outcome } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
@@ -174,10 +174,7 @@ function hitAsJson({ id, text, score, source, namespace, version, label }: Memor
   return { id, text, score, source, namespace, version, label: { integrity, confidentiality, origins } };
 }
 
-const TOOL_ERRORS: ReadonlySet<string> = new Set<ToolErrorKind>(['timeout', 'denied', 'unknown_outcome']);
-
 function outcomeValue(outcome: Outcome): unknown {
   if (outcome.ok) return outcome.value;
-  const { kind, message } = outcome.error;
-  throw new ToolError(TOOL_ERRORS.has(kind) ? (kind as ToolErrorKind) : 'threw', message);
+  throw toolError(outcome.error);
 }

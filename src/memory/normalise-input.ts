@@ -3,8 +3,6 @@ import { deepFreeze, isPlainObject } from '../core/json.ts';
 import type { Label } from '../core/label.ts';
 import type { AssistantPart, InputMessage, Message, Part } from '../core/message.ts';
 
-export type { InputMessage } from '../core/message.ts';
-
 type Fields = Record<string, unknown>;
 
 const MESSAGE_FIELDS = {

@@ -5,7 +5,7 @@ import type { MemoryFile } from './memory-file.ts';
 /** Below this a match is chance: a common word out of a long query. */
 export const DEFAULT_MIN_SCORE = 0.1;
 /** Share of the vector leg where both legs speak; the rest is the lexical leg's. */
-export const VECTOR_WEIGHT = 0.5;
+const VECTOR_WEIGHT = 0.5;
 
 /** BM25 (Robertson & Zaragoza 2009) with its usual constants. */
 const K1 = 1.2;
@@ -65,7 +65,7 @@ export function searchFile(file: MemoryFile, query: FileQuery): Scored[] {
  * Convex combination of both legs, each scaled by the least and most it can be (min–max with theoretical bounds; Bruch, Gai &
  * Ingber 2023): unlike ranks or the bounds of one result list, it leaves room for "nothing fits".
  */
-export function fuse(cosine: number, lexical: number): number {
+function fuse(cosine: number, lexical: number): number {
   return VECTOR_WEIGHT * Math.max(0, cosine) + (1 - VECTOR_WEIGHT) * lexical;
 }
 

@@ -1,7 +1,5 @@
 import type { Message } from '../core/message.ts';
 
-export { type InputMessage, normaliseInput } from './normalise-input.ts';
-
 /** Where a transcript cannot be sent, and why. `index` is that of the message to mend. */
 export interface TranscriptProblem {
   readonly index: number;

@@ -1,9 +1,10 @@
 import type { Label } from '../core/label.ts';
 import type { Message } from '../core/message.ts';
+import type { Selection, Selector } from '../core/run-context.ts';
 import { boundTokens, estimateTokens } from './estimate.ts';
 import { rememberTranscript } from './known-transcript.ts';
 
-export { estimateTextTokens, estimateTokens } from './estimate.ts';
+export { estimateTextTokens } from './estimate.ts';
 
 export interface WindowOptions {
   /** The whole window. */
@@ -18,23 +19,6 @@ export interface WindowOptions {
   /** Leading messages that were measured before, and the sum of their bounds. */
   readonly measured?: { readonly count: number; readonly bound: number } | undefined;
 }
-
-/** What to send, or why nothing can be sent. Token counts are of instructions, tool definitions and messages, without the reserve. */
-export type Selection =
-  | {
-      readonly ok: true;
-      /** A list of its own at each call. */
-      readonly messages: Message[];
-      /** How many leading entries were also the leading entries of the previous selection; 0 at the first. */
-      readonly from: number;
-      /** Messages that this call cut; 0 where it cut none. */
-      readonly dropped: number;
-      /** An upper bound where the trigger was not near. */
-      readonly tokensBefore: number;
-      readonly tokensAfter: number;
-    }
-  /** What must stay, the fixed part and the reserve need more than the window has: `context_limit`. */
-  | { readonly ok: false; readonly needed: number; readonly available: number };
 
 /** Which entries of a transcript are shown: the brief, a pinned group before the cut, all from the cut on. Indices; `to` is exclusive. */
 interface Layout {
@@ -58,7 +42,7 @@ const MIN_DENSITY = 1 / 32;
  * so that the prefix, and with it the provider's cache, holds for many steps. The first user message, the latest group of
  * calls and results and the last message's group always stay; the rest is filled with the newest whole groups.
  */
-export class Window {
+export class Window implements Selector {
   readonly #max: number;
   readonly #fixed: number;
   readonly #reserve: number;

@@ -2,9 +2,10 @@ import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import { checkOptions } from '../core/options.ts';
-import type { StoredRun } from '../journal/record-store.ts';
+import type { RunLog, StoredRun } from '../journal/record-store.ts';
 import { asJson, type Row } from '../journal/row.ts';
-import { checkResume, isTeam, type ResumeArgument, readRun, restore } from './resume-run.ts';
+import type { Start } from './input.ts';
+import { checkAgent, checkResume, isTeam, type ResumeArgument, readRun, restore } from './resume-run.ts';
 import { Run } from './run.ts';
 import type { ResumeOptions } from './run-options.ts';
 import { RunTree } from './run-tree.ts';
@@ -35,11 +36,20 @@ export function forkRun<Input, Output, Deps>(
   const { definition, checked, journal } = checkResume(agent as Agent, runId, rest);
   const id = newId ?? crypto.randomUUID();
   const begin = async (tree: RunTree) => {
-    const rows = forkedRows(await readRun(journal, runId), before, edit);
+    const stored = await readRun(journal, runId);
+    checkAgent(tree, stored);
+    const rows = forkedRows(stored, before, edit);
     const log = await journal.create({ id, agent: definition.name, forkedFrom: runId, rows });
-    return restore(tree, log.run, () => tree.attach(log), false);
+    return begun(tree, log, runId);
   };
   return new Run<Output>(new RunTree(id, definition, checked), { begin }, checked, isTeam(definition));
+}
+
+/** Goes on from the copied records, as another run. */
+export function begun(tree: RunTree, log: RunLog, from: string): Start {
+  const start = restore(tree, log.run, () => tree.attach(log), false, true);
+  tree.forkedFrom = from;
+  return start;
 }
 
 const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding']);
@@ -59,10 +69,14 @@ export function forkedRows(run: StoredRun, before: ForkOptions['before'], edit: 
     kept.filter(({ event }) => event === 'done' || event === 'failed').map(({ kind, key }) => `${kind} ${key}`),
   );
   const rows = kept.filter(
-    ({ kind, key, event }) => event !== 'cancel' && (!EFFECTS.has(kind) || ended.has(`${kind} ${key}`)),
+    ({ kind, key, event }) =>
+      event !== 'cancel' && (!(EFFECTS.has(kind) || kind === 'wait') || ended.has(`${kind} ${key}`)),
   );
-  // An end that comes later in the fork must not stand in its prefix.
-  const open = rows.filter(({ kind, event }) => !((kind === 'run' || kind === 'stop') && event !== 'started'));
+  // An end that comes later in the fork must not stand in its prefix, nor what ended the other run.
+  const open = rows.filter(
+    ({ kind, event, key }) =>
+      !(kind === 'run' && event !== 'started') && !(kind === 'stop' && key === `${run.agent}/@cancel`),
+  );
   const edited = edit === undefined ? open : applyEdit(open, edit);
   return edited.map((row, index) => ({ ...row, record: index + 1 }));
 }

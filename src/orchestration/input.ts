@@ -1,11 +1,13 @@
 import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import { issueText } from '../core/issue-text.ts';
 import { deepFreeze, isPlainObject } from '../core/json.ts';
 import { type Label, TRUSTED } from '../core/label.ts';
 import type { InputMessage, Message, UserMessage } from '../core/message.ts';
 import { shown } from '../core/options.ts';
 import { type KnownTranscript, knownPrefix } from '../memory/known-transcript.ts';
-import { checkTranscript, normaliseInput } from '../memory/transcript.ts';
+import { normaliseInput } from '../memory/normalise-input.ts';
+import { checkTranscript } from '../memory/transcript.ts';
 
 /** What an invocation starts with: the messages of a model, the value of a procedure. */
 export interface Start {
@@ -29,7 +31,7 @@ export function startInput(agent: Agent, input: unknown, label: Label): Start {
   const given = typeof input === 'string' && !agent.ownInput ? { task: input } : input;
   const checked = agent.input.validate(given);
   if (!checked.ok) {
-    const problem = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    const problem = issueText(checked.issues, '; ');
     const forms = isModel ? 'Pass text, messages or the input of the agent.' : 'A procedure takes its input.';
     throw new ConfigurationError('input', isPlainObject(input) ? problem : `got ${shown(input)}; ${problem}`, forms);
   }

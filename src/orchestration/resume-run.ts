@@ -2,14 +2,14 @@ import { isAgent } from '../agents/delegate.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
-import { ConfigurationError } from '../core/errors.ts';
+import { ConfigurationError, FencedError, isA } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import { shown } from '../core/options.ts';
 import { advanceTime } from '../core/time.ts';
 import { type Beginning, beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
-import type { RecordStore, StoredRun } from '../journal/record-store.ts';
+import type { RecordStore, RunLog, RunSummary, StoredRun } from '../journal/record-store.ts';
 import type { Start } from './input.ts';
 import { Run } from './run.ts';
 import { type CheckedOptions, checkRunOptions, type ResumeOptions } from './run-options.ts';
@@ -40,7 +40,9 @@ export function resumeRun<Input, Output, Deps>(
     const stored = await readRun(journal, runId);
     const extended = isOver(stored.status) && goesFurther(stored, beginningOf(stored), definition, checked);
     if (isOver(stored.status) && !extended) return deepFreeze(stored.result) as unknown as RunResult;
-    const log = await journal.open(runId, { takeover: checked.takeover });
+    checkAgent(tree, stored);
+    const log = await take(journal, stored, checked.takeover);
+    if (log === undefined) return begin(tree);
     return restore(tree, log.run, () => tree.attach(log), extended);
   };
   return new Run<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
@@ -67,8 +69,18 @@ export async function readRun(journal: RecordStore, runId: string): Promise<Stor
   );
 }
 
-/** Makes the tree go on from a run's records; gives what it starts with. */
-export function restore(tree: RunTree, run: StoredRun, attach: () => void, extended: boolean): Start {
+/** Becomes the run's owner. Undefined where it was ended by another in the meantime. */
+async function take(journal: RecordStore, { id, epoch }: StoredRun, takeover: boolean): Promise<RunLog | undefined> {
+  try {
+    return await journal.open(id, { takeover, epoch });
+  } catch (thrown) {
+    const now = isA(thrown, FencedError) ? (await journal.list()).find((run) => run.id === id) : undefined;
+    if (now === undefined || now.epoch === epoch || !isOver(now.status)) throw thrown;
+    return undefined;
+  }
+}
+
+export function checkAgent(tree: RunTree, run: RunSummary): void {
   if (run.agent !== tree.root.agent) {
     throw new ConfigurationError(
       'agent',
@@ -76,11 +88,17 @@ export function restore(tree: RunTree, run: StoredRun, attach: () => void, exten
       'Resume it with the agent that it was started with.',
     );
   }
+}
+
+/** Makes the tree go on from a run's records; gives what it starts with. */
+export function restore(tree: RunTree, run: StoredRun, attach: () => void, extended: boolean, isFork = false): Start {
   const beginning = beginningOf(run);
   const last = run.rows.at(-1);
   if (last !== undefined) advanceTime(last.time);
   attach();
-  tree.restore(new History(run.rows, extended ? tree.root.path : undefined), beginning);
+  const history = new History(run.rows, extended ? tree.root.path : undefined);
+  if (isFork) history.inherit();
+  tree.restore(history, beginning);
   return { brief: deepFreeze(beginning.brief), value: deepFreeze(beginning.value) };
 }
 

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../core/events.ts';
+import type { RunEvent } from '../core/event.ts';
 
 /** The text of one node. A model that does not stream gives its whole text at the end of its call. */
 export class TextStream implements AsyncIterable<string> {

@@ -1,4 +1,3 @@
-import { ConfigurationError } from '../core/errors.ts';
 import type { Label } from '../core/label.ts';
 import type { AskReason, PermissionMode, Verdict } from '../core/permission.ts';
 import type { Access } from '../core/tool.ts';
@@ -29,7 +28,7 @@ export interface Query {
 }
 
 /**
- * May this call happen? Pure; the first answer that is not "allow" wins: caps → deny rules → flow → ask rules and
+ * May this call happen? Pure; the first answer that is not "allow" wins: caps → deny rules → mode `plan` → flow → ask rules and
  * `needsApproval` → allow rules → the mode. In mode `unattended` (of any level) an ask is a denial.
  *
  * A level narrows. The one thing it may open: an allow rule of the run's options or of a definition answers the *ask* of the
@@ -40,6 +39,7 @@ export function decide(query: Query): Verdict {
   const verdict =
     capped(query) ??
     denied(query, value) ??
+    planned(query) ??
     flow(query, value) ??
     asked(query, value) ??
     unmatched(query, value) ??
@@ -72,6 +72,12 @@ function denied(query: Query, value: RuleValue): Verdict | undefined {
     return { verdict: 'deny', reason, ...(found && { rule: found.text }), suggest: [] };
   }
   return found && { verdict: 'deny', reason: `denied by the rule '${found.text}'`, rule: found.text, suggest: [] };
+}
+
+/** Mode `plan` allows reading only. It is looked at first of all modes: nobody is asked for what it then denies. */
+function planned({ tool, levels }: Query): Verdict | undefined {
+  if (tool.access === 'read' || strictestMode(levels) !== 'plan') return undefined;
+  return { verdict: 'deny', reason: `mode 'plan' allows reading only, and this is '${tool.access}'`, suggest: [] };
 }
 
 /** Information flow: what strangers wrote must not steer an effect, what is confidential must not leave. */
@@ -112,8 +118,6 @@ function byMode(query: Query, value: RuleValue): Verdict {
   if (access === 'read') return allowed;
   const mode = strictestMode(query.levels);
   switch (mode) {
-    case 'plan':
-      return { verdict: 'deny', reason: `mode 'plan' allows reading only, and this is '${access}'`, suggest: [] };
     case 'acceptAll':
       return allowed;
     case 'acceptWrites':
@@ -127,17 +131,8 @@ function byMode(query: Query, value: RuleValue): Verdict {
 
 const STRICTNESS = { acceptAll: 0, acceptWrites: 1, ask: 2, unattended: 2, plan: 3 } as const;
 
-/** @throws ConfigurationError for what is no mode. `field` is its place: `permissions.mode`. */
-export function checkMode(mode: unknown, field = 'permissions.mode'): PermissionMode | undefined {
-  if (mode === undefined || (typeof mode === 'string' && Object.hasOwn(STRICTNESS, mode))) {
-    return mode as PermissionMode | undefined;
-  }
-  const modes = 'ask, plan, acceptWrites, unattended, acceptAll';
-  throw new ConfigurationError(field, `${JSON.stringify(mode)} is no mode`, `The modes are ${modes}`);
-}
-
 /** `plan` is stricter than `ask`, `ask` than `acceptWrites`, that than `acceptAll`; `unattended` is `ask` with nobody there. */
-export function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {
+function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {
   let strictest: PermissionMode = levels.find((level) => level.source === 'run')?.mode ?? 'ask';
   for (const { mode } of levels) {
     if (mode !== undefined && STRICTNESS[mode] > STRICTNESS[strictest]) strictest = mode;

@@ -30,7 +30,7 @@ export function readRuleValue(value: unknown): RuleValue {
 }
 
 /** The first character of a text that cannot be seen; tabs and line breaks, which text may hold, do not count. */
-export function invisibleIn(text: string): string | undefined {
+function invisibleIn(text: string): string | undefined {
   for (const [char] of text.matchAll(ALL_INVISIBLE)) {
     if (char !== '\n' && char !== '\r' && char !== '\t') {
       return `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;

@@ -21,6 +21,7 @@ export interface LineModelIn {
   readonly output?: Json;
 }
 
+/** What else happened in a step: `key` is its address, `kind` that of the record. */
 export interface LineEffect {
   readonly key: string;
   readonly kind: string;

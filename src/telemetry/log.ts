@@ -7,6 +7,7 @@ import { lineText, type StepLine } from './line.ts';
 export type { Content } from './content.ts';
 export type { LineEffect, LineModelIn, StepLine } from './line.ts';
 
+/** What {@link jsonlLog} takes beside the file. */
 export interface LogOptions {
   /** Default `none`: names, counts, sizes and hashes only. `full` replays. Secrets are redacted in each. */
   readonly content?: Content | undefined;

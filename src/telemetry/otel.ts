@@ -8,6 +8,7 @@ import { openSpan } from './span.ts';
 export type { SpanContent } from './outcome.ts';
 export { type OtelSetup, type SetupOptions, setupOtel } from './setup.ts';
 
+/** What {@link otel} takes. */
 export interface OtelOptions {
   /** Default `none`. `full` puts prompts, answers, arguments and results on the spans, their secrets redacted. */
   readonly content?: SpanContent | undefined;

@@ -1,6 +1,7 @@
 import { ProxyTracerProvider, trace } from '@opentelemetry/api';
 import { ConfigurationError, CoxswainError, messageOf } from '../core/errors.ts';
 
+/** What {@link setupOtel} takes. */
 export interface SetupOptions {
   /** How the service is named in traces. */
   readonly serviceName: string;
@@ -8,6 +9,7 @@ export interface SetupOptions {
   readonly endpoint?: string | undefined;
 }
 
+/** The SDK that {@link setupOtel} registered. */
 export interface OtelSetup {
   /** Sends what is left and takes the provider back. Rejects where the collector did not take it. */
   shutdown(): Promise<void>;

@@ -170,7 +170,7 @@ function memoryOperation(operation: Json | undefined): string {
 }
 
 /** Where in the run a span stands: coxswain's own attributes. */
-export function placeAttributes(run: string, { path, parentStep }: Place, step: number): Attributes {
+function placeAttributes(run: string, { path, parentStep }: Place, step: number): Attributes {
   const attributes: Attributes = { 'coxswain.run.id': run, 'coxswain.path': path };
   if (step > 0) attributes['coxswain.step'] = step;
   if (parentStep !== undefined) {

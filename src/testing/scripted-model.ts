@@ -6,16 +6,19 @@ import type { CallUsage } from '../core/usage.ts';
 
 /** One turn of a script: a whole turn, a text, an error that is thrown, or a function that makes one of these. */
 export type ScriptedTurn = ModelTurn | string | Error | TurnFunction;
+/** Makes a turn of the request; what it throws is the call's failure. */
 export type TurnFunction = (request: ModelRequest, context: ModelContext) => ScriptedTurn | Promise<ScriptedTurn>;
 
 /** Turns in the order of the calls, turns by agent, or one function for every call. */
 export type Script = readonly ScriptedTurn[] | { readonly [agent: string]: readonly ScriptedTurn[] } | TurnFunction;
 
+/** A scripted model, with what it was asked. */
 export interface ScriptedModel extends Model {
   /** Every request so far, in the order of the calls; frozen copies. */
   readonly requests: readonly ModelRequest[];
 }
 
+/** What it says of itself; default provider and id: `scripted`. */
 export type ScriptedModelOptions = Partial<
   Pick<Model, 'provider' | 'id' | 'limits' | 'retry' | 'timeoutMs' | 'needsMaxOutputTokens'>
 >;

@@ -5,6 +5,7 @@ import { compileSchema } from '../../src/core/compile-schema.ts';
 import { ConfigurationError } from '../../src/core/errors.ts';
 import { issueText } from '../../src/core/issue-text.ts';
 import type { SchemaLike } from '../../src/core/schema.ts';
+import { fastest } from '../support/fastest.ts';
 
 function issuesOf(schema: SchemaLike, value: unknown): string {
   const validation = compileSchema(schema, 'input').validate(value);
@@ -212,10 +213,9 @@ describe('a JSON Schema of somebody else', () => {
     expect(() => compileSchema({ type: 'strin' }, 'input').validate({})).toThrow(/input: .*does not compile/);
   });
   test('one of endless size is refused quickly', () => {
-    const start = performance.now();
     const many = { type: 'object', properties: { x: { enum: Array.from({ length: 1_000_000 }, (_, n) => n) } } };
-    expect(() => compileSchema(many, 'input').jsonSchema).toThrow(/more than/);
-    expect(performance.now() - start).toBeLessThan(500);
+    const refused = () => expect(() => compileSchema(many, 'input').jsonSchema).toThrow(/more than/);
+    expect(fastest(500, refused)).toBeLessThan(500);
   });
   test('a draft-07 schema is checked as such', () => {
     const schema = {
@@ -237,9 +237,8 @@ describe('a JSON Schema of somebody else', () => {
     (pattern) => {
       const schema = compileSchema({ type: 'object', properties: { x: { type: 'string', pattern } } }, 'input');
       schema.validate({ x: 'b' });
-      const start = performance.now();
-      schema.validate({ x: `${'a'.repeat(5_000)}!` });
-      expect(performance.now() - start).toBeLessThan(250);
+      const hostile = { x: `${'a'.repeat(5_000)}!` };
+      expect(fastest(250, () => schema.validate(hostile))).toBeLessThan(250);
     },
   );
   test('ordinary patterns match, also ones that the u flag refuses', () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { compileSchema } from '../../src/core/compile-schema.ts';
 import { parseOutput } from '../../src/core/parse-output.ts';
+import { fastest } from '../support/fastest.ts';
 
 const ANSWER = compileSchema(z.object({ answer: z.string() }), 'output');
 const TEXT = compileSchema(z.string(), 'output');
@@ -52,8 +53,6 @@ test.each(['{', '[', '{"', '{"a":', '```', '```\n', '\\"{', '{}', '[0]{'])(
   'a megabyte of %s takes linear time',
   (part) => {
     const text = part.repeat(1_000_000 / part.length);
-    const start = performance.now();
-    parseOutput(text, ANSWER);
-    expect(performance.now() - start).toBeLessThan(1_500);
+    expect(fastest(1_500, () => parseOutput(text, ANSWER))).toBeLessThan(1_500);
   },
 );

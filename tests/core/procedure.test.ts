@@ -485,7 +485,7 @@ describe('a procedure that is stopped', () => {
     controller.abort();
     const since = performance.now();
     const result = await run.result;
-    expect(performance.now() - since).toBeLessThan(1_000);
+    expect(performance.now() - since).toBeLessThan(5_000);
     expect(result.status).toBe('aborted');
     return result;
   };

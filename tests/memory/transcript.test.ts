@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../../src/core/message.ts';
-import { checkTranscript, type InputMessage, normaliseInput } from '../../src/memory/transcript.ts';
+import type { InputMessage, Message } from '../../src/core/message.ts';
+import { normaliseInput } from '../../src/memory/normalise-input.ts';
+import { checkTranscript } from '../../src/memory/transcript.ts';
 import { groups } from './transcripts.ts';
 
 const user: Message = { role: 'user', content: 'hello' };

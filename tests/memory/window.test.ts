@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../src/core/message.ts';
-import { boundTokens } from '../../src/memory/estimate.ts';
-import { estimateTextTokens, estimateTokens, type Selection, Window } from '../../src/memory/window.ts';
+import type { Selection } from '../../src/core/run-context.ts';
+import { boundTokens, estimateTextTokens, estimateTokens } from '../../src/memory/estimate.ts';
+import { Window } from '../../src/memory/window.ts';
 import { type Group, groups } from './transcripts.ts';
 
 const user = (content: string): Message => ({ role: 'user', content });

@@ -265,11 +265,11 @@ describe('an approval that is open', () => {
 
   it('does not count as working time where everybody waits', async () => {
     const { save, saved } = saver();
-    const approve = (): Promise<Decision> => new Promise((resolve) => setTimeout(resolve, 400, { decision: 'allow' }));
+    const approve = (): Promise<Decision> => new Promise((resolve) => setTimeout(resolve, 700, { decision: 'allow' }));
     const result = await runAgent(one(save), 'go', {
       model: scriptedModel([saves('a'), text('ok')]),
       approve,
-      limits: { timeMs: 200 },
+      limits: { timeMs: 500 },
     });
     expect(result.status).toBe('completed');
     expect(saved).toHaveLength(1);

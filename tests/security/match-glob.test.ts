@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { matchGlob } from '../../src/security/match-glob.ts';
+import { fastest } from '../support/fastest.ts';
 
 /** The meaning, written down without any thought of time. */
 function oracle(glob: string, value: string, startsPart = true): boolean {
@@ -48,9 +49,10 @@ test.each<[string, string, boolean]>([
 });
 
 test('hostile globs and values take time in proportion', () => {
-  const start = performance.now();
-  expect(matchGlob(`${'*a'.repeat(40)}b`, 'a'.repeat(20_000))).toBe(false);
-  expect(matchGlob(`${'**a'.repeat(40)}b`, 'a/'.repeat(10_000))).toBe(false);
-  expect(matchGlob(`${'**/'.repeat(40)}b`, 'a/'.repeat(10_000))).toBe(false);
-  expect(performance.now() - start).toBeLessThan(1_000);
+  const hostile = () => {
+    expect(matchGlob(`${'*a'.repeat(40)}b`, 'a'.repeat(20_000))).toBe(false);
+    expect(matchGlob(`${'**a'.repeat(40)}b`, 'a/'.repeat(10_000))).toBe(false);
+    expect(matchGlob(`${'**/'.repeat(40)}b`, 'a/'.repeat(10_000))).toBe(false);
+  };
+  expect(fastest(1_000, hostile)).toBeLessThan(1_000);
 });

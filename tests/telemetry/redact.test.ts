@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REDACTED, redact, redactor } from '../../src/telemetry/redact.ts';
+import { fastest } from '../support/fastest.ts';
 
 const SECRETS = [
   ['sk-proj-abcdefghijklmnop1234', 'an OpenAI key'],
@@ -62,9 +63,10 @@ describe('redaction', () => {
       'authorization: basic ',
     ]) {
       const text = piece.repeat(Math.ceil(1_000_000 / piece.length));
-      const start = performance.now();
-      redact(text);
-      expect(performance.now() - start, piece).toBeLessThan(1_000);
+      expect(
+        fastest(1_000, () => redact(text)),
+        piece,
+      ).toBeLessThan(1_000);
     }
   });
 
