@@ -31,6 +31,19 @@ export async function decideRun(
   throw alreadyDecided(requestId);
 }
 
+/**
+ * What a run waits for a person to answer, whatever process has it; nothing where it is over.
+ *
+ * @throws ConfigurationError where the journal does not know the run.
+ * @example for (const { id } of await pendingRequests(runId, { journal })) await decideRun(runId, id, decision, { journal });
+ */
+export async function pendingRequests(
+  runId: string,
+  { journal }: { readonly journal: RecordStore },
+): Promise<readonly (ApprovalRequest | WaitRequest)[]> {
+  return pendingOf(await readRun(journal, runId));
+}
+
 /** What waits for a person: also in a run that is under way, or whose process died. Nothing where it is over. */
 export function pendingOf({ rows, status }: StoredRun): readonly (ApprovalRequest | WaitRequest)[] {
   if (status !== 'running' && status !== 'suspended' && status !== 'aborted') return [];

@@ -1,6 +1,6 @@
 export { callAgent } from './call-agent.ts';
 export { cancelRun } from './cancel-run.ts';
-export { decideRun, pendingOf } from './decide-run.ts';
+export { decideRun, pendingRequests } from './decide-run.ts';
 export { type ForkOptions, forkRun } from './fork-run.ts';
 export type { Approve } from './permission-step.ts';
 export { type ReplayOptions, replayRun } from './replay-run.ts';
