@@ -3,6 +3,7 @@ import { type DecisionOptions, decisionOf } from './decision-of.ts';
 import { EXIT } from './exit-code.ts';
 import { openJournal } from './journal-file.ts';
 import { jsonLine } from './print-result.ts';
+import { refused } from './refused.ts';
 import { shellLine } from './shell-line.ts';
 import { tell } from './tell.ts';
 
@@ -15,15 +16,17 @@ export async function approveCommand(
   const decision = decisionOf(options);
   const { store: journal, named } = await openJournal(options.journal);
   try {
-    await decideRun(runId, requestId, decision, { journal });
-    const summary = (await journal.list()).find(({ id }) => id === runId);
-    const isParked = summary?.status === 'suspended';
-    if (options.json) process.stdout.write(jsonLine({ run: runId, id: requestId, decision, isParked }));
-    else {
-      tell(`${requestId}: ${decision.decision}`);
-      if (isParked) tell(`the run is suspended; to go on: ${shellLine(['cox', 'resume', ...named])} <file> ${runId}`);
-    }
-    return EXIT.done;
+    return await refused(['id'], async () => {
+      await decideRun(runId, requestId, decision, { journal });
+      const summary = (await journal.list()).find(({ id }) => id === runId);
+      const isParked = summary?.status === 'suspended';
+      if (options.json) process.stdout.write(jsonLine({ run: runId, id: requestId, decision, isParked }));
+      else {
+        tell(`${requestId}: ${decision.decision}`);
+        if (isParked) tell(`the run is suspended; to go on: ${shellLine(['cox', 'resume', ...named])} <file> ${runId}`);
+      }
+      return EXIT.done;
+    });
   } finally {
     journal.close();
   }

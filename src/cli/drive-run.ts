@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { messageOf } from '../core/errors.ts';
@@ -131,10 +132,11 @@ function openLog(runId: string, wanted: string | boolean | undefined): RunLog | 
   return undefined;
 }
 
-/** Says where the log is. True where a log that was asked for by name was lost. */
+/** Says where the log is, if anything was written. True where a log that was asked for by name was lost. */
 function tellLog(log: RunLog | undefined, asked: boolean): boolean {
   if (log === undefined) return false;
   const lost = log.lost();
-  tell(lost ?? `log: ${log.file}`);
+  if (lost !== undefined) tell(lost);
+  else if (existsSync(log.file)) tell(`log: ${log.file}`);
   return lost !== undefined && asked;
 }

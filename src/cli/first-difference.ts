@@ -38,13 +38,14 @@ export function firstDifference(a: StoredRun, b: StoredRun): Difference | undefi
   return first;
 }
 
-/** The last start and the outcome of each address, in the order in which they were first written. */
+/** The first start and the outcome of each address, in the order in which they were first written. */
 function byAddress(rows: readonly Row[]): Map<string, Row> {
   const found = new Map<string, Row>();
   for (const row of rows) {
     if (IGNORED.has(row.event) || row.kind === 'step' || row.kind === 'diverged') continue;
-    const end = row.event === 'started' ? 'started' : 'ended';
-    found.set(`${row.kind} ${row.key} ${end}`, row);
+    const isStart = row.event === 'started';
+    const address = `${row.kind} ${row.key} ${isStart ? 'started' : 'ended'}`;
+    if (!isStart || !found.has(address)) found.set(address, row);
   }
   return found;
 }
@@ -71,7 +72,7 @@ function sides(a: Row | undefined, b: Row | undefined) {
 /** A run's first record holds what it began with, a request for an approval the run that asks. */
 function shown(request: unknown): unknown {
   if (!isPlainObject(request)) return request;
-  const { beginning, input, runId: _run, expiresAt: _expires, ...rest } = request;
+  const { beginning, input, runId: _run, expiresAt: _expires, forkedFrom: _from, ...rest } = request;
   return isPlainObject(beginning) ? { ...rest, ...beginning } : { ...rest, ...(input !== undefined && { input }) };
 }
 

@@ -16,11 +16,11 @@ export async function cancelRun(
   const { journal, reason = 'cancelled' } = options;
   const { agent, status } = await readRun(journal, runId);
   if (status !== 'running' && status !== 'suspended' && status !== 'aborted')
-    throw new ConfigurationError('runId', `run ${runId} is over: ${status}`, 'There is nothing to stop.');
+    throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'There is nothing to stop.');
   const { path = agent } = options;
   if (path !== agent && !path.startsWith(`${agent}/`))
     throw new ConfigurationError('path', `${path} is not in this run`, `Addresses begin with ${agent}.`);
   const fresh = await journal.signal(runId, { kind: 'cancel', id: `@cancel ${path}`, path, reason });
   if (!fresh)
-    throw new ConfigurationError('path', `${path} was cancelled before`, 'It stops as soon as the run hears it.');
+    throw new ConfigurationError('cancel', `${path} was cancelled before`, 'It stops as soon as the run hears it.');
 }
