@@ -173,6 +173,7 @@ const SCRIPT: { readonly [agent: string]: readonly Calls[] } = {
   clerk: [
     [
       ['look', { place: 'desk' }],
+      ['look', { place: 'drawer' }],
       ['sink', { place: 'shelf' }],
     ],
   ],
