@@ -38,7 +38,8 @@ export function resumeRun<Input, Output, Deps>(
   const { definition, checked, journal } = checkResume(agent as Agent, runId, options as ResumeOptions);
   const begin = async (tree: RunTree): Promise<Start | RunResult> => {
     const stored = await readRun(journal, runId);
-    const extended = isOver(stored.status) && goesFurther(stored, beginningOf(stored), definition, checked);
+    const beginning = beginningOf(stored);
+    const extended = isOver(stored.status) && goesFurther(stored, beginning, definition, checked);
     if (isOver(stored.status) && !extended) return deepFreeze(stored.result) as unknown as RunResult;
     checkAgent(tree, stored);
     const log = await take(journal, stored, checked.takeover);

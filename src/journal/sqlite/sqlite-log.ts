@@ -106,22 +106,31 @@ export class SqliteLog implements RunLog {
     this.#buffer = [];
     let head = this.#head;
     this.#transaction(() => {
-      for (const row of rows) head = this.#insertRow(row, head);
+      const hashed = rows.map((row) => {
+        const one = this.#hashed(row, head);
+        head = one.hash;
+        return one;
+      });
+      // First, so that who was fenced is told that and no duplicate record.
       this.#own(head, this.#count + rows.length);
+      for (const row of hashed) this.#insertRow(row);
     });
     if (this.#failure !== undefined) return;
     this.#head = head;
     this.#count += rows.length;
   }
 
-  #insertRow(row: Row, before: string): string {
+  #hashed(row: Row, before: string): HashedRow & { readonly hash: string } {
     const hashed: HashedRow = {
       ...row,
       request: storeValue(this.#database, row.request),
       value: storeValue(this.#database, row.value),
     };
-    const hash = chainHash(this.run.id, before, hashed, this.#key);
-    const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value } = hashed;
+    return { ...hashed, hash: chainHash(this.run.id, before, hashed, this.#key) };
+  }
+
+  #insertRow(row: HashedRow & { readonly hash: string }): void {
+    const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value, hash } = row;
     this.#insert.run(
       this.run.id,
       record,
@@ -138,7 +147,6 @@ export class SqliteLog implements RunLog {
       value,
       hash,
     );
-    return hash;
   }
 
   /** Fails where another owner has come: its epoch is higher. */
