@@ -48,12 +48,18 @@ export async function pendingRequests(
 export function pendingOf({ rows, status }: StoredRun): readonly (ApprovalRequest | WaitRequest)[] {
   if (status !== 'running' && status !== 'suspended' && status !== 'aborted') return [];
   const open = new Map<string, ApprovalRequest | WaitRequest>();
-  for (const { kind, key, event, request } of rows) {
+  for (const { kind, key, event, request, value } of rows) {
     if (kind !== 'wait') continue;
     if (event === 'started') open.set(key, request as unknown as ApprovalRequest | WaitRequest);
-    if (event === 'done') open.delete(key);
+    if (event === 'done' || (event === 'cancel' && !isParked(value))) open.delete(key);
   }
   return [...open.values()];
+}
+
+/** It was broken off with the whole run, which goes on; what was stopped by itself is not asked again. */
+function isParked(value: unknown): boolean {
+  const { kind } = (value ?? {}) as { readonly kind?: unknown };
+  return kind === 'suspended' || kind === 'aborted';
 }
 
 function nothingWaits(run: StoredRun, id: string): ConfigurationError {
