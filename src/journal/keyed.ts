@@ -320,7 +320,9 @@ export class KeyedJournal implements Journal {
   async #settled<T>(call: Call<T>, started: Row, outcome: Outcome<T>): Promise<Outcome<T>> {
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
     this.#end(call, span, started.attempt, started.time, outcome);
+    this.#parts.activity(call.self, 1);
     await this.#parts.log?.commit();
+    this.#parts.activity(call.self, -1);
     return outcome;
   }
 
@@ -470,12 +472,15 @@ export class KeyedJournal implements Journal {
     const unwatch = this.#parts.log?.watch();
     const outcome = await answered;
     unwatch?.();
+    // It goes on in a moment: the run must not park until then.
+    this.#parts.activity(self, 1);
     if (outcome.ok) this.note({ ...entry, event: 'done', value: outcome.value, since });
     else {
       const place = { key, place: self, step, attempt: this.#parts.epoch, span: self.span } as const;
       this.note({ ...place, kind: 'wait', event: 'cancel', value: outcome.error, since });
     }
     await this.#parts.log?.commit();
+    this.#parts.activity(self, -1);
     return outcome;
   }
 
