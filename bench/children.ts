@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCE = '--conditions=@coxswain/source';
 const MODULE = ['--input-type=module', '--eval'];
 const IMPORT = "import 'coxswain'";
-const ROUNDS = 11;
+const ROUNDS = 21;
 
 /** KB of heap per run that is in its first model call. */
 export function parkedHeaps(): Map<string, number> {

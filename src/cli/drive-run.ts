@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { messageOf } from '../core/errors.ts';
-import type { Run } from '../orchestration/run.ts';
+import type { Run } from '../orchestration/run-handle.ts';
 import type { RunOptions } from '../orchestration/run-options.ts';
 import { askApproval } from './ask-approval.ts';
 import { type Durable, goesOn, parkedLines } from './durable.ts';

@@ -4,7 +4,7 @@ import { ConfigurationError, messageOf } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import { replayRun } from '../orchestration/replay-run.ts';
 import { readRun } from '../orchestration/resume-run.ts';
-import type { Run } from '../orchestration/run.ts';
+import type { Run } from '../orchestration/run-handle.ts';
 import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
 import { openJournal } from './journal-file.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Run } from '../orchestration/run.ts';
+import type { Run } from '../orchestration/run-handle.ts';
 import { startRun } from '../orchestration/start-run.ts';
 import { chooseModel } from './choose-model.ts';
 import { driveRun, type RunCommandOptions } from './drive-run.ts';

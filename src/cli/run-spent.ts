@@ -1,13 +1,18 @@
-import { addUsage, type CallUsage, NO_USAGE, type Usage, usageOfCall } from '../core/usage.ts';
+import { addSpending, costUsd, NOTHING_SPENT, spendingOfCall } from '../core/spending.ts';
+import type { CallUsage, Usage } from '../core/usage.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 
-/** What a run's model calls used, by its records; the cost where its result knows one. */
-export function runSpent({ rows, result }: StoredRun): { readonly usage: Usage; readonly costUsd?: number } {
-  let usage = NO_USAGE;
+/**
+ * What a run's model calls used and cost, by its records. The cost is there where that of each call is known; of a fork both hold
+ * what the other run spent before.
+ */
+export function runSpent({ rows }: StoredRun): { readonly usage: Usage; readonly costUsd?: number } {
+  let all = NOTHING_SPENT;
   for (const { kind, event, value } of rows) {
     if (kind !== 'model' || event !== 'done') continue;
-    usage = addUsage(usage, usageOfCall((value as { readonly usage?: CallUsage } | undefined)?.usage)) ?? usage;
+    const turn = (value ?? {}) as { readonly usage?: CallUsage; readonly costUsd?: number };
+    all = addSpending(all, spendingOfCall(turn.usage, turn.costUsd)) ?? all;
   }
-  const costUsd = (result as { readonly costUsd?: unknown } | undefined)?.costUsd;
-  return { usage, ...(typeof costUsd === 'number' && { costUsd }) };
+  const cost = costUsd(all);
+  return { usage: all.usage, ...(cost !== undefined && { costUsd: cost }) };
 }

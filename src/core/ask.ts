@@ -2,6 +2,7 @@ import type { Outcome } from './journal.ts';
 import type { ModelTurn, ToolChoice } from './model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import type { RunContext } from './run-context.ts';
+import { addSpending, spendingOfCall } from './spending.ts';
 import type { Talk } from './talk.ts';
 import { addUsage, usageOfCall } from './usage.ts';
 
@@ -29,19 +30,24 @@ export function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolC
 }
 
 /** Counts what a model call spent, and tells the window's ruler. */
-export function settle(talk: Talk, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
+export function settle(run: RunContext, talk: Talk, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
   const { self } = talk;
   if (!outcome.ok && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
-  const usage = outcome.ok ? outcome.value.usage : undefined;
-  const sum = addUsage(self.usage, usageOfCall(usage));
-  if (sum === undefined) {
+  const turn = outcome.ok ? outcome.value : undefined;
+  const spending = spendingOfCall(turn?.usage, turn?.costUsd, outcome.ok ? undefined : outcome.error.kind);
+  const ofTree = addUsage(run.count.usage, usageOfCall(turn?.usage));
+  if (addSpending(self.spending, spending) === undefined || ofTree === undefined) {
+    // It was a call, and what it spent is unknown.
+    self.spend(spendingOfCall(undefined, undefined, 'malformed_response'), undefined);
+    run.count.usage = addUsage(run.count.usage, usageOfCall(undefined)) ?? run.count.usage;
     return {
       ok: false,
       error: { kind: 'malformed_response', message: 'the sum of reported tokens passes 2^53 − 1', retryable: false },
     };
   }
-  self.usage = sum;
-  if (usage !== undefined) talk.selector.anchor(usage.inputTokens);
+  self.spend(spending, turn?.by);
+  run.count.usage = ofTree;
+  if (turn?.usage !== undefined) talk.selector.anchor(turn.usage.inputTokens);
   return outcome;
 }
 
@@ -50,7 +56,7 @@ const NEVER_ASKED: readonly string[] = ['context_limit', 'token_limit', 'cost_li
 
 /** A turn with neither text nor calls is asked once more, outside `steps`; then the answer is an earlier text of this invocation. */
 export async function askAgain(run: RunContext, talk: Talk): Promise<Outcome<ModelTurn>> {
-  const again = settle(talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@again`));
+  const again = settle(run, talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@again`));
   if (!again.ok || !isEmpty(again.value)) return again;
   if (talk.lastText !== '')
     return { ok: true, value: { content: [{ type: 'text', text: talk.lastText }], stop: 'end' } };

@@ -20,7 +20,7 @@ export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Pr
     talk,
     note(`Your answer does not have the required form:\n${first.message}\nAnswer again with the corrected JSON alone.`),
   );
-  const repair = settle(talk, await ask(run, talk, `${self.path}/${self.step}/@repair`));
+  const repair = settle(run, talk, await ask(run, talk, `${self.path}/${self.step}/@repair`));
   if (!repair.ok) return failed(talk, repair);
   const calls = toolCallsOf(repair.value.content).length > 0;
   if (!calls && !isEmpty(repair.value)) append(talk, assistant(talk, repair.value));
@@ -42,7 +42,7 @@ export async function wrapUp(run: RunContext, talk: Talk, status: Status, cause:
   if (!talk.agent.wrapUp) return end(talk, status, cause);
   const kept = talk.messages.length;
   append(talk, note(`${cause.message} No more tools can be called. Say now what you have found, and what is missing.`));
-  const last = settle(talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@wrapup`, 'none'));
+  const last = settle(run, talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@wrapup`, 'none'));
   if (!last.ok || isEmpty(last.value) || toolCallsOf(last.value.content).length > 0) {
     talk.messages.length = kept;
     return end(talk, status, cause);

@@ -25,7 +25,7 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
     const step = self.step;
     if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
     const since = beginStep(run, self);
-    const reply = settle(talk, await ask(run, talk, `${self.path}/${step}/model`));
+    const reply = settle(run, talk, await ask(run, talk, `${self.path}/${step}/model`));
     const turn = reply.ok && isEmpty(reply.value) ? await askAgain(run, talk) : reply;
     if (!turn.ok) {
       endStep(run, self, since);

@@ -36,8 +36,8 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     typeof given === 'function' ? run.journal.once(`${self.path}/@instructions`, self, () => given(context)) : given;
   const own = typeof agent.tools === 'function' ? sameTools(run, self, agent.tools(context)) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
-  const output = agent.output && { name: agent.name, schema: agent.output.jsonSchema };
-  const maxTokens = agent.context.maxTokens ?? model.limits?.contextTokens ?? DEFAULTS.contextTokens;
+  const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
+  const maxTokens = agent.context.maxTokens ?? run.contextTokens(model) ?? DEFAULTS.contextTokens;
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
   const selector = run.selector({
     maxTokens,
@@ -85,7 +85,7 @@ export function append(talk: Talk, message: Message): void {
 /** A model turn carries the join of its whole context. */
 export function assistant(talk: Talk, turn: ModelTurn): AssistantMessage {
   const message = { role: 'assistant', content: turn.content, label: talk.self.label } as const;
-  const { provider } = talk.question.model;
+  const { provider } = turn.by ?? talk.question.model;
   return Object.freeze(
     turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) },
   );

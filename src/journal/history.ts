@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Entry } from '../core/record.ts';
+import { toPicoUsd } from '../core/spending.ts';
 import type { Stop } from '../core/status.ts';
 import { isWithin } from '../core/stops.ts';
 import type { CallUsage } from '../core/usage.ts';
@@ -23,7 +24,7 @@ export class History {
   readonly #past = new Map<string, Past>();
   readonly #keys = new Set<string>();
   readonly #asked = new Set<string>();
-  readonly #spent: { key: string; tokens: number }[] = [];
+  readonly #spent: { key: string; tokens: number; picoUsd: number }[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
   readonly rows: readonly Row[];
   readonly stops: { readonly path: string; readonly stop: Stop }[] = [];
@@ -62,22 +63,24 @@ export class History {
       this.stops.push({ path, stop: { status, reason } });
     }
     if (row.kind === 'run' && row.event === 'started' && isFork(row)) this.inherit();
-    if (row.kind === 'model' && row.event === 'done') this.#spend(row, past.started);
+    if (row.kind === 'model' && row.event !== 'started') this.#spend(row);
     if (WORKING.has(row.kind)) this.#work(row, open);
   }
 
-  #count({ kind, key }: Row): void {
+  #count({ kind }: Row): void {
     if (kind === 'step') this.steps += 1;
     if (kind === 'agent') this.agents += 1;
-    if (kind === 'tool' && /\/\d+\.\d+$/.test(key)) this.toolCalls += 1;
+    if (kind === 'tool') this.toolCalls += 1;
   }
 
-  /** Where nothing was reported, what was reserved counts: unknown is not zero. */
-  #spend(row: Row, started: Row | undefined): void {
-    const { usage } = row.value as unknown as { usage?: CallUsage };
-    const { reserved = 0 } = (started?.request ?? {}) as { readonly reserved?: number };
-    const tokens = usage === undefined ? reserved : usage.inputTokens + usage.outputTokens;
-    if (tokens > 0) this.#spent.push({ key: row.key, tokens });
+  /** What the ledger settled it at; where none was kept, what was reported. */
+  #spend({ key, request, value }: Row): void {
+    const { spent } = (request ?? {}) as { readonly spent?: { readonly tokens: number; readonly picoUsd: number } };
+    const { usage, costUsd = 0 } = value as unknown as { usage?: CallUsage; costUsd?: number };
+    const reported = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
+    const tokens = spent?.tokens ?? reported;
+    const picoUsd = spent?.picoUsd ?? toPicoUsd(costUsd);
+    if (tokens > 0 || picoUsd > 0) this.#spent.push({ key, tokens, picoUsd });
   }
 
   /** What was spent before a fork was spent by another run. */
@@ -112,10 +115,15 @@ export class History {
     return this.#keys.has(key);
   }
 
-  /** Tokens spent at and below a path, or in all. */
-  spent(path: string | undefined): number {
-    const within = (key: string) => path === undefined || isWithin(key, path);
-    return this.#spent.reduce((sum, { key, tokens }) => (within(key) ? sum + tokens : sum), 0);
+  /** What was spent at and below a path, or in all. */
+  spent(path: string | undefined): { readonly tokens: number; readonly picoUsd: number } {
+    const sum = { tokens: 0, picoUsd: 0 };
+    for (const { key, tokens, picoUsd } of this.#spent) {
+      if (path !== undefined && !isWithin(key, path)) continue;
+      sum.tokens += tokens;
+      sum.picoUsd += picoUsd;
+    }
+    return sum;
   }
 
   /** Milliseconds in which at least one effect at or below a path was under way. */

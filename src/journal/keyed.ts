@@ -118,7 +118,7 @@ export class KeyedJournal implements Journal {
   tell(opened: readonly Opened[]): void {
     for (const { draft, time } of opened) {
       if (this.#parts.isReplay) this.note(draft);
-      else this.#write(this.#reopened(draft), time, false, noteRow(draft), this.#storedAs(draft));
+      else this.#write(this.#reopened(draft), time, false, this.#parts.log && noteRow(draft), this.#storedAs(draft));
     }
   }
 
@@ -132,7 +132,14 @@ export class KeyedJournal implements Journal {
     if (this.#parts.isReplay) return timeNow();
     const time = timeNow();
     if (!this.isWatched) this.#records += 1;
-    else this.#write(this.#reopened(draft), time, isSpanStart(draft), noteRow(draft), this.#storedAs(draft));
+    else
+      this.#write(
+        this.#reopened(draft),
+        time,
+        isSpanStart(draft),
+        this.#parts.log && noteRow(draft),
+        this.#storedAs(draft),
+      );
     return time;
   }
 
@@ -194,13 +201,15 @@ export class KeyedJournal implements Journal {
       }
       const before = past?.attempt ?? 0;
       let since: bigint | undefined;
+      /** Tries of ways that were given up: each way has its own retries. */
+      let givenUp = 0;
       for (let tries = 1; ; tries += 1) {
         for (const layer of perAttempt) {
           const entered = layer.enter?.(call as Call<never>, flight);
           if (entered instanceof Promise) await entered;
         }
         if (flight.stop === undefined) {
-          const started = this.#start(call, span, before + tries, tries === 1, flight.reserved);
+          const started = this.#start(call, span, before + tries, tries === 1);
           since ??= started;
           // Committed before it is done: a zombie owner does nothing, a resume knows that it may have happened.
           if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
@@ -208,11 +217,15 @@ export class KeyedJournal implements Journal {
         const outcome =
           flight.stop === undefined ? await flight.attempt(before + tries, span.handle) : stopped(flight.stop);
         leave(perAttempt, call, outcome, flight);
-        const delayMs = this.#retryDelay(call, outcome, tries);
+        let delayMs = this.#retryDelay(call, outcome, tries - givenUp);
+        if (delayMs === undefined && movesOn(call, outcome)) {
+          givenUp = tries;
+          delayMs = 0;
+        }
         if (delayMs === undefined || outcome.ok) {
           leave(perCall, call, outcome, flight);
           if (since === undefined) return this.#kept(call, outcome as Failure);
-          this.#end(call, span, before + tries, since, outcome);
+          this.#end(call, span, before + tries, since, outcome, flight.spent);
           if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
           return outcome;
         }
@@ -331,7 +344,7 @@ export class KeyedJournal implements Journal {
     return retryDelay(outcome.error, attempt, { ...DEFAULTS.retry, ...call.retry });
   }
 
-  #start<T>(call: Call<T>, span: Span, attempt: number, opens: boolean, reserved: number | undefined): bigint {
+  #start<T>(call: Call<T>, span: Span, attempt: number, opens: boolean): bigint {
     if (!this.isWatched) {
       this.#records += 1;
       return 0n;
@@ -343,13 +356,13 @@ export class KeyedJournal implements Journal {
       event: 'started',
       request: call.started(),
     } as unknown as Draft;
-    const request = this.#parts.log && call.request && asJson({ ...call.request(), reserved });
+    const request = this.#parts.log && asJson(call.request?.());
     this.#write(draft, time, opens, { request, value: undefined });
     return time;
   }
 
   /** What was stopped has no outcome. What the model was told, also that nobody knows, is one. */
-  #end<T>(call: Call<T>, span: Span, attempt: number, since: bigint, outcome: Outcome<T>): void {
+  #end<T>(call: Call<T>, span: Span, attempt: number, since: bigint, outcome: Outcome<T>, spent?: Work['spent']): void {
     const { sink, log } = this.#parts;
     if (sink.record === undefined && log === undefined) {
       this.#records += 1;
@@ -364,6 +377,7 @@ export class KeyedJournal implements Journal {
       attempt,
       { kind: call.kind, event, value, since, ...tool },
       outcome.ok ? outcome.value : outcome.error,
+      spent && { spent },
     );
   }
 
@@ -399,18 +413,26 @@ export class KeyedJournal implements Journal {
     return failure;
   }
 
-  #note(call: Call<never> | Call<unknown>, span: Span, attempt: number, entry: object, value: unknown): void {
+  #note(
+    call: Call<never> | Call<unknown>,
+    span: Span,
+    attempt: number,
+    entry: object,
+    value: unknown,
+    request?: Json,
+  ): void {
     const { log } = this.#parts;
     if (!this.isWatched) return;
     const draft = { ...place(call, span, attempt), ...entry } as unknown as Draft;
-    this.#write(draft, timeNow(), false, { request: undefined, value: log && asJson(value) });
+    this.#write(draft, timeNow(), false, { request, value: log && asJson(value) });
   }
 
+  /** `stored` is made only where there is a log to keep it: it grows with what a run is given. */
   #write(
     draft: Draft,
     time: bigint,
     opens: boolean,
-    stored: { request: Json | undefined; value: Json | undefined },
+    stored: { request: Json | undefined; value: Json | undefined } | undefined,
     as: { event: Row['event']; attempt: number } = draft,
   ): void {
     const { instrument, sink, log } = this.#parts;
@@ -549,6 +571,11 @@ function diverged(key: string, parts: readonly string[]): string {
 function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {
   for (let index = layers.length - 1; index >= 0; index -= 1)
     layers[index]?.leave?.(call as Call<never>, outcome, flight);
+}
+
+/** A call that failed for good may have another way: a fallback's next model. */
+function movesOn<T>(call: Call<T>, outcome: Outcome<T>): boolean {
+  return !outcome.ok && outcome.stop === undefined && call.next?.(outcome.error) === true;
 }
 
 function stopped(stop: Stop): Failure {

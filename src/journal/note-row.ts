@@ -39,15 +39,17 @@ function summaryOf({
   steps,
   toolCalls,
   usage,
+  costUsd,
   error,
 }: {
   status: string;
   steps: number;
   toolCalls: number;
   usage: unknown;
+  costUsd?: unknown;
   error?: unknown;
 }) {
-  return { status, steps, toolCalls, usage, error };
+  return { status, steps, toolCalls, usage, costUsd, error };
 }
 
 /** `ran: false` is a refusal: an outcome by itself. */

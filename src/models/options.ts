@@ -1,7 +1,8 @@
 import { ConfigurationError } from '../core/errors.ts';
 import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
-import type { Model, RetryOptions } from '../core/model.ts';
+import type { Model, ModelPrice, RetryOptions } from '../core/model.ts';
+import { PRICE_FIELDS } from './prices.ts';
 
 /** Options of every adapter. */
 export interface AdapterOptions<Client> {
@@ -23,6 +24,8 @@ export interface AdapterOptions<Client> {
   readonly timeoutMs?: number | undefined;
   /** What the model can take and give, in tokens. */
   readonly limits?: Model['limits'] | undefined;
+  /** What the model costs, in USD per million tokens; wins over the known prices. */
+  readonly price?: ModelPrice | undefined;
 }
 
 const NAMES = [
@@ -35,6 +38,7 @@ const NAMES = [
   'idleTimeoutMs',
   'timeoutMs',
   'limits',
+  'price',
 ] as const;
 const RETRY = ['retries', 'baseMs', 'capMs', 'maxRetryAfterMs'] as const;
 const LIMITS = ['contextTokens', 'maxOutputTokens'] as const;
@@ -71,6 +75,7 @@ export function checkOptions(
   checkCount('timeoutMs', options.timeoutMs, 1);
   checkRetry(options.retry);
   checkGroup('limits', options.limits, LIMITS, 1);
+  checkPrice(options.price);
 }
 
 function checkConnection(options: Record<string, unknown>): void {
@@ -101,6 +106,27 @@ function checkConnection(options: Record<string, unknown>): void {
     !(isPlainObject(headers) && Object.values(headers).every((v) => typeof v === 'string'))
   ) {
     throw new ConfigurationError('headers', 'expected an object of texts', "Write it like { 'x-team': 'search' }.");
+  }
+}
+
+/** Refuses what is no {@link ModelPrice}. */
+export function checkPrice(price: unknown): void {
+  if (price === undefined) return;
+  const fields = PRICE_FIELDS.join(', ');
+  if (!isPlainObject(price)) {
+    throw new ConfigurationError('price', `expected an object, got ${show(price)}`, `Its fields are ${fields}.`);
+  }
+  for (const name of Object.keys(price)) {
+    if (!PRICE_FIELDS.some((field) => field === name)) {
+      throw new ConfigurationError(`price.${name}`, 'is not known', `The fields are ${fields}.`);
+    }
+  }
+  for (const name of PRICE_FIELDS) {
+    const usd = price[name];
+    if (usd === undefined && name !== 'inputPerMTok' && name !== 'outputPerMTok') continue;
+    if (typeof usd === 'number' && Number.isFinite(usd) && usd >= 0) continue;
+    const problem = `expected USD per million tokens, got ${show(usd)}`;
+    throw new ConfigurationError(`price.${name}`, problem, 'Write a number ≥ 0.');
   }
 }
 
@@ -146,11 +172,12 @@ export function checkChoice(field: string, value: unknown, choices: readonly unk
 export function modelFields(
   options: AdapterOptions<unknown>,
   url: string,
-): Pick<Model, 'limits' | 'retry' | 'timeoutMs' | 'server'> {
+): Pick<Model, 'limits' | 'retry' | 'timeoutMs' | 'price' | 'server'> {
   const parsed = urlOf(url);
   return {
     ...(options.limits === undefined ? {} : { limits: Object.freeze({ ...options.limits }) }),
     ...(options.retry === undefined ? {} : { retry: Object.freeze({ ...options.retry }) }),
+    ...(options.price === undefined ? {} : { price: Object.freeze({ ...options.price }) }),
     timeoutMs: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
     ...(parsed === undefined ? {} : { server: serverOf(parsed) }),
   };

@@ -6,7 +6,8 @@ import type { RunLog, StoredRun } from '../journal/record-store.ts';
 import { asJson, type Row } from '../journal/row.ts';
 import type { Start } from './input.ts';
 import { checkAgent, checkResume, isTeam, type ResumeArgument, readRun, restore } from './resume-run.ts';
-import { Run } from './run.ts';
+import { LiveRun } from './run.ts';
+import type { Run } from './run-handle.ts';
 import type { ResumeOptions } from './run-options.ts';
 import { RunTree } from './run-tree.ts';
 
@@ -42,7 +43,7 @@ export function forkRun<Input, Output, Deps>(
     const log = await journal.create({ id, agent: definition.name, forkedFrom: runId, rows });
     return begun(tree, log, runId);
   };
-  return new Run<Output>(new RunTree(id, definition, checked), { begin }, checked, isTeam(definition));
+  return new LiveRun<Output>(new RunTree(id, definition, checked), { begin }, checked, isTeam(definition));
 }
 
 /** Goes on from the copied records, as another run. */
