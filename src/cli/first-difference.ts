@@ -16,8 +16,9 @@ export interface Difference {
   readonly b?: unknown;
 }
 
-/** What differs from run to run without meaning anything: timing, and how often something had to be tried. */
-const IGNORED: ReadonlySet<string> = new Set(['retry', 'cancel', 'suspended']);
+/** What differs from run to run without meaning anything: timing, how often something had to be tried, what was only told. */
+const EVENTS: ReadonlySet<string> = new Set(['retry', 'cancel', 'suspended']);
+const KINDS: ReadonlySet<string> = new Set(['step', 'diverged', 'gate', 'context']);
 
 /**
  * The first record of `a` that `b` has otherwise or not at all, or the first that only `b` has; undefined where they are equal.
@@ -42,7 +43,7 @@ export function firstDifference(a: StoredRun, b: StoredRun): Difference | undefi
 function byAddress(rows: readonly Row[]): Map<string, Row> {
   const found = new Map<string, Row>();
   for (const row of rows) {
-    if (IGNORED.has(row.event) || row.kind === 'step' || row.kind === 'diverged') continue;
+    if (EVENTS.has(row.event) || KINDS.has(row.kind)) continue;
     const isStart = row.event === 'started';
     const address = `${row.kind} ${row.key} ${isStart ? 'started' : 'ended'}`;
     if (!isStart || !found.has(address)) found.set(address, row);

@@ -2,6 +2,7 @@ import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { ConfigurationError, messageOf } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
+import type { StoredRun } from '../journal/record-store.ts';
 import { replayRun } from '../orchestration/replay-run.ts';
 import { readRun } from '../orchestration/resume-run.ts';
 import type { Run } from '../orchestration/run-handle.ts';
@@ -34,8 +35,10 @@ export async function replayCommand(
   const { agent, options } = await loadAgent(file, words);
   const { store: journal } = await openJournal(command.journal, options.journal);
   try {
-    const { status, result: recorded } = await readRun(journal, runId);
+    const stored = await readRun(journal, runId);
+    const { status, result: recorded } = stored;
     const until = command.until === undefined ? undefined : pointOf(command.until);
+    if (until !== undefined) checkUntil(stored, until);
     const seen = briefs();
     const run: Run = replayRun(agent as Agent<unknown>, { journal, runId }, { until, views: [seen] });
     const result = command.step ? await frameByFrame(run, seen) : await shown(run, seen, command.json === true);
@@ -55,6 +58,16 @@ function checkStep({ step, json }: ReplayCommandOptions): void {
   if (json) throw new ConfigurationError('--step', 'does not go with --json', 'Leave one of them out.');
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new ConfigurationError('--step', 'there is no terminal', 'Without one, leave it out or use --until.');
+}
+
+/** A wrong address must not look like a whole replay. */
+function checkUntil({ id, rows }: StoredRun, until: ReturnType<typeof pointOf>): void {
+  const isThere = rows.some(({ key, record }) =>
+    'record' in until ? record === until.record : key === until.key || key.startsWith(`${until.key}/`),
+  );
+  if (isThere) return;
+  const point = 'record' in until ? `record ${until.record}` : until.key;
+  throw new ConfigurationError('--until', `run ${id} has no ${point}`, 'cox show <run> lists its addresses.');
 }
 
 async function shown(run: Run, seen: ReturnType<typeof briefs>, json: boolean): Promise<RunResult | number> {
