@@ -1,7 +1,8 @@
 import type { Agent } from '../core/agent.ts';
-import { ConfigurationError } from '../core/errors.ts';
+import { ConfigurationError, messageOf } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import { checkOptions } from '../core/options.ts';
+import { checkTurn } from '../core/turn.ts';
 import type { RunLog, StoredRun } from '../journal/record-store.ts';
 import { asJson, type Row } from '../journal/row.ts';
 import type { Start } from './input.ts';
@@ -95,8 +96,19 @@ function applyEdit(rows: readonly Row[], { key, value }: { key: string; value: u
       'Name a model call, a tool call, or the root for its first message.',
     );
   }
-  const outcome = row.kind === 'tool' ? toolOutcome(value) : asJson(value);
+  const outcome =
+    row.kind === 'tool' ? toolOutcome(value) : row.kind === 'model' ? modelTurn(value, row) : asJson(value);
   return rows.with(index, { ...row, event: 'done', value: outcome });
+}
+
+/** A text stands for a turn that is this text. */
+function modelTurn(value: unknown, { step }: Row): Json | undefined {
+  const turn = typeof value === 'string' ? { content: [{ type: 'text', text: value }], stop: 'end' } : value;
+  try {
+    return asJson(checkTurn(turn, step));
+  } catch (thrown) {
+    throw new ConfigurationError('edit.value', messageOf(thrown), 'Give a text or a model turn: { content, stop }.');
+  }
 }
 
 function toolOutcome(value: unknown): Json {
