@@ -89,7 +89,7 @@ function ownOptions(
 /** Prints what the run gave, and says how it ended and how it goes on. */
 async function ended(
   run: Run,
-  { agent, command: { json }, durable }: Drive,
+  { agent, runId, command: { json }, durable }: Drive,
   interrupt: Interrupt,
   began: number,
   shown: Promise<void> | void,
@@ -109,7 +109,8 @@ async function ended(
   process.stdout.write(json === true ? resultLine(result) : resultText(result, agent, process.stdout.isTTY));
   process.stderr.write(summary(result, performance.now() - began));
   for (const line of parkedLines(result, durable)) tell(line);
-  if (durable !== undefined && goesOn(result.status)) tell(`to go on: ${durable.resume}`);
+  if (result.runId !== runId) tell(`the code has changed: run ${runId} went on in its fork ${result.runId}`);
+  if (durable !== undefined && goesOn(result.status)) tell(`to go on: ${durable.resume(result.runId)}`);
   return exitCode(result.status, interrupt.pressed());
 }
 

@@ -32,7 +32,7 @@ function addGoingOn(program: Command, ends: (code: number) => void): void {
     .argument('[words...]', WORDS)
     .option(...JOURNAL)
     .option('--takeover', 'also where its process is alive; that one then does nothing more')
-    .option('--on-divergence <what>', 'where prompts or settings have changed: report or stop')
+    .option('--on-divergence <what>', 'where the code has changed: report (default), stop or fork')
     .option(...EVENTS)
     .option(...LOG)
     .option('--no-log', 'write no step log')

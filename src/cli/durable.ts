@@ -10,18 +10,18 @@ import { firstWords } from './visible.ts';
 /** Where a run is kept, and the commands that go on with it. */
 export interface Durable {
   readonly store: RecordStore;
-  readonly resume: string;
+  resume(runId: string): string;
   /** The command that answers a request, less the answer. */
-  approve(id: string): string;
+  approve(runId: string, id: string): string;
 }
 
 /** How a run goes on that is kept in a journal. */
-export function durableRun(file: string, runId: string, { store, named }: Journal, { words }: Loaded): Durable {
+export function durableRun(file: string, { store, named }: Journal, { words }: Loaded): Durable {
   const dashes = words.some((word) => word.startsWith('-')) ? ['--'] : [];
   return {
     store,
-    resume: shellLine(['cox', 'resume', ...named, file, runId, ...dashes, ...words]),
-    approve: (id) => shellLine(['cox', 'approve', ...named, runId, id]),
+    resume: (runId) => shellLine(['cox', 'resume', ...named, file, runId, ...dashes, ...words]),
+    approve: (runId, id) => shellLine(['cox', 'approve', ...named, runId, id]),
   };
 }
 
@@ -36,7 +36,7 @@ export function parkedLines(result: RunResult, durable: Durable | undefined): st
   return result.pending.flatMap((request) => {
     const line = `  waits: ${request.id}  ${requestText(request)}`;
     if (durable === undefined) return [line];
-    return [line, `  to answer: ${durable.approve(request.id)}${answersOf(request)}`];
+    return [line, `  to answer: ${durable.approve(result.runId, request.id)}${answersOf(request)}`];
   });
 }
 

@@ -30,12 +30,12 @@ export async function forkCommand(
   const { store } = journal;
   const runId = randomUUID();
   const more = { ...chooseModel(agent, options), journal: store, before, edit, runId };
-  const durable = durableRun(file, runId, journal, task);
+  const durable = durableRun(file, journal, task);
   try {
     return await driveRun({
       ...{ agent, options, runId, durable, command },
       start(own) {
-        tell(`run ${runId}, forked from ${from}; if it is broken off: ${durable.resume}`);
+        tell(`run ${runId}, forked from ${from}; if it is broken off: ${durable.resume(runId)}`);
         return forkRun<unknown, unknown, unknown>(agent as never, from, { ...own, ...more });
       },
     });

@@ -27,7 +27,7 @@ export async function resumeCommand(
   const more = { ...chooseModel(agent, options), journal: store, takeover, onDivergence };
   try {
     return await driveRun({
-      ...{ agent, options, runId, durable: durableRun(file, runId, journal, task), command },
+      ...{ agent, options, runId, durable: durableRun(file, journal, task), command },
       start: (own) => resumeRun<unknown, unknown, unknown>(agent as never, runId, { ...own, ...more }),
     });
   } finally {

@@ -15,14 +15,14 @@ export async function runCommand(file: string, words: readonly string[], command
   const model = chooseModel(agent, options);
   const runId = options.runId ?? randomUUID();
   const journal = await newJournal(command.journal, options.journal);
-  const durable = journal === undefined ? undefined : durableRun(file, runId, journal, task);
+  const durable = journal === undefined ? undefined : durableRun(file, journal, task);
   const kept = durable === undefined ? {} : { journal: durable.store };
   try {
     return await driveRun({
       ...{ agent, options, runId, durable, command },
       start(own) {
         const run = startRun(agent as never, input as never, { ...own, ...model, ...kept, runId }) as Run;
-        if (durable !== undefined) tell(`run ${runId}; if it is broken off: ${durable.resume}`);
+        if (durable !== undefined) tell(`run ${runId}; if it is broken off: ${durable.resume(runId)}`);
         return run;
       },
     });

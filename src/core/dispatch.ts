@@ -101,6 +101,7 @@ export async function dispatch(
   oneAtATime: OneAtATime,
 ): Promise<Dispatched> {
   const { call, tool } = requested;
+  run.journal.showAsks(at.key, self, at.step);
   if (tool === undefined || requested.refused !== undefined) {
     const error = requested.refused ?? { kind: 'unknown_tool', message: 'unknown tool', retryable: false };
     return refuse(run, self, at, requested, error, label);

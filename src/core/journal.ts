@@ -99,6 +99,8 @@ export interface Journal {
   /** The recorded end of a boundary, or its recorded start. */
   recall(kind: Entry['kind'], key: string): Json | undefined;
   recallStart(kind: Entry['kind'], key: string): Json | undefined;
+  /** A replay shows what was asked of a call and answered; elsewhere nothing. */
+  showAsks(key: string, self: Invocation, step: number): void;
   /** The recorded value, if there is one, else what `propose` gives, recorded. */
   once<T>(key: string, self: Invocation, propose: () => T): T;
   /** Approvals, questions, signals: the decision, or the failure that came first. */

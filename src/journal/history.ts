@@ -9,10 +9,13 @@ import type { Row } from './row.ts';
 
 /** What is recorded under one key and kind. */
 export interface Past {
-  /** The newest start. */
+  /** The first start, and the newest. */
+  began: Row | undefined;
   started: Row | undefined;
   /** The outcome, or the end of what is no effect. */
   ended: Row | undefined;
+  /** Every row under it that is neither: attempts that were not the last, and what was told of them. */
+  more: Row[] | undefined;
   /** The highest attempt that is on record, also of what no longer holds. */
   attempt: number;
 }
@@ -26,6 +29,7 @@ export class History {
   readonly #asked = new Set<string>();
   readonly #spent: { key: string; tokens: number; picoUsd: number }[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
+  #asks: Map<string, Row[]> | undefined;
   readonly rows: readonly Row[];
   readonly stops: { readonly path: string; readonly stop: Stop }[] = [];
   steps = 0;
@@ -49,14 +53,18 @@ export class History {
     const id = `${row.kind} ${row.key}`;
     let past = this.#past.get(id);
     if (past === undefined) {
-      past = { started: undefined, ended: undefined, attempt: 0 };
+      past = { began: undefined, started: undefined, ended: undefined, more: undefined, attempt: 0 };
       this.#past.set(id, past);
       if (!isOver) this.#count(row);
     }
     past.attempt = Math.max(past.attempt, row.attempt);
     if (isOver) return;
     this.#keys.add(row.key);
-    if (row.event === 'started') past.started = row;
+    if (row.event === 'started') {
+      if (past.began === undefined) past.began = row;
+      else past.more = [...(past.more ?? []), row];
+      past.started = row;
+    } else if (row.event === 'retry' || row.kind === 'gate') past.more = [...(past.more ?? []), row];
     if (ENDS.has(row.event) && !isInterrupted(row)) past.ended = row;
     if (row.kind === 'stop') {
       const { path, status, reason } = row.value as unknown as Stop & { readonly path: string };
@@ -109,6 +117,15 @@ export class History {
     const id = `${kind} ${key}`;
     this.#asked.add(id);
     return this.#past.get(id);
+  }
+
+  /** Requests, answers and denials of a call, in order. */
+  asksOf(key: string): readonly Row[] {
+    if (this.#asks === undefined) {
+      const asks = this.rows.filter(({ kind }) => kind === 'wait' || kind === 'decision');
+      this.#asks = Map.groupBy(asks, (row) => row.key.replace(/\/@[^/]*$/, ''));
+    }
+    return this.#asks.get(key) ?? [];
   }
 
   has(key: string): boolean {

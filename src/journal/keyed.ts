@@ -1,4 +1,5 @@
 import { DivergenceError, type ErrorRecord } from '../core/errors.ts';
+import { Stopped } from '../core/guard.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Failure, Journal, Layer, Outcome, Work } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
@@ -64,7 +65,7 @@ export class KeyedJournal implements Journal {
   /** Records that wait for their commit before anybody sees them. */
   #uncommitted: RunRecord[] = [];
   /** Of a replay. */
-  #played: { readonly row: number; readonly show: () => void }[] = [];
+  #played: Map<number, { readonly draft: Draft; readonly row: Row }> | undefined;
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
@@ -147,6 +148,8 @@ export class KeyedJournal implements Journal {
   #storedAs(draft: Draft): { event: Row['event']; attempt: number } {
     const { epoch, isInterrupted } = this.#parts;
     const { kind, event } = draft;
+    // Several may stand at one address.
+    if (kind === 'gate') return { event, attempt: this.#records + 1 };
     const stays = !isInterrupted || (kind !== 'agent' && kind !== 'tool') || event === 'started';
     if (stays) return { event, attempt: epoch };
     const { status, error } = draft.value as { readonly status?: string; readonly error?: ErrorRecord };
@@ -156,10 +159,13 @@ export class KeyedJournal implements Journal {
 
   /** The row of a boundary that is recorded already. */
   #pastOf({ kind, key, event }: Draft): Row | undefined {
+    // What is told of a gate belongs to the attempt at hand.
+    if (kind === 'gate') return undefined;
     const past = this.#parts.history?.take(kind, key);
     if (past === undefined) return undefined;
     if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;
-    return past.ended === undefined && REOPENS.has(kind) && !this.#parts.isReplay ? undefined : past.started;
+    if (this.#parts.isReplay) return past.began;
+    return past.ended === undefined && REOPENS.has(kind) ? undefined : past.started;
   }
 
   /** Starts of what goes on in a later epoch carry that epoch as their attempt. */
@@ -257,41 +263,45 @@ export class KeyedJournal implements Journal {
   }
 
   /** A replay shows the records of an effect as they were shown when they were made. */
-  #playAgain<T>(
-    call: Call<T>,
-    { started }: { readonly started: Row | undefined },
-    ended: Row,
-    outcome: Outcome<T>,
-  ): void {
+  #playAgain<T>(call: Call<T>, { began, more = [] }: Past, ended: Row, outcome: Outcome<T>): void {
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-    const since = started?.time ?? ended.time;
-    if (started !== undefined)
-      this.#play(
-        {
-          ...place(call, span, started.attempt),
-          kind: call.kind,
-          event: 'started',
-          request: call.started(),
-        } as unknown as Draft,
-        started,
-      );
+    const gates = this.#parts.history?.take('gate', `${call.key}/@gate`)?.more ?? [];
+    for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
+      const { key, kind, event, attempt } = row;
+      const told = event === 'started' ? { request: call.started() } : { value: row.value };
+      this.#play({ ...place(call, span, attempt), key, kind, event, ...told } as unknown as Draft, row);
+    }
     const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
+    const since = began?.time ?? ended.time;
     const end = { kind: call.kind, event: ended.event, value: call.ended(outcome), since, ...tool };
     this.#play({ ...place(call, span, ended.attempt), ...end } as unknown as Draft, ended);
   }
 
-  #play(draft: Draft, { record, time, epoch }: Row): void {
-    this.#played.push({
-      row: record,
-      show: () => this.#parts.sink.record?.(storedRecord({ id: this.#parts.id, epoch }, record, time, draft)),
-    });
+  #play(draft: Draft, row: Row): void {
+    this.#played ??= new Map();
+    this.#played.set(row.record, { draft, row });
+  }
+
+  showAsks(key: string, self: Invocation, step: number): void {
+    if (!this.#parts.isReplay) return;
+    let request: Json | undefined;
+    for (const row of this.#parts.history?.asksOf(key) ?? []) {
+      request = row.request ?? request;
+      const { kind, event, attempt, value } = row;
+      const entry = { key: row.key, place: self, step, attempt, span: self.span, kind, event };
+      const told = event === 'started' ? { request } : kind === 'wait' ? { request, value } : { value };
+      this.#play({ ...entry, ...told } as unknown as Draft, row);
+    }
   }
 
   /** Branches are replayed one after another; what they recorded is shown in the order in which it happened. */
   showPlayed(): void {
-    this.#played.sort((a, b) => a.row - b.row);
-    for (const { show } of this.#played) show();
-    this.#played = [];
+    const played = [...(this.#played?.values() ?? [])].sort((a, b) => a.row.record - b.row.record);
+    this.#played = undefined;
+    for (const { draft, row } of played) {
+      const run = { id: this.#parts.id, epoch: row.epoch };
+      this.#parts.sink.record?.(storedRecord(run, row.record, row.time, draft));
+    }
   }
 
   /** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
@@ -454,6 +464,10 @@ export class KeyedJournal implements Journal {
   once<T>(key: string, self: Invocation, propose: () => T): T {
     const past = this.#parts.history?.take('once', key)?.ended;
     if (past !== undefined) return past.value as T;
+    if (this.#parts.isReplay) {
+      this.#parts.recordsEnd();
+      throw new Stopped(this.#parts.stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });
+    }
     const entry = {
       key,
       place: self,
@@ -506,7 +520,7 @@ export class KeyedJournal implements Journal {
     return outcome;
   }
 
-  #decided(key: string, self: Invocation, step: number, { started }: Past, ended: Row): Outcome<Decision> {
+  #decided(key: string, self: Invocation, step: number, { began: started }: Past, ended: Row): Outcome<Decision> {
     const value = ended.value as unknown as Decision;
     if (this.#parts.isReplay && started !== undefined) {
       const request = started.request as unknown as ApprovalRequest | WaitRequest;

@@ -10,6 +10,8 @@ import { advanceTime } from '../core/time.ts';
 import { type Beginning, beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, RunLog, RunSummary, StoredRun } from '../journal/record-store.ts';
+import type { Row } from '../journal/row.ts';
+import { commonRows } from './common-rows.ts';
 import type { Start } from './input.ts';
 import { LiveRun } from './run.ts';
 import type { Run } from './run-handle.ts';
@@ -43,6 +45,10 @@ export function resumeRun<Input, Output, Deps>(
     const extended = isOver(stored.status) && goesFurther(stored, beginning, definition, checked);
     if (isOver(stored.status) && !extended) return deepFreeze(stored.result) as unknown as RunResult;
     checkAgent(tree, stored);
+    if (checked.onDivergence === 'fork') {
+      const rows = await commonRows(stored, definition, checked);
+      if (rows.length < stored.rows.length) return forkTo(crypto.randomUUID(), tree, journal, stored, rows);
+    }
     const log = await take(journal, stored, checked.takeover);
     if (log === undefined) return begin(tree);
     return restore(tree, log.run, () => tree.attach(log), extended);
@@ -69,6 +75,20 @@ export async function readRun(journal: RecordStore, runId: string): Promise<Stor
     `there is no run ${JSON.stringify(runId)} in this journal`,
     'List them with cox runs.',
   );
+}
+
+/** Goes on in a new run, which has the rows of another up to there. */
+export async function forkTo(
+  id: string,
+  tree: RunTree,
+  journal: RecordStore,
+  from: StoredRun,
+  rows: readonly Row[],
+): Promise<Start> {
+  const log = await journal.create({ id, agent: from.agent, forkedFrom: from.id, rows });
+  tree.id = id;
+  tree.forkedFrom = from.id;
+  return restore(tree, log.run, () => tree.attach(log), false, true);
 }
 
 /** Becomes the run's owner. Undefined where it was ended by another in the meantime. */

@@ -63,7 +63,8 @@ const NOTHING_OPENED: readonly Opened[] = [];
 
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
 export class RunTree implements RunContext, JournalParts, PermissionParts {
-  readonly id: string;
+  /** Of another run, where a resume goes on in a fork. */
+  id: string;
   root: Invocation;
   readonly options: CheckedOptions;
   readonly stops = new Stops();
@@ -85,6 +86,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
   readonly #permissions: PermissionStep;
+  /** Whether a replay takes the model from the records. */
+  #remembers = true;
   #opened: readonly Opened[] = NOTHING_OPENED;
   #deadline: Deadline | undefined;
   #places: Places | undefined;
@@ -140,9 +143,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 
   /** Shows records again and lets nothing new happen. */
-  replay(history: History, past: Beginning): void {
+  replay(history: History, past: Beginning, model: 'as recorded' | 'of the code' = 'as recorded'): void {
     this.restore(history, past);
     this.isReplay = true;
+    this.#remembers = model === 'as recorded';
     this.epoch = history.rows.at(-1)?.epoch ?? 1;
   }
 
@@ -244,7 +248,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   modelOf(self: Invocation, agent: ModelAgent): Model {
     const { models, model } = this.options;
-    const recorded = this.isReplay ? this.journal.recallStart('agent', self.path) : undefined;
+    const recorded = this.isReplay && this.#remembers ? this.journal.recallStart('agent', self.path) : undefined;
     if (recorded !== undefined) return this.#remembered(self, recorded as unknown as ReturnType<typeof modelFacts>);
     const chosen =
       (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??

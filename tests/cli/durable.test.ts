@@ -78,6 +78,22 @@ describe('a run with a journal', () => {
     expect(effects(cwd)).toHaveLength(1);
   });
 
+  test('whose prompt has changed says so and goes on, or goes on in a fork', async () => {
+    const cwd = emptyFolder();
+    const env = { INSTRUCTIONS: 'Bring her in, slowly.' };
+    const { err } = await cox(['run', HARBOUR, 'bring her in', ...NAMED], { cwd });
+    const runId = idOf(err);
+    const stopped = await cox(['resume', HARBOUR, runId, '--on-divergence', 'stop', ...NAMED], { cwd, env });
+    expect(stopped).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('captain/1/model: recorded with other instructions'),
+    });
+    const forked = await cox(['resume', HARBOUR, runId, '--on-divergence', 'fork', ...NAMED], { cwd, env });
+    const fork = /went on in its fork ([\w-]+)/.exec(forked.err)?.[1] ?? '';
+    expect(shown(forked.err.slice(forked.err.indexOf('to go on')), 'resume').at(-1)).toBe(fork);
+    expect((await cox(['runs', ...NAMED], { cwd })).out).toContain(`ago, forked from ${runId}`);
+  });
+
   test('that stays and waits hears another process', async () => {
     const cwd = emptyFolder();
     const run = startCox(['run', QUAY, 'wait', ...NAMED], { cwd });

@@ -277,3 +277,101 @@ test('functions of the definition are asked once: a resume has what they gave', 
   expect(events).toEqual([]);
   expect(said).toEqual(before.slice(2));
 });
+
+describe("onDivergence: 'fork'", () => {
+  const edits: [string, object, string][] = [
+    ['instructions', { instructions: 'Look twice.' }, 'lead/1/model'],
+    ['a tool', { tools: [look('see')] }, 'lead/1/model'],
+    [
+      'a model',
+      { model: scriptedModel([turn(['look', { q: 'z' }]), text('another end')], { id: 'another' }) },
+      'lead/1/model',
+    ],
+  ];
+  test.each(edits)('goes on in a new run before the first difference: %s', async (_what, edit, key) => {
+    const store = await begun();
+    const before = JSON.stringify((await store.read('r1'))?.rows.map(({ record, key }) => [record, key]));
+    const agent = defineAgent({ ...base, ...edit });
+    const calls = 'tools' in edit ? turn(['see', { q: 'z' }]) : turn(['look', { q: 'z' }]);
+    const model = 'model' in edit ? undefined : scriptedModel([calls, text('another end')]);
+    const run = resumeRun(agent, 'r1', { model, journal: store, onDivergence: 'fork' });
+    const result = await run.result;
+    expect(result).toMatchObject({ status: 'completed', text: 'another end' });
+    expect(run.id).not.toBe('r1');
+    expect(result.runId).toBe(run.id);
+    expect(ran).toEqual(['z']);
+    const fork = await store.read(run.id);
+    expect(fork).toMatchObject({ forkedFrom: 'r1', status: 'completed' });
+    expect(fork?.rows.find((row) => row.key === key)?.epoch).toBe(fork?.epoch);
+    expect(JSON.stringify((await store.read('r1'))?.rows.map(({ record, key }) => [record, key]))).toBe(before);
+    expect((await resumed(defineAgent(base), store)).result, 'the other can still go on').toMatchObject({
+      status: 'completed',
+    });
+  });
+
+  test('keeps what both have: only the call that changed and what follows is new', async () => {
+    const steps = (q: string) =>
+      defineAgent({
+        name: 'lead',
+        description: 'code',
+        async run(_input, ctx) {
+          const one = await ctx.tool(look(), { q: 'one' });
+          const two = await ctx.tool(look(), { q }, { id: 'second' });
+          const three = await ctx.tool(look(), { q: 'three' });
+          return [one, two, three].join();
+        },
+      });
+    const store = journal();
+    await runAgent(steps('two'), { task: 'Go' }, { journal: store, runId: 'r1' });
+    const cut = await cutBefore(store, (row) => row.kind === 'agent' && row.event === 'done');
+    const run = resumeRun(steps('other'), 'r1', { journal: cut, onDivergence: 'fork' });
+    expect((await run.result).text).toBe('one,other,three');
+    expect(ran).toEqual(['other', 'three']);
+    ran.length = 0;
+    const shorter = defineAgent({
+      name: 'lead',
+      description: 'code',
+      run: (_input, ctx) => ctx.tool(look(), { q: 'one' }),
+    });
+    const less = resumeRun(shorter, 'r1', { journal: cut, onDivergence: 'fork' });
+    expect((await less.result).text).toBe('one');
+    expect(less.id).not.toBe('r1');
+    expect(ran).toEqual([]);
+  });
+
+  test('without a difference it is a resume', async () => {
+    const store = await begun();
+    const run = resumeRun(defineAgent(base), 'r1', {
+      model: scriptedModel([text('end')]),
+      journal: store,
+      onDivergence: 'fork',
+    });
+    expect((await run.result).runId).toBe('r1');
+    expect(await store.list()).toHaveLength(1);
+  });
+});
+
+test('a default that is a function changes no hash: nothing is reported, and an approval holds in another process', async () => {
+  const drawing = () => {
+    const tool = defineTool({
+      name: 'draw',
+      description: 'draws',
+      input: z.object({ id: z.string().default(() => String(Math.random())), default: z.string().default('x') }),
+      access: 'send',
+      execute: ({ id }) => id,
+    });
+    return defineAgent({ name: 'lead', instructions: 'Draw.', tools: [tool] });
+  };
+  const store = journal();
+  const first = await runAgent(drawing(), 'Go', {
+    model: scriptedModel([turn(['draw'])]),
+    journal: store,
+    runId: 'r1',
+  });
+  expect(first.status).toBe('suspended');
+  const shown = first.status === 'suspended' ? (first.pending[0] as unknown as { args: { id: string } }) : undefined;
+  await store.signal('r1', { kind: 'decision', id: 'lead/1.0/@approval', decision: { decision: 'allow' } });
+  const { result, events } = await resumed(drawing(), store);
+  expect(events).toEqual([]);
+  expect(results((result as { messages: [] }).messages)).toEqual([{ text: shown?.args.id, isError: false }]);
+});

@@ -468,33 +468,43 @@ describe('limits go on where they were', () => {
   });
 
   test('tokens that earlier lives spent count, also where no usage was reported', async () => {
-    const silent = {
-      content: [
-        { type: 'text', text: '' },
-        { type: 'tool_call', id: 'a', name: 'look', arguments: '{}' },
-      ],
+    const silent: ModelTurn = {
+      content: [{ type: 'tool_call', id: 'a', name: 'look', arguments: '{}' }],
       stop: 'tool_calls',
-    } as ModelTurn;
-    const { tool } = counter('look');
-    const lead = defineAgent({
-      name: 'lead',
-      instructions: 'Do it.',
-      tools: [tool],
-      wrapUp: false,
-      settings: { maxOutputTokens: 500 },
-    });
+    };
+    const { tool } = counter('look', 'read', { repeatable: true });
+    const settings = { maxOutputTokens: 500 };
+    const lead = defineAgent({ name: 'lead', instructions: 'Do it.', tools: [tool], wrapUp: false, settings });
     const store = journal();
-    const options = { limits: { tokens: 1_000 } };
-    const first = await runAgent(lead, 'Go', {
-      ...options,
-      model: scriptedModel([silent, text('end')]),
-      journal: store,
-      runId: 'r1',
+    const options = { limits: { tokens: 700 } };
+    const model = () => scriptedModel(() => silent);
+    const first = await runAgent(lead, 'Go', { ...options, model: model(), journal: store, runId: 'r1' });
+    expect(first).toMatchObject({
+      status: 'token_limit',
+      error: { message: expect.stringMatching(/: [1-9]\d* are spent/) },
     });
-    expect(first.status).toBe('token_limit');
-    const cut = await killedBefore(store, (row) => row.key.startsWith('lead/2/model'));
-    const second = await resumeRun(lead, 'r1', { ...options, model: scriptedModel([text('end')]), journal: cut })
-      .result;
-    expect(second.status).toBe('token_limit');
+    const spent = (result: object) =>
+      (result as { error?: { message: string } }).error?.message.match(/(\d+) are spent/)?.[1];
+    const rows = await rowsOf(store);
+    const ends = rows.flatMap(({ kind, event }, index) => (kind === 'model' && event === 'done' ? [index + 1] : []));
+    expect(ends.length).toBeGreaterThan(1);
+    for (const count of ends) {
+      const cut = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
+      const second = await resumeRun(lead, 'r1', { ...options, model: model(), journal: cut }).result;
+      expect(second).toMatchObject({ status: 'token_limit', steps: first.steps });
+      expect(spent(second)).toBe(spent(first));
+    }
   });
+});
+
+test('killed in its wrap-up turn, a run still ends on the limit that it had reached', async () => {
+  const { tool } = counter('look');
+  const lead = defineAgent({ name: 'lead', instructions: 'Do it.', tools: [tool], limits: { steps: 1 } });
+  const store = journal();
+  await runAgent(lead, 'Go', { model: scriptedModel([turn(['look']), text('so far')]), journal: store, runId: 'r1' });
+  const cut = await killedBefore(store, ended('lead/1/@wrapup'));
+  const { status, messages } = await resumeRun(lead, 'r1', { model: scriptedModel([text('so far')]), journal: cut })
+    .result;
+  expect(status).toBe('step_limit');
+  expect(results(messages)).toHaveLength(1);
 });
