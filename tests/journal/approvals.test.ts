@@ -256,7 +256,13 @@ describe('a run that waits for a person', () => {
     const lead = defineAgent({ name: 'lead', instructions: 'Save.', tools: [save] });
     const store = journal();
     const hold = new AbortController();
-    const model = scriptedModel([turn(['save', { path: 'a' }]), () => (hold.abort(), text('never'))]);
+    const model = scriptedModel([
+      turn(['save', { path: 'a' }]),
+      () => {
+        hold.abort();
+        return text('never');
+      },
+    ]);
     const approve = () => ({ decision: 'allow', always: true }) as const;
     const permissions = { trust: ['save'] };
     await runAgent(lead, 'Go', { model, journal: store, runId: 'r1', approve, permissions, signal: hold.signal });

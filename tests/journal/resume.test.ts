@@ -194,7 +194,13 @@ describe('what has an outcome stands', () => {
     });
     const aborted = journal();
     const controller = new AbortController();
-    const model = scriptedModel([turn(['look']), () => (controller.abort(), hold.promise.then(() => text('late')))]);
+    const model = scriptedModel([
+      turn(['look']),
+      () => {
+        controller.abort();
+        return hold.promise.then(() => text('late'));
+      },
+    ]);
     const first = await runAgent(lead, 'Go', {
       model,
       journal: aborted,
@@ -336,7 +342,12 @@ describe('whose run it is', () => {
     const store = journal();
     const began = gate();
     const run = startRun(lead, 'Go', {
-      model: scriptedModel([() => (began.open(), new Promise<never>(() => {}))]),
+      model: scriptedModel([
+        () => {
+          began.open();
+          return new Promise<never>(() => {});
+        },
+      ]),
       journal: store,
       runId: 'r1',
       graceMs: 0,
@@ -507,4 +518,40 @@ test('killed in its wrap-up turn, a run still ends on the limit that it had reac
     .result;
   expect(status).toBe('step_limit');
   expect(results(messages)).toHaveLength(1);
+});
+
+test('the clock of the machine may go back: times of records still rise', async () => {
+  const { tool } = counter('look');
+  const lead = defineAgent({ name: 'lead', instructions: 'Do it.', tools: [tool] });
+  const store = journal();
+  const model = () => scriptedModel([turn(['look']), text('end')]);
+  await runAgent(lead, 'Go', { model: model(), journal: store, runId: 'r1' });
+  const ahead = (await rowsOf(store)).map((row) => ({ ...row, time: row.time + 86_400_000_000_000n }));
+  const cut = await killedAfter(ahead, 5, { id: 'r1', agent: 'lead' });
+  await resumeRun(lead, 'r1', { model: scriptedModel([text('end')]), journal: cut }).result;
+  const times = (await rowsOf(cut)).map(({ time }) => time);
+  expect(times.length).toBeGreaterThan(8);
+  expect(times.every((time, index) => index === 0 || time > (times[index - 1] ?? 0n))).toBe(true);
+});
+
+test('a view that was not there before sees what is new, and spans are opened only for what is live', async () => {
+  const { tool } = counter('look');
+  const lead = defineAgent({ name: 'lead', instructions: 'Do it.', tools: [tool] });
+  const store = journal();
+  await runAgent(lead, 'Go', { model: scriptedModel([turn(['look']), text('end')]), journal: store, runId: 'r1' });
+  const cut = await killedBefore(store, started('lead/2/model'));
+  const opened: string[] = [];
+  const ends: string[] = [];
+  const view = (record: RunRecord) => {
+    if (record.event === 'done' && record.kind !== 'step') ends.push(record.key);
+  };
+  const instrument = Object.assign(view, {
+    start(start: { key: string }) {
+      opened.push(start.key);
+      return undefined;
+    },
+  });
+  await resumeRun(lead, 'r1', { model: scriptedModel([text('end')]), journal: cut, instrument }).result;
+  expect(opened).toEqual(['@run', 'lead', 'lead/2/model']);
+  expect(ends).toEqual(['lead/2/model', 'lead', '@run']);
 });
