@@ -1,5 +1,8 @@
 export { callAgent } from './call-agent.ts';
-export { type ForkOptions, forkRun } from './fork-run.ts';
+export { cancelRun } from './cancel-run.ts';
+export { decideRun, pendingRequests } from './decide-run.ts';
+export { forkRun } from './fork-run.ts';
+export type { ForkOptions } from './forked-rows.ts';
 export type { Approve } from './permission-step.ts';
 export { type ReplayOptions, replayRun } from './replay-run.ts';
 export { type ResumeArgument, resumeRun } from './resume-run.ts';
