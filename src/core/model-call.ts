@@ -21,7 +21,7 @@ import type { RunContext } from './run-context.ts';
 import { steadySchema } from './steady-schema.ts';
 import { idempotencyKey } from './tool-call.ts';
 import { checkDelta, checkTurn, modelFailure } from './turn.ts';
-import type { CallUsage } from './usage.ts';
+import { type CallUsage, sumOf } from './usage.ts';
 
 /** What stays the same in every request of an invocation. */
 export interface Question {
@@ -59,6 +59,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
   /** The candidate that is asked. */
   #model: Model;
   #allowed: number | undefined;
+  /** What failed attempts of this call cost. */
+  #lost: { readonly usage: CallUsage; readonly costUsd?: number } | undefined;
 
   constructor(
     run: RunContext,
@@ -150,7 +152,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     };
     const { step } = this;
     const turn = model.generate(request, new CallContext(this, attempt));
-    return after(turn, (value) => this.#priced(checkTurn(value, step), model));
+    return after(turn, (value) => this.#whole(this.#priced(checkTurn(value, step), model)));
   }
 
   /** Who answered, where it was not the first that was asked, and what it cost: facts of the turn, recorded with it. */
@@ -182,8 +184,30 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return { ...partsOf(this.#question), messages: this.#question.chain.extend(messages, from) };
   }
 
+  /** One call is all its attempts: it spent their sum. */
+  #whole(turn: ModelTurn): ModelTurn {
+    if (this.#lost === undefined) return turn;
+    const { usage, costUsd, ...rest } = turn;
+    return { ...rest, ...this.#withLost(usage, costUsd) };
+  }
+
+  #withLost(usage: CallUsage | undefined, costUsd: number | undefined) {
+    const lost = this.#lost;
+    const all = sumOf(lost?.usage, usage);
+    // A cost that is not known of one attempt is not known of the call.
+    const isKnown = usage === undefined || costUsd !== undefined;
+    const cost =
+      lost === undefined ? costUsd : isKnown && lost.costUsd !== undefined ? lost.costUsd + (costUsd ?? 0) : undefined;
+    return { ...(all !== undefined && { usage: all }), ...(cost !== undefined && { costUsd: cost }) };
+  }
+
   failure(thrown: unknown): ErrorRecord {
-    return modelFailure(thrown);
+    const error = modelFailure(thrown);
+    const costUsd = error.usage && this.#run.costOf(this.#model, error.usage);
+    const { usage, ...spent } = this.#withLost(error.usage, costUsd);
+    if (usage === undefined) return error;
+    this.#lost = { usage, ...spent };
+    return { ...error, ...this.#lost };
   }
 
   guess({ content }: ModelTurn) {

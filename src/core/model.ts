@@ -35,10 +35,16 @@ export interface ToolDefinition {
 /** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
-/** `temperature` and `maxOutputTokens` (tokens) are neutral; every other setting goes to the provider under its own name. */
+/** The named ones mean the same for every provider; each other one is sent as it is, under the API's own name. */
 export interface ModelSettings {
   readonly temperature?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
+  /** A forced call (`'required'`, `{ name }`) holds until the invocation has called a tool; then the model is free to answer. */
+  readonly toolChoice?: ToolChoice | undefined;
+  /** False: at most one call a turn. */
+  readonly parallelToolCalls?: boolean | undefined;
+  /** How much the model thinks, in the provider's words: `'low'`, `'medium'`, `'high'`, … */
+  readonly reasoningEffort?: string | undefined;
   readonly [setting: string]: Json | undefined;
 }
 
@@ -111,6 +117,8 @@ export interface Model {
   readonly candidates?: readonly Model[];
   /** Host and port of the endpoint, for traces, the provider's gate and prices. */
   readonly server?: { readonly address: string; readonly port?: number };
+  /** Throws a ConfigurationError where a request of this kind could never be sent. Asked once per invocation, before its first call. */
+  check?(request: ModelRequest): void;
   /** Rejects with a {@link ModelError}; anything else that is thrown counts as `unknown` and is never retried. */
   generate(request: ModelRequest, context: ModelContext): Promise<ModelTurn>;
 }

@@ -28,6 +28,8 @@ export interface Opening {
 /** What of a transcript is sent: one selector per invocation. */
 export interface Selector {
   select(transcript: readonly Message[]): Selection;
+  /** The provider found the last selection too long: a shorter one, or undefined where nothing may be cut. */
+  shorten(transcript: readonly Message[]): Extract<Selection, { ok: true }> | undefined;
   /** The input tokens that the provider reported for the last selection. */
   anchor(inputTokens: number): void;
   /** The transcript is complete, and a conversation may go on from it. */

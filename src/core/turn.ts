@@ -9,7 +9,7 @@ const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'r
 /**
  * What a model returned, checked, copied and frozen: a model may be anybody's code, so each member is read once. A turn that
  * must not be acted on is a ModelError, also where a call in it is whole: cut, filtered, refused, malformed, usage that
- * cannot be counted.
+ * cannot be counted. A text that was cut is a turn with `stop: 'length'`.
  */
 export function checkTurn(turn: unknown, step: number): ModelTurn {
   const read = isRecord(turn) ? turn : NOTHING;
@@ -24,13 +24,13 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   const by = checkAuthor(author);
   const costUsd = cost === undefined ? undefined : checkCost(cost);
   const calls = ids.size > 0;
-  if (stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
-  if (stop === 'refused') throw new ModelError('refusal', 'the model refused to answer');
-  if (stop === 'length') {
-    throw new ModelError(
-      'output_truncated',
-      `the answer was cut at its token limit${calls ? ', inside or after a tool call' : ''}`,
-    );
+  if (stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer', { usage });
+  if (stop === 'refused') throw new ModelError('refusal', 'the model refused to answer', { usage });
+  // Cut inside its text alone it can be gone on with: see `continued`.
+  const cutInText = !calls && content.some((part) => part.type === 'text' && part.text.trim() !== '');
+  if (stop === 'length' && !cutInText) {
+    const where = calls ? ', inside or after a tool call' : ', before it said anything';
+    throw new ModelError('output_truncated', `the answer was cut at its token limit${where}`, { usage });
   }
   return Object.freeze({
     content: Object.freeze(content),
@@ -119,13 +119,14 @@ export function modelFailure(thrown: unknown): ErrorRecord {
   const message = messageOf(thrown).slice(0, 1_000);
   try {
     if (isA(thrown, ModelError)) {
-      const { kind, retryable, retryAfterMs, status } = thrown;
+      const { kind, retryable, retryAfterMs, status, usage } = thrown;
       return {
         kind: String(kind),
         message,
         retryable: retryable === true,
         ...(typeof retryAfterMs === 'number' && { retryAfterMs }),
         ...(typeof status === 'number' && { status }),
+        ...(isRecord(usage) && usageFault(usage) === undefined && { usage }),
       };
     }
   } catch {

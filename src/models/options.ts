@@ -3,6 +3,8 @@ import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { Model, ModelPrice, RetryOptions } from '../core/model.ts';
 import { PRICE_FIELDS } from './prices.ts';
+import { DIALECTS, type Dialect } from './tool-schema.ts';
+import type { Debug } from './wire-log.ts';
 
 /** Options of every adapter. */
 export interface AdapterOptions<Client> {
@@ -22,6 +24,10 @@ export interface AdapterOptions<Client> {
   readonly idleTimeoutMs?: number | undefined;
   /** Longest whole call in milliseconds. Default 600,000. */
   readonly timeoutMs?: number | undefined;
+  /** What the endpoint takes as a tool's schema. Default: by its address, else as OpenAI and Anthropic take it. */
+  readonly dialect?: Dialect | undefined;
+  /** Told every request and response as they went over the wire, without secrets. Not with a `client` of your own. */
+  readonly debug?: Debug | undefined;
   /** What the model can take and give, in tokens. */
   readonly limits?: Model['limits'] | undefined;
   /** What the model costs, in USD per million tokens; wins over the known prices. */
@@ -37,21 +43,19 @@ const NAMES = [
   'retry',
   'idleTimeoutMs',
   'timeoutMs',
+  'dialect',
+  'debug',
   'limits',
   'price',
 ] as const;
 const RETRY = ['retries', 'baseMs', 'capMs', 'maxRetryAfterMs'] as const;
 const LIMITS = ['contextTokens', 'maxOutputTokens'] as const;
 
-/** Refuses what an adapter would otherwise ignore: `more` names its own options, `later` those that do not exist yet. */
+/** Refuses what an adapter would otherwise ignore: `more` names its own options. */
 export function checkOptions(
   id: unknown,
   options: unknown,
-  {
-    names = NAMES,
-    more = [],
-    later = [],
-  }: { names?: readonly string[]; more?: readonly string[]; later?: readonly string[] } = {},
+  { names = NAMES, more = [] }: { names?: readonly string[]; more?: readonly string[] } = {},
 ): void {
   if (typeof id !== 'string' || id.trim() === '') {
     throw new ConfigurationError('id', `expected the model's name, got ${show(id)}`, 'Write it as the provider does.');
@@ -62,15 +66,13 @@ export function checkOptions(
   const known = [...names, ...more];
   for (const name of Object.keys(options)) {
     if (options[name] === undefined) continue;
-    if (later.includes(name)) {
-      throw new ConfigurationError(name, 'is not supported yet', 'Leave it out.');
-    }
     if (!known.includes(name)) {
       throw new ConfigurationError(name, 'is no option of this model', `Its options are ${known.join(', ')}.`);
     }
   }
   checkConnection(options);
   checkChoice('stream', options.stream, ['auto', true, false]);
+  checkChoice('dialect', options.dialect, DIALECTS);
   checkCount('idleTimeoutMs', options.idleTimeoutMs, 1);
   checkCount('timeoutMs', options.timeoutMs, 1);
   checkRetry(options.retry);
@@ -79,7 +81,7 @@ export function checkOptions(
 }
 
 function checkConnection(options: Record<string, unknown>): void {
-  const { apiKey, baseURL, client, headers } = options;
+  const { apiKey, baseURL, client, headers, debug, extra } = options;
   if (apiKey !== undefined && (typeof apiKey !== 'string' || apiKey.trim() === '')) {
     throw new ConfigurationError(
       'apiKey',
@@ -100,6 +102,13 @@ function checkConnection(options: Record<string, unknown>): void {
       'has its own key and URL',
       'Give a client, or apiKey and baseURL, not both.',
     );
+  }
+  if (debug !== undefined && (typeof debug !== 'function' || client !== undefined)) {
+    const problem = client === undefined ? `expected a function, got ${show(debug)}` : 'a client has its own transport';
+    throw new ConfigurationError('debug', problem, 'Give (entry) => void, and no client.');
+  }
+  if (extra !== undefined && !isPlainObject(extra)) {
+    throw new ConfigurationError('extra', `expected an object, got ${show(extra)}`, 'Its fields are those of the API.');
   }
   if (
     headers !== undefined &&

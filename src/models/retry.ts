@@ -22,6 +22,7 @@ export function withRetry(model: Model, retry: RetryOptions): Model {
       : { candidates: Object.freeze(candidates.map((candidate) => withRetry(candidate, retry))) }),
     ...(server === undefined ? {} : { server }),
     retry: Object.freeze({ ...retry }),
+    ...(model.check === undefined ? {} : { check: (request) => model.check?.(request) }),
     // Called on the model itself, which may be a class with private fields.
     generate: (request, context) => model.generate(request, context),
   } satisfies Model);

@@ -78,9 +78,10 @@ export class Ledger implements Layer {
     const { reserved } = work;
     if (reserved === undefined) return;
     work.reserved = undefined;
-    const usage = outcome.ok ? call.usage?.(outcome.value as never) : undefined;
-    const cost = outcome.ok ? call.cost?.(outcome.value as never) : undefined;
-    const isFree = !outcome.ok && !wasAnswered(outcome.error.kind);
+    // A failed call is charged too, where the provider says so.
+    const usage = outcome.ok ? call.usage?.(outcome.value as never) : outcome.error.usage;
+    const cost = outcome.ok ? call.cost?.(outcome.value as never) : outcome.error.costUsd;
+    const isFree = !outcome.ok && usage === undefined && !wasAnswered(outcome.error.kind);
     const known = {
       tokens: usage && usage.inputTokens + usage.outputTokens,
       picoUsd: cost === undefined ? undefined : toPicoUsd(cost),

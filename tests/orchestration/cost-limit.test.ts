@@ -103,7 +103,8 @@ describe('a limit in USD', () => {
   });
 
   it('counts the estimate for an answer that was cut off', async () => {
-    const cut = scriptedModel([{ ...say('half'), stop: 'length' }, say('x', usage(10, 10))], { price });
+    const { usage: _, ...half } = calls(1);
+    const cut = scriptedModel([{ ...half, stop: 'length' }, say('x', usage(10, 10))], { price });
     const flow = defineAgent({
       name: 'flow',
       description: 'f',
