@@ -78,7 +78,8 @@ export function recordedArguments(run: RunContext, key: string, requested: Reque
   if (end?.ran === false && end.error !== undefined) return { ...requested, refused: end.error };
   const began = journal.recallStart('tool', key);
   if (began !== undefined && requested.tool === undefined) throw removed(key, requested.call.name);
-  const start = began ?? journal.recallStart('wait', `${key}/@approval`);
+  // What was asked for: a person may have let it run with others.
+  const start = journal.recallStart('wait', `${key}/@approval`) ?? began;
   const args = (start as { readonly args?: Json } | undefined)?.args;
   if (args === undefined || requested.tool === undefined) return requested;
   const { call, tool } = requested;
@@ -115,10 +116,13 @@ export async function dispatch(
     const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
     return refuse(run, self, at, requested, unknown ? inDoubt(permit.error) : permit.error, label);
   }
+  // Those that it began with: reading a person's again may give others.
+  const began = run.journal.recallStart('tool', at.key) as { readonly args?: Json } | undefined;
+  const args = began?.args === undefined ? permit.args : deepFreeze(began.args);
   const leave = tool.parallel ? undefined : await oneAtATime.enter();
   try {
-    const facts = toolIn(tool, call, permit.args, permit.rule);
-    if (tool.type === 'procedure') return await runProcedure(run, self, at, tool, facts, permit.args, label);
+    const facts = toolIn(tool, call, args, permit.rule);
+    if (tool.type === 'procedure') return await runProcedure(run, self, at, tool, facts, args, label);
     const of = {
       key: at.key,
       step: at.step,
@@ -127,7 +131,7 @@ export async function dispatch(
       tool,
       in: facts,
       given: call.arguments,
-      args: permit.args,
+      args: args,
       label: run.resultLabel(tool, self),
     };
     const effect = new ToolCallEffect(run, of);

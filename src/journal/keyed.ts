@@ -288,6 +288,8 @@ export class KeyedJournal implements Journal {
     for (const row of this.#parts.history?.asksOf(key) ?? []) {
       request = row.request ?? request;
       const { kind, event, attempt, value } = row;
+      // A log does not say what was asked.
+      if (kind === 'wait' && request === undefined) continue;
       const entry = { key: row.key, place: self, step, attempt, span: self.span, kind, event };
       const told = event === 'started' ? { request } : kind === 'wait' ? { request, value } : { value };
       this.#play({ ...entry, ...told } as unknown as Draft, row);

@@ -4,7 +4,7 @@ export { decideRun, pendingRequests } from './decide-run.ts';
 export { forkRun } from './fork-run.ts';
 export type { ForkOptions } from './forked-rows.ts';
 export type { Approve } from './permission-step.ts';
-export { type ReplayOptions, replayRun } from './replay-run.ts';
+export { type ReplayOptions, type ReplaySource, replayRun } from './replay-run.ts';
 export { type ResumeArgument, resumeRun } from './resume-run.ts';
 export type { Listener, Run } from './run-handle.ts';
 export type { ResumeOptions, RunOptions } from './run-options.ts';

@@ -57,14 +57,18 @@ export function resumeRun<Input, Output, Deps>(
 }
 
 export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {
+  const { definition, checked } = checkReplay(agent, runId, options);
+  if (checked.journal === undefined)
+    throw new ConfigurationError('journal', 'missing', "Pass the journal that has the run: sqlite('runs.db').");
+  return { definition, checked, journal: checked.journal };
+}
+
+export function checkReplay(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {
   if (!isAgent(agent))
     throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   if (typeof runId !== 'string' || runId === '')
     throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Name the run.');
-  const checked = checkRunOptions(agent, options, ['takeover', 'onDivergence']);
-  if (checked.journal === undefined)
-    throw new ConfigurationError('journal', 'missing', "Pass the journal that has the run: sqlite('runs.db').");
-  return { definition: agent, checked, journal: checked.journal };
+  return { definition: agent, checked: checkRunOptions(agent, options, ['takeover', 'onDivergence']) };
 }
 
 export async function readRun(journal: RecordStore, runId: string): Promise<StoredRun> {

@@ -275,6 +275,39 @@ describe('a run that waits for a person', () => {
     ]);
   });
 
+  test('with arguments that a person changed, the call is the same at every resume', async () => {
+    const seen: string[] = [];
+    const draw = defineTool({
+      name: 'draw',
+      description: 'draws',
+      input: z.object({ to: z.string(), id: z.string().default(() => String(Math.random())) }),
+      access: 'send',
+      onInDoubt: 'retry',
+      execute({ to, id }) {
+        seen.push(`${to} ${id}`);
+        return 'drawn';
+      },
+    });
+    const lead = defineAgent({ name: 'lead', instructions: 'Draw.', tools: [draw] });
+    const approve = () => ({ decision: 'allow', args: { to: 'b' } }) as const;
+    const store = journal();
+    const model = () =>
+      scriptedModel(({ messages }) => (messages.length > 1 ? text('end') : turn(['draw', { to: 'a' }])));
+    const first = await runAgent(lead, 'Go', { model: model(), journal: store, runId: 'r1', approve });
+    const rows = (await store.read('r1'))?.rows ?? [];
+    const ran = seen.pop();
+    for (let count = 2; count < rows.length; count += 1) {
+      const half = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
+      const began = rows.slice(0, count).some(({ kind, event }) => kind === 'tool' && event === 'started');
+      const { status, messages } = await resumeRun(lead, 'r1', { model: model(), journal: half, approve }).result;
+      expect(status, `after ${rows[count - 1]?.key}`).toBe('completed');
+      expect(results(messages)).toEqual(results(first.messages));
+      // With what it began with, not with what a schema would fill in now.
+      if (began) expect(seen).toEqual(seen.map(() => ran));
+      seen.length = 0;
+    }
+  });
+
   test('cancelled by another process, a live run and a parked one end', async () => {
     const { agent, ran } = sender();
     for (const live of [true, false]) {

@@ -50,6 +50,8 @@ class SqliteStore implements RecordStore {
   readonly #file: string;
   readonly #key: string | undefined;
   #database: DatabaseSync | undefined;
+  /** The run that was read just now. */
+  #read: { readonly id: string; readonly rows: Row[]; readonly head: string } | undefined;
   /** Of the runs under way. */
   readonly #logs = new Set<SqliteLog>();
 
@@ -126,7 +128,10 @@ class SqliteStore implements RecordStore {
       if (seen !== undefined && seen !== row.epoch)
         throw new FencedError(`run ${id} was taken over by another process in the meantime. Resume it again.`);
       // Before it is taken: one that is damaged stays as it is.
-      loaded = this.#rows(id);
+      const { head, count } = row;
+      const read = this.#read;
+      const isRead = read?.id === id && read.head === head && read.rows.length === count;
+      loaded = isRead ? read : this.#rows(id);
       epoch = row.epoch + 1;
       const own = thisProcess();
       database
@@ -153,7 +158,13 @@ class SqliteStore implements RecordStore {
     return this.#typed(() => {
       const row = this.#row(id);
       if (row === undefined) return undefined;
-      return { ...this.#summary(row), rows: this.#rows(id).rows, result: loadValue(this.#open, row.result) };
+      const loaded = this.#rows(id);
+      // A resume reads a run and opens it in the same turn of the event loop.
+      this.#read = { id, ...loaded };
+      setImmediate(() => {
+        this.#read = undefined;
+      });
+      return { ...this.#summary(row), rows: loaded.rows, result: loadValue(this.#open, row.result) };
     });
   }
 
