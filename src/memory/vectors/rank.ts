@@ -1,3 +1,4 @@
+import { dotProduct } from '../cosine-similarity.ts';
 import type { Segment } from './segment.ts';
 import { TopK } from './top-k.ts';
 
@@ -89,13 +90,7 @@ function rescored(segment: Segment, query: RankQuery, scores: Float32Array, visi
   for (let index = 0; index < possible.length; index++) {
     if ((upper[index] as number) < threshold) continue;
     const number = possible[index] as number;
-    top.offer(number, fuse(number, dot(query.exact(number), query.vector)));
+    top.offer(number, fuse(number, dotProduct(query.exact(number), query.vector)));
   }
   return top.sorted();
-}
-
-function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0;
-  for (let index = 0; index < a.length; index++) sum += (a[index] as number) * (b[index] as number);
-  return sum;
 }
