@@ -142,35 +142,41 @@ export function eraseByProvenance(file: MemoryFile, { namespace, source, origin 
     ...values,
   );
   for (const { operation } of derived) undoOperation(file, operation, now);
-  let erased = 0;
+  const erased: VersionRow[] = [];
   for (const { version, said } of file.all<{ version: number; said: string }>(
     `SELECT s.version, s.source AS said ${match}`,
     ...values,
   )) {
-    if (eraseSighting(file, version, said, now)) erased += 1;
+    const row = eraseSighting(file, version, said);
+    if (row !== undefined) erased.push(row);
   }
-  return erased;
+  // Only now, when nothing is left of what was said.
+  for (const row of erased) if (row.valid_to === null) reopenLast(file, row.id, now);
+  return erased.length;
 }
 
-function eraseSighting(file: MemoryFile, version: number, source: string, now: number): boolean {
+/** The row, where nobody else said it and it is gone. */
+function eraseSighting(file: MemoryFile, version: number, source: string): VersionRow | undefined {
   const row = versionByNumber(file, version);
-  if (row === undefined) return false;
+  if (row === undefined) return undefined;
   file.run('DELETE FROM sightings WHERE version = ? AND source = ?', version, source);
   const other = file.get<{ source: string }>('SELECT source FROM sightings WHERE version = ? LIMIT 1', version);
   // A text of a consolidation is nobody's own.
-  if (other !== undefined && row.opened_in === null) {
-    if (row.source === source) file.run('UPDATE versions SET source = ? WHERE number = ?', other.source, version);
-    return false;
+  if (other === undefined || row.opened_in !== null) {
+    eraseVersion(file, row);
+    return row;
   }
-  eraseVersion(file, row);
-  if (row.valid_to !== null) return true;
+  if (row.source === source) file.run('UPDATE versions SET source = ? WHERE number = ?', other.source, version);
+  return undefined;
+}
+
+function reopenLast(file: MemoryFile, id: string, now: number): void {
   const before = file.get<{ number: number }>(
-    `SELECT e.number FROM versions e WHERE e.id = ? AND e.closed_by IN ('update', 'contradiction') ORDER BY e.version DESC LIMIT 1`,
-    row.id,
+    `SELECT number FROM versions WHERE id = ? AND closed_by IN ('update', 'contradiction') ORDER BY version DESC LIMIT 1`,
+    id,
   );
   const last = before && versionByNumber(file, before.number);
   if (last !== undefined) reopen(file, last, now);
-  return true;
 }
 
 function asRead(file: MemoryFile, namespace: string, { entries }: Change): VersionRow[] | undefined {

@@ -170,6 +170,16 @@ describe('removal', () => {
     await expect(store.removeFrom({ namespace: 'team' })).rejects.toThrow(/no source/);
   });
 
+  it('by source leaves nothing of several versions of one source', async () => {
+    const store = memory();
+    const { id } = await store.add({ ...entry('poison one', 'mail'), key: 'k' });
+    await store.add({ ...entry('poison two', 'mail'), key: 'k' });
+    await store.add({ ...entry('poison three', 'mail'), key: 'k' });
+    expect(await store.removeFrom({ source: 'mail' })).toBe(3);
+    expect(await store.history(id)).toEqual([]);
+    expect(await store.namespaces()).toEqual([]);
+  });
+
   it('by origin finds what came from a tool call, whoever stored it', async () => {
     const store = memory();
     const label = { integrity: 'untrusted', confidentiality: 'public', origins: ['tool:fetch#c7'] } as const;
@@ -326,7 +336,9 @@ describe('the file', () => {
     expect(await store.update('id-1', { text: 'Staging resets on Tuesdays', version: 3 })).toMatchObject({
       version: 4,
     });
-    expect(await store.removeFrom({ source: 'wiki' })).toBe(2);
+    // The duplicate was somebody else's.
+    expect(await store.removeFrom({ source: 'wiki' })).toBe(1);
+    expect(await find(store, 'staging')).toEqual(['Staging resets on Mondays']);
   });
 
   it('that is deleted while in use is not written to in vain', async () => {
