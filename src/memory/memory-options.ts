@@ -32,7 +32,7 @@ export function stringOf(fields: Fields, name: string, at: string): string {
 }
 
 /** Longer texts are documents: they belong in files. In UTF-16 code units. */
-export const MAX_TEXT = 100_000;
+export const MAX_TEXT = 1_000_000;
 const MAX_NAME = 256;
 
 /** A text to store. */

@@ -387,7 +387,7 @@ describe('the file', () => {
     await store.add({ ...entry('percent'), namespace: 'a%/b_c' });
     expect(await store.search('percent', { namespace: 'aXX/bXc', minScore: 0 })).toEqual([]);
     expect(await store.search('percent', { namespace: 'a%/b_c' })).toHaveLength(1);
-    await expect(store.add(entry('x'.repeat(10_000_000)))).rejects.toThrow(/100000 are stored/);
+    await expect(store.add(entry('x'.repeat(10_000_000)))).rejects.toThrow(/1000000 are stored/);
     expect(await store.search('x '.repeat(5_000_000), { namespace: 'team' })).toEqual([]);
   });
 });
