@@ -14,13 +14,15 @@ export interface ScanFigures {
   readonly i8: number;
   readonly plain: number;
   readonly objects: number | undefined;
+  /** Exact search of usearch, where somebody installed it beside us. */
+  readonly usearch: number | undefined;
   /** Share of the exact ten that were found. */
   readonly recallF32: number;
   readonly recallI8: number;
 }
 
 /** Top ten of `rows` unit vectors: exact, approximate with rescoring, and by what one would write first. */
-export function scanFigures(rows: number, dimensions: number, rounds: number): ScanFigures {
+export async function scanFigures(rows: number, dimensions: number, rounds: number): Promise<ScanFigures> {
   const random = generator(rows + dimensions);
   const all = new Float32Array(rows * dimensions);
   for (let row = 0; row < rows; row++) all.set(randomUnit(dimensions, random), row * dimensions);
@@ -58,6 +60,7 @@ export function scanFigures(rows: number, dimensions: number, rounds: number): S
     title: `${rows.toLocaleString('en')} × ${dimensions}`,
     ...least,
     objects: objects === undefined ? undefined : least.objects,
+    usearch: few ? await usearch(all, dimensions, queries) : undefined,
     recallF32: hitsF32 / asked,
     recallI8: hitsI8 / asked,
   };
@@ -92,6 +95,19 @@ function reader(bytes: number): () => void {
   const module = new Module(assemble(readFileSync(new URL('read.wat', import.meta.url), 'utf8')));
   const { read } = new Instance(module, { env: { memory } }).exports;
   return () => read(64, 64 + bytes, 0);
+}
+
+/** It is no dependency: its figure is for whoever has it. */
+async function usearch(
+  all: Float32Array,
+  dimensions: number,
+  queries: readonly Float32Array[],
+): Promise<number | undefined> {
+  const name = 'usearch';
+  const loaded = await import(name).catch(() => undefined);
+  if (loaded === undefined) return undefined;
+  const search = (query: Float32Array) => loaded.exactSearch(all, query, dimensions, TOP, 'ip');
+  return Math.min(...queries.map((query) => timed(() => search(query)).ms));
 }
 
 /** The oracle: every row in 64 bits, sorted. */

@@ -1,4 +1,5 @@
 import type { MemoryFile } from './memory-file.ts';
+import { type PostingList, Postings, readPostings } from './postings.ts';
 
 /** BM25 (Robertson & Zaragoza 2009) with its usual constants. */
 const K1 = 1.2;
@@ -16,52 +17,86 @@ export interface LexicalScope {
   readonly history: boolean;
 }
 
+/** Scores by row number. Valid until the next search. */
+export class WordScores {
+  /** 0 where there is none. */
+  #scores = new Float64Array(1_024);
+  #numbers: number[] = [];
+
+  /** Rows that have a score. */
+  get numbers(): readonly number[] {
+    return this.#numbers;
+  }
+
+  get(number: number): number {
+    return this.#scores[number] ?? 0;
+  }
+
+  add(number: number, score: number): void {
+    const before = this.#scores[number] as number;
+    if (before === 0) this.#numbers.push(number);
+    this.#scores[number] = before + score;
+  }
+
+  divide(by: number): void {
+    for (const number of this.#numbers) this.#scores[number] = (this.#scores[number] as number) / by;
+  }
+
+  /** Empty, with room for rows up to this one. */
+  clear(last: number): void {
+    if (last < this.#scores.length) for (const number of this.#numbers) this.#scores[number] = 0;
+    else this.#scores = new Float64Array(Math.ceil((last + 1) * 1.5));
+    this.#numbers = [];
+  }
+}
+
 /**
  * BM25 over the most the query could score: the share of the query's information that an entry holds, by row number. All
  * statistics are of the namespace, so that a score tells nothing of another. Words that the namespace does not know count as
  * missing.
  */
 export class LexicalScores {
+  readonly #postings = new Postings();
+  readonly #words = new WordScores();
   /** Terms of each version, by row number: a version never changes, so this only grows. */
   #lengths = new Uint32Array(1_024);
   #known = 0;
 
-  score(file: MemoryFile, scope: LexicalScope, terms: readonly string[]): Map<number, number> {
+  score(file: MemoryFile, scope: LexicalScope, terms: readonly string[]): WordScores {
     this.#learn(file);
+    this.#postings.follow(file);
+    this.#words.clear(this.#known);
     const meanTerms = Math.max(1, scope.terms / Math.max(1, scope.entries));
-    const scores = new Map<number, number>();
     let most = 0;
     for (const term of terms) {
-      const found = postings(file, `${scope.namespace}_${term}`);
-      if (scope.history) found.push(...postings(file, `${scope.namespace}h_${term}`));
-      const known = distinct(found);
+      const list = this.#postings.list(file, scope.namespace, term);
+      const old = scope.history ? readPostings(file, `${scope.namespace}h_${term}`) : [];
+      const known = this.#count(list) + old.length / 2;
       const entries = Math.max(scope.entries, known) + BACKGROUND;
       const idf = Math.log(1 + (entries - known + 0.5) / (known + 0.5));
       most += idf * (K1 + 1);
-      this.#add(scores, found, idf, meanTerms, scope.allowed);
+      this.#add(list, idf, meanTerms, scope.allowed);
+      if (old.length > 0) this.#add(old, idf, meanTerms, scope.allowed, true);
     }
-    for (const [number, score] of scores) scores.set(number, score / most);
-    return scores;
+    this.#words.divide(most);
+    return this.#words;
   }
 
-  #add(
-    scores: Map<number, number>,
-    found: readonly number[],
-    idf: number,
-    meanTerms: number,
-    allowed: LexicalScope['allowed'],
-  ): void {
-    for (let at = 0; at < found.length; ) {
-      const number = found[at] as number;
-      let count = 0;
-      while (found[at] === number) {
-        count += 1;
-        at += 1;
-      }
+  #count(list: PostingList): number {
+    let count = 0;
+    for (let at = 0; at < list.length; at += 2) if (!this.#postings.isClosed(list[at] as number)) count += 1;
+    return count;
+  }
+
+  #add(list: PostingList, idf: number, meanTerms: number, allowed: LexicalScope['allowed'], closed = false): void {
+    for (let at = 0; at < list.length; at += 2) {
+      const number = list[at] as number;
+      if (!closed && this.#postings.isClosed(number)) continue;
       if (allowed !== undefined && !allowed.has(number)) continue;
+      const count = list[at + 1] as number;
       const length = this.#lengths[number] as number;
       const weight = (count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanTerms));
-      scores.set(number, (scores.get(number) ?? 0) + idf * weight);
+      this.#words.add(number, idf * weight);
     }
   }
 
@@ -80,15 +115,4 @@ export class LexicalScores {
     });
     this.#known = last;
   }
-}
-
-/** The row of each place where a term stands, equal ones together. */
-function postings(file: MemoryFile, term: string): number[] {
-  return file.numbers('SELECT json_group_array(doc) AS list FROM postings WHERE term = ?', term);
-}
-
-function distinct(sorted: readonly number[]): number {
-  let count = 0;
-  for (let index = 0; index < sorted.length; index++) if (sorted[index] !== sorted[index - 1]) count += 1;
-  return count;
 }

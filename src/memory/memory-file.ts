@@ -111,7 +111,9 @@ function prepareSchema(database: DatabaseSync, file: string): void {
   // Before anything is set: a foreign file stays as it is.
   const isNew = isEmpty();
   const version = isNew ? 0 : versionOf();
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON');
+  database.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON',
+  );
   if (version === SCHEMA_VERSION) return;
   within(database, 'BEGIN IMMEDIATE', () => {
     // Another process may have been first.

@@ -18,7 +18,8 @@ const LEXICAL = `
 
 /**
  * A version is never changed but for its end: `valid_to`, and by what and which operation it was closed. Times are
- * milliseconds since 1970. `changes` names the vectors that came or went, so that an index in memory can follow.
+ * milliseconds since 1970. `changes` names the vectors that came or went, and under
+ * segment 0 the versions that were closed or removed, so that an index in memory can follow.
  */
 const VERSIONS = `
   CREATE TABLE versions (
@@ -61,6 +62,12 @@ const VERSIONS = `
   END;
   CREATE TRIGGER vector_went AFTER DELETE ON vectors BEGIN
     INSERT INTO changes (segment, version) VALUES (old.segment, old.version);
+  END;
+  CREATE TRIGGER version_closed AFTER UPDATE OF valid_to ON versions BEGIN
+    INSERT INTO changes (segment, version) VALUES (0, new.number);
+  END;
+  CREATE TRIGGER version_went AFTER DELETE ON versions BEGIN
+    INSERT INTO changes (segment, version) VALUES (0, old.number);
   END;
   CREATE TABLE proposals (
     id TEXT PRIMARY KEY, namespace TEXT NOT NULL, created INTEGER NOT NULL, body TEXT NOT NULL

@@ -1,8 +1,8 @@
 import { canonical } from '../core/json.ts';
 import { dotProduct } from './cosine-similarity.ts';
-import type { LexicalScores } from './lexical-scores.ts';
+import type { LexicalScores, WordScores } from './lexical-scores.ts';
 import type { MemoryFile } from './memory-file.ts';
-import { neighbourScores } from './neighbour-scores.ts';
+import { addNeighbourScores } from './neighbour-scores.ts';
 import type { ParsedSearch } from './search-options.ts';
 import { floatsOf, type VectorIndex } from './vector-index.ts';
 import { type Ranked, rank } from './vectors/rank.ts';
@@ -48,16 +48,16 @@ export function searchFile(file: MemoryFile, legs: Legs, query: FileQuery): Foun
   const spreads = query.neighbours > 0;
   const history = query.at !== undefined;
   const lexical = { ...scope, namespace: scope.number, history, allowed: spreads ? undefined : allowed };
-  let words = legs.lexical.score(file, lexical, query.terms);
-  if (spreads) words = neighbourScores(file, scope.number, words, query.neighbours);
+  const words = legs.lexical.score(file, lexical, query.terms);
+  if (spreads) addNeighbourScores(file, scope.number, words, query.neighbours);
   const age = ageFactor(file, query);
-  const best = (k: number) => rankBoth(file, legs.vectors, { scope: scope.number, words, allowed, age, k, query });
+  const best = (k: number) => rankBoth(file, legs.vectors, { scope, words, allowed, age, k, query });
   return chosen(file, best, query);
 }
 
 interface Ranking {
-  readonly scope: number;
-  readonly words: ReadonlyMap<number, number>;
+  readonly scope: { readonly number: number; readonly entries: number };
+  readonly words: WordScores;
   readonly allowed: Allowed | undefined;
   readonly age: (number: number) => number;
   readonly k: number;
@@ -73,9 +73,9 @@ function rankBoth(file: MemoryFile, index: VectorIndex, ranking: Ranking): Ranke
   const { words, allowed, age, k, query, scope } = ranking;
   const { embedder } = query;
   const fuse = (number: number, cosine: number) =>
-    age(number) * (VECTOR_WEIGHT * Math.max(0, cosine) + (1 - VECTOR_WEIGHT) * (words.get(number) ?? 0));
+    age(number) * (VECTOR_WEIGHT * Math.max(0, cosine) + (1 - VECTOR_WEIGHT) * words.get(number));
   const top = new TopK(k);
-  const row = embedder && segmentRow(file, scope, embedder);
+  const row = embedder && segmentRow(file, scope.number, embedder);
   const segment = row && embedder && index.segment(file, row.number, embedder.vector.length);
   const old = new Set<number>();
   if (segment !== undefined && embedder !== undefined && row !== undefined) {
@@ -88,9 +88,11 @@ function rankBoth(file: MemoryFile, index: VectorIndex, ranking: Ranking): Ranke
       top.offer(version, fuse(version, dotProduct(floatsOf(data), embedder.vector)));
     }
   }
-  for (const [number, score] of words) {
+  // Where every entry has a vector, all are ranked already.
+  if (segment?.count === scope.entries && query.at === undefined) return top.sorted();
+  for (const number of words.numbers) {
     if (old.has(number) || segment?.slotOf(number) !== undefined) continue;
-    if (allowed === undefined || allowed.has(number)) top.offer(number, age(number) * score);
+    if (allowed === undefined || allowed.has(number)) top.offer(number, age(number) * words.get(number));
   }
   return top.sorted();
 }

@@ -151,6 +151,9 @@ export function insertVersion(file: MemoryFile, insert: Insert): number {
     memory.text,
   );
   const number = row?.number ?? 0;
+  // Whoever is further behind than this reads the segment anew.
+  if (number % 1_024 === 0)
+    file.run('DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?', KEPT_CHANGES);
   countIn(file, namespace, terms.length, 1);
   indexText(file, number, `${namespace}_`, terms);
   for (const [key, value] of facetsOf(memory)) {
@@ -210,9 +213,6 @@ export function insertVector(
     new Uint8Array(buffer, byteOffset, byteLength),
     ...values,
   );
-  // Whoever is further behind than this reads the segment anew.
-  if (version % 1_024 === 0)
-    file.run('DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?', KEPT_CHANGES);
 }
 
 const KEPT_CHANGES = 20_000;
