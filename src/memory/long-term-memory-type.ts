@@ -1,3 +1,4 @@
+import type { Label } from '../core/label.ts';
 import type { MemoryHit, MemoryStore } from '../core/memory.ts';
 import type { Change, Consolidated, Provenance } from './operations.ts';
 import type { MemoryUpdate, NewEntry } from './parse-entry.ts';
@@ -18,6 +19,13 @@ export interface ListOptions {
   /** Default 100. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
+}
+
+export interface AcceptOptions {
+  /** Only a proposal for this namespace. */
+  readonly namespace?: string | undefined;
+  /** What the accepted text is trusted with, in the place of the proposer's label: an endorsement, which is the caller's. */
+  readonly label?: Label | undefined;
 }
 
 export interface Namespace {
@@ -59,7 +67,7 @@ export interface LongTermMemory extends MemoryStore {
   propose(proposal: ProposalInput): Promise<Proposal>;
   proposals(namespace: string): Promise<Proposal[]>;
   /** Makes a proposed change; undefined where it removed an entry. Rejects with a MemoryConflict where the entry was changed since. */
-  accept(id: string, options?: { readonly namespace?: string }, signal?: AbortSignal): Promise<Memory | undefined>;
+  accept(id: string, options?: AcceptOptions, signal?: AbortSignal): Promise<Memory | undefined>;
   /** Drops a proposed change; true where there was such a one. */
   reject(id: string, options?: { readonly namespace?: string }): Promise<boolean>;
   /** Makes the changes of a consolidation under a name, once; what was changed since it was read is left out. */

@@ -6,11 +6,12 @@ import type { Embedder } from '../core/memory.ts';
 import { embedAll } from './embed-one.ts';
 import { LexicalScores } from './lexical-scores.ts';
 import { listEntries, namespacesOf } from './list-entries.ts';
-import type { ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
+import type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
 import { type MemoryFile, openMemoryFile } from './memory-file.ts';
 import {
   fieldsOf,
   type LongTermMemoryOptions,
+  labelOf,
   namespaceOf,
   parseMemoryOptions,
   stringOf,
@@ -195,17 +196,13 @@ class SqliteMemory implements LongTermMemory {
     return proposalsIn(await this.#open(), namespace);
   }
 
-  async accept(
-    id: string,
-    options: { readonly namespace?: string } = {},
-    signal?: AbortSignal,
-  ): Promise<Memory | undefined> {
+  async accept(id: string, options: AcceptOptions = {}, signal?: AbortSignal): Promise<Memory | undefined> {
     const open = await this.#open();
     const row = open.get<{ body: string }>('SELECT body FROM proposals WHERE id = ?', id);
     const text = row && (JSON.parse(row.body) as Proposal).text;
     const [vector] = text === undefined ? [] : await this.#vectorsFor([text], [undefined], signal);
     const file = await this.#open();
-    const done = file.transaction(() => this.#accept(file, id, options.namespace, vector));
+    const done = file.transaction(() => this.#accept(file, id, options, vector));
     if (done === undefined) file.purge();
     return done;
   }
@@ -325,15 +322,12 @@ class SqliteMemory implements LongTermMemory {
     return added;
   }
 
-  #accept(
-    file: MemoryFile,
-    id: string,
-    namespace: string | undefined,
-    vector: Float32Array | undefined,
-  ): Memory | undefined {
-    const proposal = takeProposal(file, id, namespace);
+  #accept(file: MemoryFile, id: string, options: AcceptOptions, vector: Float32Array | undefined): Memory | undefined {
+    const proposal = takeProposal(file, id, options.namespace);
+    const label = labelOf(options.label, 'options.label');
     if (proposal === undefined) throw new ConfigurationError('id', 'there is no such proposal', 'List what waits.');
-    const { operation, entry, id: _, ...content } = proposal;
+    const { operation, entry, id: _, ...proposed } = proposal;
+    const content = label === undefined ? proposed : { ...proposed, label: structuredClone(label) };
     if (operation === 'add') return addEntry(file, parseEntry(content, randomUUID()).memory, this.#writing(vector));
     const row = expectVersion(file, entry?.id ?? '', entry?.version ?? 0);
     if (operation === 'remove') {
