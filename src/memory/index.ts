@@ -1,4 +1,5 @@
 export type { Embedder, MemoryEntry, MemoryGrant, MemoryHit, MemoryQuery, MemoryStore } from '../core/memory.ts';
+export { type ConsolidationOptions, type ConsolidationResult, consolidation } from './consolidation.ts';
 export { cosineSimilarity } from './cosine-similarity.ts';
 export { longTermMemory } from './long-term-memory.ts';
 export type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
