@@ -40,6 +40,7 @@ const PACKAGES: readonly { folder: string; name: RegExp; label: string; lazy: bo
   { folder: 'src/orchestration/', name: /^eventemitter3$/, label: 'eventemitter3', lazy: false },
   { folder: 'src/models/anthropic/', name: /^@anthropic-ai\/sdk$/, label: '@anthropic-ai/sdk', lazy: true },
   { folder: 'src/models/openai/', name: /^openai$/, label: 'openai', lazy: true },
+  { folder: 'src/models/', name: /^@pydantic\/genai-prices$/, label: '@pydantic/genai-prices', lazy: true },
   { folder: 'src/telemetry/', name: /^@opentelemetry\/api$/, label: '@opentelemetry/api', lazy: false },
   { folder: 'src/telemetry/', name: /^@opentelemetry\//, label: '@opentelemetry/*', lazy: true },
   { folder: 'src/cli/', name: /^commander$/, label: 'commander', lazy: false },

@@ -154,6 +154,7 @@ function modelFacts(field: string, options: BuildOptions) {
   checkOneOf(`${field}.wrapUp`, wrapUp, [true, false]);
   if (typeof tools !== 'function') checkTools(`${field}.tools`, tools);
   checkMemory(`${field}.memory`, memory);
+  if (typeof tools !== 'function') checkGranted(`${field}.tools`, tools, memory);
   return {
     instructions: instructions as ModelAgent['instructions'],
     model,
@@ -207,6 +208,16 @@ function isTool(value: unknown): value is Tool {
   if (typeof value !== 'object' || value === null || !Object.isFrozen(value)) return false;
   const { type } = value as { type?: unknown };
   return type === 'leaf' || type === 'procedure';
+}
+
+/** The tools that follow from grants have their names for themselves. */
+function checkGranted(field: string, tools: readonly Tool[], memory: readonly MemoryGrant[]): void {
+  const granted = new Set<string>();
+  if (memory.some(({ read }) => read !== false)) granted.add('memory_search');
+  if (memory.some(({ write }) => write === true)) granted.add('memory_save');
+  const taken = tools.flatMap(({ name, aliases }) => [name, ...aliases]).find((name) => granted.has(name));
+  if (taken === undefined) return;
+  throw new ConfigurationError(field, `duplicate name ${taken}: the memory grant gives that tool`, 'Rename the tool.');
 }
 
 function checkMemory(field: string, memory: unknown): void {

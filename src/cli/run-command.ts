@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RunResult } from '../core/ending.ts';
 import { messageOf } from '../core/errors.ts';
-import type { Run } from '../orchestration/run.ts';
+import type { Run } from '../orchestration/run-handle.ts';
 import type { RunOptions } from '../orchestration/run-options.ts';
 import { startRun } from '../orchestration/start-run.ts';
 import { askApproval } from './ask-approval.ts';

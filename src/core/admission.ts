@@ -11,7 +11,7 @@ interface Limit {
 
 /** Whether a further step is over the invocation's limit or the run's. */
 export function stepLimit(run: RunContext, { path, step, limits }: Invocation): Limit | undefined {
-  const past = recorded(run, path, step, `${path}/${step + 1}`);
+  const past = recorded(run, `${path}/${step}`, `${path}/${step + 1}`);
   if (past !== undefined) return past.limit;
   const max = limits.steps ?? DEFAULTS.steps;
   if (step >= max) return { limit: 'steps', used: step, max };
@@ -27,7 +27,7 @@ export function admit(
   { path, step, toolCalls, limits }: Invocation,
   requested: number,
 ): Limit | undefined {
-  const past = recorded(run, path, step, `${path}/${step}.0`);
+  const past = recorded(run, `${path}/${step}`, `${path}/${step}.0`);
   if (past !== undefined) return past.limit;
   const max = limits.toolCalls ?? DEFAULTS.toolCalls;
   if (toolCalls + requested > max) return { limit: 'toolCalls', used: toolCalls + requested, max };
@@ -36,22 +36,33 @@ export function admit(
   return tree !== undefined && used > tree ? { limit: 'toolCalls', used, max: tree } : undefined;
 }
 
+/** One call of a procedure's code. Only limits that were given hold for it: the default is a guard against a model. */
+export function admitCode(run: RunContext, self: Invocation, key: string): Limit | undefined {
+  const past = recorded(run, key, key);
+  if (past !== undefined) return past.limit;
+  const max = self.definition.type === 'code' ? self.limits.toolCalls : undefined;
+  if (max !== undefined && self.codeCalls >= max) return { limit: 'toolCalls', used: self.codeCalls + 1, max };
+  const tree = run.limits.toolCalls;
+  const used = run.count.toolCalls + 1;
+  return tree !== undefined && used > tree ? { limit: 'toolCalls', used, max: tree } : undefined;
+}
+
 /** Admission depends on what the rest of the tree did until then: a resume keeps to what was decided. */
-function recorded(
-  run: RunContext,
-  path: string,
-  step: number,
-  admitted: string,
-): { limit: Limit | undefined } | undefined {
-  const limit = run.journal.recall('limit', `${path}/${step}/@limit`);
+function recorded(run: RunContext, at: string, admitted: string): { limit: Limit | undefined } | undefined {
+  const limit = run.journal.recall('limit', `${at}/@limit`);
   if (limit !== undefined) return { limit: limit as unknown as Limit };
   return run.journal.has(admitted) ? { limit: undefined } : undefined;
 }
 
 /** Notes that a limit was reached; gives the cause for the ending. */
-export function limited(run: RunContext, self: Invocation, limit: Limit): ErrorRecord {
+export function limited(
+  run: RunContext,
+  self: Invocation,
+  limit: Limit,
+  at = `${self.path}/${self.step}`,
+): ErrorRecord {
   const entry = {
-    key: `${self.path}/${self.step}/@limit`,
+    key: `${at}/@limit`,
     place: self,
     step: self.step,
     attempt: 1,

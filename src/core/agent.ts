@@ -71,3 +71,6 @@ export interface CodeAgent<Input = never, Output = unknown, Deps = never> extend
 export type Agent<Input = never, Output = unknown, Deps = never> =
   | ModelAgent<Input, Output, Deps>
   | CodeAgent<Input, Output, Deps>;
+
+/** What an agent is given; anything for an agent of which nothing is known, which the run then checks. */
+export type InputArgument<Input> = [Input] extends [never] ? unknown : Input;

@@ -23,11 +23,12 @@ export async function callTools(
     if (!run.journal.has(key)) run.count.toolCalls += 1;
     let requested = recordedArguments(run, key, request(call, tools));
     const name = requested.tool?.name ?? call.name;
-    const seen = {
-      name,
-      signature: signatureOf(name, requested.args),
-      repeatable: requested.tool?.repeatable ?? false,
-    };
+    let signature = signed(name, requested.args);
+    if (signature === undefined) {
+      requested = { ...requested, args: call.arguments, refused: UNHELD };
+      signature = signatureOf(name, call.arguments);
+    }
+    const seen = { name, signature, repeatable: requested.tool?.repeatable ?? false };
     past.push(seen);
     if (repeats.isRepeat(seen)) {
       const message = `Not run: ${name} was called with these arguments in each turn before, with the same result. Use that result or do something else.`;
@@ -56,4 +57,19 @@ export async function callTools(
     message: `${failing} failed in ${DEFAULTS.failuresInARow} turns in a row`,
     retryable: false,
   };
+}
+
+/** Arguments are recorded and shown to people, so they are what JSON can hold; a transform of the schema may give others. */
+const UNHELD: ErrorRecord = Object.freeze({
+  kind: 'invalid_args',
+  message: 'The schema of this tool makes of these arguments what JSON cannot hold (a BigInt or a cycle).',
+  retryable: false,
+});
+
+function signed(name: string, args: unknown): string | undefined {
+  try {
+    return signatureOf(name, args);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,4 +1,3 @@
-import { ConfigurationError } from './errors.ts';
 import { checkOptions, checkPositive, checkWhole } from './options.ts';
 
 const AGENT_LIMITS = ['steps', 'toolCalls', 'tokens', 'costUsd', 'timeMs', 'agents', 'maxRepeatedCalls'];
@@ -14,11 +13,5 @@ export function checkLimits(field: string, limits: unknown, of: 'agent' | 'run')
   checkWhole(`${field}.toolCalls`, given.toolCalls, 0);
   checkWhole(`${field}.maxRepeatedCalls`, given.maxRepeatedCalls, 2);
   checkPositive(`${field}.timeMs`, given.timeMs);
-  if (given.costUsd !== undefined) {
-    throw new ConfigurationError(
-      `${field}.costUsd`,
-      'a cap in USD needs prices, which are not built yet',
-      'Cap tokens instead.',
-    );
-  }
+  checkPositive(`${field}.costUsd`, given.costUsd);
 }

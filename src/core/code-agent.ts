@@ -1,6 +1,6 @@
 import type { CodeAgent } from './agent.ts';
-import type { Ending } from './ending.ts';
-import { AgentError, type ErrorRecord, isA, isFatal, messageOf } from './errors.ts';
+import { type Ending, failedAgent } from './ending.ts';
+import { AgentError, type ErrorRecord, isA, isFatal, messageOf, ToolError } from './errors.ts';
 import { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import { issueText } from './issue-text.ts';
@@ -36,25 +36,39 @@ export async function runCode(
     if (stop !== undefined && status !== 'completed') return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };
-  try {
-    const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs);
-    const output = asJson(returned);
-    if (!output.ok)
-      return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
-    const checked = agent.output?.validate(output.value) ?? { ok: true, value: output.value };
-    const text = typeof output.value === 'string' ? output.value : (JSON.stringify(output.value) ?? '');
-    if (checked.ok) return end('completed', { text, output: checked.value });
-    const message = issueText(checked.issues, '; ');
-    return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
-  } catch (thrown) {
-    if (isFatal(thrown)) throw thrown;
-    if (isA(thrown, AgentError)) {
-      const { status, error } = thrown.result as { status: Status; error?: ErrorRecord };
-      return end(status, {
-        error: { kind: error?.kind ?? status, message: thrown.message, retryable: error?.retryable ?? false },
-      });
+  const ending = await driven();
+  await flow.close();
+  return ending;
+
+  async function driven(): Promise<Ending> {
+    try {
+      const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs);
+      const output = asJson(returned);
+      if (!output.ok)
+        return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
+      const checked = agent.output?.validate(output.value) ?? { ok: true, value: output.value };
+      const text = typeof output.value === 'string' ? output.value : (JSON.stringify(output.value) ?? '');
+      if (checked.ok) return end('completed', { text, output: checked.value });
+      const message = issueText(checked.issues, '; ');
+      return end('invalid_output', { text, error: { kind: 'invalid_output', message, retryable: false } });
+    } catch (thrown) {
+      if (isFatal(thrown)) throw thrown;
+      const message = messageOf(thrown);
+      if (flow.limited !== undefined && isA(thrown, ToolError)) return end('tool_limit', { error: flow.limited });
+      const failed = failureOf(thrown);
+      if (failed === undefined) return end('model_error', { error: { kind: 'unknown', message, retryable: false } });
+      return end(failed.status, { error: { ...failed.error, message } });
     }
-    return end('model_error', { error: { kind: 'unknown', message: messageOf(thrown), retryable: false } });
+  }
+}
+
+/** Of a worker that did not complete. Only a stop of the run suspends, and that is looked at by itself. */
+function failureOf(thrown: unknown): ReturnType<typeof failedAgent> {
+  try {
+    const failed = isA(thrown, AgentError) ? failedAgent(thrown) : undefined;
+    return failed?.status === 'suspended' ? undefined : failed;
+  } catch {
+    return undefined;
   }
 }
 

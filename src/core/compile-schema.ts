@@ -57,11 +57,16 @@ function sourceOf(schema: unknown, field: string): Source {
       throw new ConfigurationError(`${field}.jsonSchema`, 'expected a JSON Schema object', BESIDE);
     }
     // The commonest slip: the shape of an object where the object belongs.
-    if (!Object.values(schema).some(isStandard)) return { standard: undefined, given: schema };
+    const problem = Object.values(schema).some(isStandard)
+      ? 'this is an object of schemas, not a schema'
+      : isJsonSchema(schema)
+        ? undefined
+        : `no keyword of JSON Schema among ${Object.keys(schema).slice(0, 5).join(', ')}`;
+    if (problem === undefined) return { standard: undefined, given: schema };
     throw new ConfigurationError(
       field,
-      'this is an object of schemas, not a schema',
-      'Write z.object({ … }) around it',
+      problem,
+      "Write z.object({ … }) around it, or { type: 'object', properties: { … } }",
     );
   }
   const mend = 'Give a Standard Schema such as z.object({ … }), { schema, jsonSchema } or a JSON Schema object';
@@ -155,4 +160,38 @@ function standardCheck(
 
 function thrownIssue(thrown: unknown): Issue {
   return { path: '$', message: `the schema's own check failed: ${short(messageOf(thrown), 200)}` };
+}
+
+const KEYWORDS = [
+  ...[
+    '$schema',
+    '$id',
+    '$ref',
+    '$defs',
+    'type',
+    'enum',
+    'const',
+    'properties',
+    'patternProperties',
+    'additionalProperties',
+  ],
+  ...[
+    'required',
+    'items',
+    'prefixItems',
+    'anyOf',
+    'oneOf',
+    'allOf',
+    'not',
+    'if',
+    'format',
+    'pattern',
+    'description',
+    'title',
+  ],
+];
+
+/** `{}` is the schema of anything; an object without one keyword is most likely no schema. */
+function isJsonSchema(schema: Record<string, unknown>): boolean {
+  return Object.keys(schema).length === 0 || KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword));
 }

@@ -1,3 +1,4 @@
+import { answer } from './answer.ts';
 import { ask, isEmpty, settle } from './ask.ts';
 import type { Ending } from './ending.ts';
 import type { ErrorRecord } from './errors.ts';
@@ -12,7 +13,7 @@ import { append, assistant, note, type Talk } from './talk.ts';
 /** The final turn: its text, or the output that it holds, with one repair. */
 export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Promise<Ending> {
   const { self, agent } = talk;
-  const text = textOf(turn.content);
+  const text = talk.cutText + textOf(turn.content);
   if (agent.output === undefined) return end(talk, 'completed', undefined, text, text);
   const first = parseOutput(text, agent.output);
   if (first.ok) return end(talk, 'completed', undefined, text, first.value);
@@ -20,11 +21,11 @@ export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Pr
     talk,
     note(`Your answer does not have the required form:\n${first.message}\nAnswer again with the corrected JSON alone.`),
   );
-  const repair = settle(talk, await ask(run, talk, `${self.path}/${self.step}/@repair`));
+  const repair = await answer(run, talk, `${self.path}/${self.step}/@repair`);
   if (!repair.ok) return failed(talk, repair);
   const calls = toolCallsOf(repair.value.content).length > 0;
   if (!calls && !isEmpty(repair.value)) append(talk, assistant(talk, repair.value));
-  const repaired = textOf(repair.value.content);
+  const repaired = talk.cutText + textOf(repair.value.content);
   const second = calls
     ? ({ ok: false, message: 'a tool call instead of the output' } as const)
     : parseOutput(repaired, agent.output);
@@ -42,7 +43,9 @@ export async function wrapUp(run: RunContext, talk: Talk, status: Status, cause:
   if (!talk.agent.wrapUp) return end(talk, status, cause);
   const kept = talk.messages.length;
   append(talk, note(`${cause.message} No more tools can be called. Say now what you have found, and what is missing.`));
-  const last = settle(talk, await ask(run, talk, `${talk.self.path}/${talk.self.step}/@wrapup`, 'none'));
+  const key = `${talk.self.path}/${talk.self.step}/@wrapup`;
+  talk.cutText = '';
+  const last = settle(run, talk, key, await ask(run, talk, key, 'none'));
   if (!last.ok || isEmpty(last.value) || toolCallsOf(last.value.content).length > 0) {
     talk.messages.length = kept;
     return end(talk, status, cause);

@@ -112,6 +112,11 @@ export function defineTool(
       'Give execute for a leaf, run for a procedure.',
     );
   }
+  for (const name of run === undefined ? [] : (['timeoutMs', 'idempotent', 'onInDoubt'] as const)) {
+    if (options[name] === undefined) continue;
+    const mend = 'Leave it out, and set it on the tools that the procedure calls.';
+    throw new ConfigurationError(`${field}.${name}`, 'this option is not built yet for a procedure', mend);
+  }
   const facts = toolFacts(options, compileSchema(options.input, `${field}.input`));
   if (execute !== undefined) return freezeTool({ type: 'leaf', execute: execute.bind(options) }, facts) as LeafTool;
   return freezeTool({ type: 'procedure', run: (run as ProcedureTool['run']).bind(options) }, facts) as ProcedureTool;

@@ -150,12 +150,13 @@ async function runProcedure(
   let value: ToolValue | undefined;
   try {
     // A delegate awaits only its child, which obeys every stop by itself.
-    value = toolValue(await (tool.delegate ? work() : guard.over(work, run.graceMs)));
+    value = toolValue(await (tool.delegate ? work() : guard.over(work, tool.graceMs ?? run.graceMs)));
     out = toolOut(value, tool.maxResultChars, procedureLabel(tool, flow.label));
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
     out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label));
   }
+  await flow.close();
   run.journal.note({ ...entry, kind: 'tool', event: out.isError ? 'failed' : 'done', value: out, ran: true, since });
   return value === undefined ? { out } : { out, value };
 }

@@ -1,10 +1,11 @@
-import type { ErrorRecord } from './errors.ts';
+import type { AgentError, ErrorRecord } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import type { Label } from './label.ts';
 import type { Message } from './message.ts';
 import type { ApprovalRequest, WaitRequest } from './permission.ts';
+import { addSpending, costUsd, NOTHING_SPENT, type Spending } from './spending.ts';
 import type { Status } from './status.ts';
-import { addUsage, NO_USAGE, type Usage } from './usage.ts';
+import type { Usage } from './usage.ts';
 
 /** How an invocation ended. `error` is there unless it completed. */
 export interface Ending {
@@ -24,6 +25,7 @@ export interface TreeNode {
   readonly status: Status | 'running' | 'waiting';
   readonly step: number;
   readonly usage: Usage;
+  /** Absent where the cost of any of its calls is not known, and where there was none. */
   readonly costUsd?: number;
   readonly children: readonly TreeNode[];
 }
@@ -44,6 +46,7 @@ interface ResultFacts {
   readonly messages: readonly Message[];
   /** Of the whole tree, like steps and toolCalls. */
   readonly usage: Usage;
+  /** Absent where the cost of any call is not known, and where there was none. */
   readonly costUsd?: number;
   readonly steps: number;
   readonly toolCalls: number;
@@ -64,6 +67,23 @@ export type RunResult<Output = unknown> = ResultFacts &
       }
   );
 
+const FAILURES: ReadonlySet<unknown> = new Set<Status>([
+  ...(['step_limit', 'tool_limit', 'token_limit', 'cost_limit', 'timeout', 'context_limit', 'loop_detected'] as const),
+  ...(['invalid_output', 'model_error', 'aborted', 'cancelled', 'suspended'] as const),
+]);
+
+/** How the agent of an AgentError ended; undefined where its `result` says nothing of that: anybody can make such an error. */
+export function failedAgent(
+  thrown: AgentError,
+): { readonly status: Status; readonly text: string; readonly error: ErrorRecord } | undefined {
+  if (typeof thrown.result !== 'object' || thrown.result === null) return undefined;
+  const { status, text, error } = thrown.result as { status: Status; text?: unknown; error?: Partial<ErrorRecord> };
+  if (!FAILURES.has(status)) return undefined;
+  const { kind = status, message = 'no cause given', retryable } = error ?? {};
+  const cause = { kind: String(kind), message: String(message), retryable: retryable === true };
+  return { status, text: typeof text === 'string' ? text : '', error: cause };
+}
+
 /** The result of an invocation: its subtree's sums, and what its status brings. */
 export function agentResult(
   ending: Ending,
@@ -71,16 +91,17 @@ export function agentResult(
   pending: readonly (ApprovalRequest | WaitRequest)[] = [],
 ): RunResult {
   const { self, status, text, messages } = ending;
-  const byAgent: Record<string, Spent> = {};
-  const byModel: Record<string, Spent> = {};
+  const byAgent = new Map<string, Spending>();
+  const byModel = new Map<string, Spending>();
   let steps = 0;
   let toolCalls = 0;
   walk(self, (node) => {
     steps += node.step;
-    toolCalls += node.toolCalls;
+    toolCalls += node.toolCalls + node.codeCalls;
     if (node.model === undefined) return;
-    addTo(byAgent, node.agent, node.usage);
-    addTo(byModel, node.model, node.usage);
+    addTo(byAgent, node.agent, node.spending);
+    if (node.elsewhere === undefined || node.here.usage.modelCalls > 0) addTo(byModel, node.model, node.here);
+    for (const [model, spending] of node.elsewhere ?? []) addTo(byModel, model, spending);
   });
   const tree = treeOf(self);
   const facts = {
@@ -89,11 +110,12 @@ export function agentResult(
     text,
     messages,
     usage: tree.usage,
+    ...(tree.costUsd !== undefined && { costUsd: tree.costUsd }),
     steps,
     toolCalls,
     tree,
-    byAgent,
-    byModel,
+    byAgent: spentBy(byAgent),
+    byModel: spentBy(byModel),
   };
   if (status === 'completed') return { ...facts, status, output: ending.output };
   if (status === 'suspended') return { ...facts, status, pending };
@@ -104,12 +126,15 @@ export function agentResult(
 export function treeOf(node: Invocation): TreeNode {
   const { path, agent, status, step } = node;
   const waiting = status === 'running' && node.waiting > 0 && node.busy === 0;
+  const spending = node.treeSpending();
+  const cost = costUsd(spending);
   return {
     path,
     agent,
     status: waiting ? 'waiting' : status,
     step,
-    usage: node.treeUsage(),
+    usage: spending.usage,
+    ...(cost !== undefined && { costUsd: cost }),
     children: node.children.map(treeOf),
   };
 }
@@ -119,8 +144,15 @@ function walk(node: Invocation, visit: (node: Invocation) => void): void {
   for (const child of node.children) walk(child, visit);
 }
 
-function addTo(sums: Record<string, Spent>, name: string, usage: Usage): void {
-  const before = Object.hasOwn(sums, name) ? sums[name]?.usage : undefined;
-  const sum = addUsage(before ?? NO_USAGE, usage);
-  if (sum !== undefined) sums[name] = { usage: sum };
+function addTo(sums: Map<string, Spending>, name: string, spending: Spending): void {
+  const before = sums.get(name) ?? NOTHING_SPENT;
+  sums.set(name, addSpending(before, spending) ?? before);
+}
+
+function spentBy(sums: Map<string, Spending>): Record<string, Spent> {
+  const entries = [...sums].map(([name, spending]): [string, Spent] => {
+    const cost = costUsd(spending);
+    return [name, cost === undefined ? { usage: spending.usage } : { usage: spending.usage, costUsd: cost }];
+  });
+  return Object.fromEntries(entries);
 }

@@ -1,3 +1,5 @@
+import type { CallUsage } from './usage.ts';
+
 /** Every error of coxswain. `code` is stable and machine-readable; no message holds a key, a header or a prompt. */
 export class CoxswainError extends Error {
   override readonly name: string = 'CoxswainError';
@@ -58,6 +60,8 @@ export class ModelError extends CoxswainError {
   readonly retryAfterMs: number | undefined;
   /** HTTP status, where there was one. */
   readonly status: number | undefined;
+  /** What the failed call cost, where the provider reported it: a filtered or cut answer is charged too. */
+  readonly usage: CallUsage | undefined;
   constructor(
     kind: ModelErrorKind,
     message: string,
@@ -65,6 +69,7 @@ export class ModelError extends CoxswainError {
       retryable?: boolean | undefined;
       retryAfterMs?: number | undefined;
       status?: number | undefined;
+      usage?: CallUsage | undefined;
       cause?: unknown;
     } = {},
   ) {
@@ -73,6 +78,7 @@ export class ModelError extends CoxswainError {
     this.retryable = options.retryable ?? RETRYABLE.has(kind);
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
+    this.usage = options.usage;
   }
 }
 
@@ -164,6 +170,10 @@ export interface ErrorRecord {
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
   readonly status?: number;
+  /** Of a model call: tokens of its failed attempts, where they were reported. */
+  readonly usage?: CallUsage;
+  /** What these tokens cost, in USD, where the price is known. */
+  readonly costUsd?: number;
 }
 
 /** What was thrown, as text: anything can be thrown, also what throws when it is read. */

@@ -32,6 +32,8 @@ export interface EventHead {
 export interface EventEnd {
   readonly durationMs: number;
   readonly usage: Usage;
+  /** In USD: of `model.end`, `agent.end`, `run.end` and `run.suspended`, where every call's is known. */
+  readonly costUsd?: number;
 }
 
 interface Failable {
@@ -66,6 +68,7 @@ export interface EventFields {
   'tool.end': Call & EventEnd & Failable & { readonly result?: string | readonly Part[] };
   'approval.request': { readonly request: ApprovalRequest | WaitRequest };
   'approval.decision': { readonly id: string; readonly decision: Decision };
+  /** A provider asked everyone of this process to wait; `untilMs` is when it opens, in milliseconds since 1970. */
   'gate.closed': { readonly gate: string; readonly untilMs?: number };
   'gate.opened': { readonly gate: string };
   'context.compact': { readonly dropped: number; readonly tokensBefore: number; readonly tokensAfter: number };

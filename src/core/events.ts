@@ -57,6 +57,11 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
     }
     case 'limit':
       return [{ type: 'limit', ...head, ...record.value }];
+    case 'gate': {
+      const { value } = record;
+      if (value.state === 'opened') return [{ type: 'gate.opened', ...head, gate: value.gate }];
+      return [{ type: 'gate.closed', ...head, gate: value.gate, untilMs: value.untilMs }];
+    }
     case 'context':
       return [{ type: 'context.compact', ...head, ...record.value }];
     case 'diverged':
@@ -134,8 +139,8 @@ function headOf(
   };
 }
 
-function end(record: { readonly time: bigint; readonly since?: bigint }, usage: Usage): EventEnd {
-  return { durationMs: durationMs(record), usage };
+function end(record: { readonly time: bigint; readonly since?: bigint }, usage: Usage, costUsd?: number): EventEnd {
+  return { durationMs: durationMs(record), usage, ...(costUsd === undefined ? {} : { costUsd }) };
 }
 
 type Bound = Omit<EventHead, 'seq'>;
@@ -144,18 +149,18 @@ function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, stat
   if (record.event === 'started') return [{ type: record.kind === 'run' ? 'run.start' : 'agent.start', ...head }];
   const out: RunOut = record.value;
   const ending = {
-    ...end(record, out.usage),
+    ...end(record, out.usage, out.costUsd),
     text: out.text,
     ...(out.error === undefined ? {} : { error: out.error }),
-  };
+  } as const;
   if (record.kind === 'agent') {
     const call = record.key.slice(0, record.key.lastIndexOf('/'));
     if (state.open.has(call)) spend(state, call, out.usage, false);
     return [{ type: 'agent.end', ...head, ...ending, status: out.status }];
   }
   if (record.event === 'done') return [{ type: 'run.end', ...head, ...ending, status: out.status }];
-  const { durationMs, usage } = ending;
-  return [{ type: 'run.suspended', ...head, durationMs, usage, status: 'suspended', pending: out.pending ?? [] }];
+  const { text: _, error: __, ...spent } = ending;
+  return [{ type: 'run.suspended', ...head, ...spent, status: 'suspended', pending: out.pending ?? [] }];
 }
 
 function modelEvents(record: RecordOf<'model'>, head: Bound, state: EventState): EventBody[] {
@@ -174,7 +179,15 @@ function modelEvents(record: RecordOf<'model'>, head: Bound, state: EventState):
       state.open.delete(record.key);
       const usage = usageOfCall(record.value.usage);
       spend(state, stepOf(record), usage, false);
-      return [{ type: 'model.end', ...head, ...end(record, usage), ...turnFields(record.value), isError: false }];
+      return [
+        {
+          type: 'model.end',
+          ...head,
+          ...end(record, usage, record.value.costUsd),
+          ...turnFields(record.value),
+          isError: false,
+        },
+      ];
     }
     case 'failed':
     case 'cancel': {

@@ -1,4 +1,4 @@
-import type { Agent } from './agent.ts';
+import type { Agent, InputArgument } from './agent.ts';
 import type { Outcome } from './journal.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
@@ -9,7 +9,11 @@ import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
 /** What a procedure is given: each method is a recorded call of the port. Its code depends on its input and on these, on nothing else. */
 export interface Flow<Deps = unknown> {
   /** The agent's output; rejects with an AgentError where it did not complete. */
-  call<Input, Output>(agent: Agent<Input, Output, never>, input: Input, options?: { id?: string }): Promise<Output>;
+  call<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    input: InputArgument<Input>,
+    options?: { id?: string },
+  ): Promise<Output>;
   /** The tool's value; judged by the permission step like any call. Rejects with a ToolError. */
   tool<Input, Output>(
     tool: Tool<Input, Output, never>,

@@ -1,6 +1,7 @@
 import type { ErrorRecord } from './errors.ts';
 import type { Stop } from './status.ts';
 import { type Interruptible, type Stops, stopError } from './stops.ts';
+import { LONGEST_TIMER_MS } from './time.ts';
 
 /** A procedure's stop that came before it ended. */
 export class Stopped extends Error {
@@ -48,7 +49,10 @@ export class Guard implements Interruptible {
     try {
       return await new Promise<T>((resolve, reject) => {
         this.#abandon = () => {
-          timer ??= setTimeout(() => this.#stop && reject(new Stopped(this.#stop)), graceMs);
+          timer ??= setTimeout(
+            () => this.#stop && reject(new Stopped(this.#stop)),
+            Math.min(graceMs, LONGEST_TIMER_MS),
+          );
         };
         Promise.resolve(work()).then(resolve, reject);
       });

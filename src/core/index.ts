@@ -35,6 +35,7 @@ export type {
   Model,
   ModelContext,
   ModelDelta,
+  ModelPrice,
   ModelRequest,
   ModelSettings,
   ModelTurn,

@@ -2,8 +2,9 @@ import type { Agent } from './agent.ts';
 import type { Label } from './label.ts';
 import type { AgentLimits } from './limits.ts';
 import type { ParentStep, Place, Span } from './record.ts';
+import { addSpending, NOTHING_SPENT, type Spending } from './spending.ts';
 import type { Status } from './status.ts';
-import { addUsage, NO_USAGE, type Usage } from './usage.ts';
+import type { Usage } from './usage.ts';
 
 /** One run of one agent: a node of the tree. Its path is the address of all that it does. */
 export class Invocation implements Place {
@@ -24,8 +25,13 @@ export class Invocation implements Place {
   model: string | undefined;
   step = 0;
   toolCalls = 0;
+  /** Tool calls of code: of its own procedure, or of procedures among its tools. */
+  codeCalls = 0;
   /** Of its own model calls. */
-  usage: Usage = NO_USAGE;
+  spending: Spending = NOTHING_SPENT;
+  /** Of these, those that `model` answered, and those of other models by `provider/id`: later ones of a fallback. */
+  here: Spending = NOTHING_SPENT;
+  elsewhere: Map<string, Spending> | undefined;
   /** The join of all it has seen. */
   label: Label;
   readonly children: Invocation[] = [];
@@ -64,10 +70,32 @@ export class Invocation implements Place {
     return this.definition.name;
   }
 
+  get usage(): Usage {
+    return this.spending.usage;
+  }
+
+  /** Counts a call of its own. `by` is the model that answered, where it is not the one that was asked. */
+  spend(spending: Spending, by?: { readonly provider: string; readonly id: string }): void {
+    const sum = addSpending(this.spending, spending) ?? this.spending;
+    this.spending = sum;
+    if (by === undefined) {
+      this.here = this.elsewhere === undefined ? sum : (addSpending(this.here, spending) ?? this.here);
+      return;
+    }
+    const name = `${by.provider}/${by.id}`;
+    this.elsewhere ??= new Map();
+    const before = this.elsewhere.get(name) ?? NOTHING_SPENT;
+    this.elsewhere.set(name, addSpending(before, spending) ?? before);
+  }
+
   /** Of its subtree; each call counts once. */
-  treeUsage(): Usage {
-    let sum = this.usage;
-    for (const child of this.children) sum = addUsage(sum, child.treeUsage()) ?? sum;
+  treeSpending(): Spending {
+    let sum = this.spending;
+    for (const child of this.children) sum = addSpending(sum, child.treeSpending()) ?? sum;
     return sum;
+  }
+
+  treeUsage(): Usage {
+    return this.treeSpending().usage;
   }
 }

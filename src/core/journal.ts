@@ -40,10 +40,16 @@ export interface Call<T = unknown> {
   readonly timeoutMs: number;
   readonly graceMs: number;
   readonly retry?: RetryOptions;
-  /** Tokens that the ledger reserves before it runs; asked only under a token cap. `fixed` where the output was asked for by number. */
+  /** Who is asked, for all of the process: a provider that asks to wait holds back everyone with the same gate. */
+  readonly gate?: string;
+  /** Tokens that the ledger reserves before it runs; asked only under a cap. `fixed` where the output was asked for by number. */
   worst?(): { readonly input: number; readonly output: number; readonly fixed: boolean };
-  /** What is left under the cap, told before the call starts. */
-  allow?(tokens: number): void;
+  /** What so many tokens cost at most, in USD; undefined where no price is known. Asked only under a cap in USD. */
+  worstCost?(input: number, output: number): number | undefined;
+  /** The most output tokens that fit under the caps, told before the call starts. */
+  allow?(output: number): void;
+  /** Told when it failed for good: true where there is another way to do it, which is then tried. */
+  next?(error: ErrorRecord): boolean;
   /** Hashes of the parts of the request, by part; asked only by durable journals. `args` of a tool are recorded as they are. */
   request?(): { readonly [part: string]: Json };
   /** The value from its record, where that is not its JSON. */
@@ -51,10 +57,14 @@ export interface Call<T = unknown> {
   /** A value that a person gave, as the outcome. */
   answer?(value: Json): T;
   execute(attempt: Attempt): T | Promise<T>;
+  /** Tokens that a value most likely took, where its provider reported none. */
+  guess?(value: T): { readonly input: number; readonly output: number };
   /** What was thrown, as an error to record. */
   failure(thrown: unknown): ErrorRecord;
   /** What the outcome spent, where it was reported. */
   usage?(value: T): CallUsage | undefined;
+  /** In USD, where it is known. */
+  cost?(value: T): number | undefined;
   /** What views are shown at its start and end. */
   started(): Extract<Entry, { event: 'started' }>['request'];
   ended(outcome: Outcome<T>): unknown;
@@ -72,7 +82,7 @@ export interface Work {
   readonly stop: Stop | undefined;
   /** What a layer keeps between its phases. */
   holdsPlace?: boolean;
-  reserved?: number | undefined;
+  reserved?: { readonly tokens: number; readonly picoUsd: number } | undefined;
   /** Told once, when a stop comes while it waits. */
   onStop?: (() => void) | undefined;
 }

@@ -35,6 +35,13 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
+/** A frozen copy of what is plain data in a value; anything else in it (a Date, say) is left as it is. */
+export function frozenCopy<T>(value: T): T {
+  if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as T;
+  if (!isPlainObject(value)) return value;
+  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, item]) => [key, frozenCopy(item)]))) as T;
+}
+
 /** What is plain data: an object literal or one without a prototype. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (value === null || typeof value !== 'object') return false;

@@ -1,5 +1,6 @@
 import { admit, limited, stepLimit } from './admission.ts';
-import { ask, askAgain, isEmpty, settle } from './ask.ts';
+import { answer, askAgain } from './answer.ts';
+import { isEmpty } from './ask.ts';
 import { callTools } from './call-tools.ts';
 import { conclude, end, failed, wrapUp } from './conclude.ts';
 import type { Ending } from './ending.ts';
@@ -25,8 +26,8 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
     const step = self.step;
     if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
     const since = beginStep(run, self);
-    const reply = settle(talk, await ask(run, talk, `${self.path}/${step}/model`));
-    const turn = reply.ok && isEmpty(reply.value) ? await askAgain(run, talk) : reply;
+    const reply = await answer(run, talk, `${self.path}/${step}/model`);
+    const turn = reply.ok && isEmpty(reply.value) && talk.cutText === '' ? await askAgain(run, talk) : reply;
     if (!turn.ok) {
       endStep(run, self, since);
       return failed(talk, turn);

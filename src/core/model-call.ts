@@ -1,4 +1,6 @@
+import { after } from './after.ts';
 import type { ErrorRecord } from './errors.ts';
+import { fallsOver } from './falls-over.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { canonical, sha256 } from './json.ts';
@@ -17,8 +19,8 @@ import type {
 import type { ModelIn, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import { idempotencyKey } from './tool-call.ts';
-import { checkTurn, modelFailure } from './turn.ts';
-import type { CallUsage } from './usage.ts';
+import { checkDelta, checkTurn, modelFailure } from './turn.ts';
+import { type CallUsage, sumOf } from './usage.ts';
 
 /** What stays the same in every request of an invocation. */
 export interface Question {
@@ -40,7 +42,7 @@ interface Sent {
   readonly tokensAfter: number;
 }
 
-/** The effect of one model call. */
+/** The effect of one model call. With a fallback it is one effect too: its candidates are further attempts. */
 export class ModelCallEffect implements Call<ModelTurn> {
   readonly kind = 'model';
   readonly sideEffect = 'none';
@@ -53,7 +55,11 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly #sent: Sent;
   readonly #toolChoice: ToolChoice | undefined;
   readonly #stream: boolean;
-  #maxOutputTokens: number | undefined;
+  /** The candidate that is asked. */
+  #model: Model;
+  #allowed: number | undefined;
+  /** What failed attempts of this call cost. */
+  #lost: { readonly usage: CallUsage; readonly costUsd?: number } | undefined;
 
   constructor(
     run: RunContext,
@@ -71,22 +77,23 @@ export class ModelCallEffect implements Call<ModelTurn> {
     this.#sent = sent;
     this.#toolChoice = toolChoice;
     this.#stream = run.listening;
-    const { model, settings } = question;
-    const asked = settings.maxOutputTokens;
-    this.#maxOutputTokens = asked ?? (model.needsMaxOutputTokens ? outputLimit(model) : undefined);
+    this.#model = candidatesOf(question.model)[0] ?? question.model;
   }
 
   get parent(): Span {
     return this.self.span;
   }
   get timeoutMs(): number {
-    return this.#question.model.timeoutMs ?? DEFAULTS.modelTimeoutMs;
+    return this.#model.timeoutMs ?? DEFAULTS.modelTimeoutMs;
   }
   get graceMs(): number {
     return this.#run.graceMs;
   }
   get retry() {
-    return this.#question.model.retry ?? DEFAULTS.retry;
+    return this.#model.retry ?? DEFAULTS.retry;
+  }
+  get gate(): string {
+    return gateOf(this.#model);
   }
 
   worst() {
@@ -95,21 +102,48 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return { input: this.#sent.tokensAfter, output: asked ?? outputLimit(model), fixed: asked !== undefined };
   }
 
+  /** That of the dearest candidate. */
+  worstCost(input: number, output: number): number | undefined {
+    let worst = 0;
+    for (const candidate of candidatesOf(this.#question.model)) {
+      const cost = this.#run.worstCostOf(candidate, input, output);
+      if (cost === undefined) return undefined;
+      worst = Math.max(worst, cost);
+    }
+    return worst;
+  }
+
   /** Under a cap the answer may be at most what is left of it. */
-  allow(tokens: number): void {
-    const left = Math.max(1, tokens - this.#sent.tokensAfter);
-    this.#maxOutputTokens = Math.min(this.#maxOutputTokens ?? outputLimit(this.#question.model), left);
+  allow(output: number): void {
+    this.#allowed = Math.max(1, output);
+  }
+
+  /** The next candidate, where another model may do better. */
+  next(error: ErrorRecord): boolean {
+    const candidates = candidatesOf(this.#question.model);
+    const next = candidates[candidates.indexOf(this.#model) + 1];
+    if (next === undefined || !fallsOver(error.kind)) return false;
+    this.#model = next;
+    return true;
+  }
+
+  get #maxOutputTokens(): number | undefined {
+    const model = this.#model;
+    const asked = this.#question.settings.maxOutputTokens;
+    const max = asked ?? (model.needsMaxOutputTokens ? outputLimit(model) : undefined);
+    return this.#allowed === undefined ? max : Math.min(max ?? outputLimit(model), this.#allowed);
   }
 
   execute(attempt: Attempt): Promise<ModelTurn> {
-    const { model, instructions, tools, output, settings } = this.#question;
+    const { instructions, tools, output, settings } = this.#question;
+    const model = this.#model;
     const { messages } = this.#sent;
     const toolChoice = this.#toolChoice;
     const max = this.#maxOutputTokens;
     const request: ModelRequest = {
       instructions,
-      // A list of its own: a user's model cannot change the transcript through its request.
-      messages: attempt.number === 1 ? messages : messages.slice(),
+      // A list of its own in each attempt: a user's model can change neither the transcript nor what is sent or shown again.
+      messages: messages.slice(),
       tools,
       ...(toolChoice !== undefined && { toolChoice }),
       ...(output !== undefined && { output }),
@@ -117,15 +151,26 @@ export class ModelCallEffect implements Call<ModelTurn> {
     };
     const { step } = this;
     const turn = model.generate(request, new CallContext(this, attempt));
-    return (turn instanceof Promise ? turn : Promise.resolve(turn)).then((value) => checkTurn(value, step));
+    return after(turn, (value) => this.#whole(this.#priced(checkTurn(value, step), model)));
+  }
+
+  /** Who answered, where it was not the first that was asked, and what it cost: facts of the turn, recorded with it. */
+  #priced(turn: ModelTurn, model: Model): ModelTurn {
+    const isFirst = model === candidatesOf(this.#question.model)[0];
+    const by = turn.by ?? (isFirst ? undefined : Object.freeze({ provider: model.provider, id: model.id }));
+    const costUsd = turn.costUsd ?? (turn.usage && this.#run.costOf(turn.by ?? model, turn.usage));
+    if (by === undefined && costUsd === undefined) return turn;
+    return Object.freeze({ ...turn, ...(by !== undefined && { by }), ...(costUsd !== undefined && { costUsd }) });
   }
 
   /** Told only while somebody listens, and of an attempt only while it is under way. */
   deltas(attempt: Attempt): ModelContext['onDelta'] {
     if (!this.#stream) return undefined;
     const { number } = attempt;
-    return (delta) => {
-      if (attempt.isLive && attempt.number === number) this.#run.delta(this.self, this.key, this.step, number, delta);
+    return (given) => {
+      const delta = checkDelta(given);
+      if (delta !== undefined && attempt.isLive && attempt.number === number)
+        this.#run.delta(this.self, this.key, this.step, number, delta);
     };
   }
 
@@ -145,18 +190,51 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return { ...parts, messages: chain.extend(this.#sent.messages, this.#sent.from) };
   }
 
+  /** One call is all its attempts: it spent their sum. */
+  #whole(turn: ModelTurn): ModelTurn {
+    if (this.#lost === undefined) return turn;
+    const { usage, costUsd, ...rest } = turn;
+    return { ...rest, ...this.#withLost(usage, costUsd) };
+  }
+
+  #withLost(usage: CallUsage | undefined, costUsd: number | undefined) {
+    const lost = this.#lost;
+    const all = sumOf(lost?.usage, usage);
+    // A cost that is not known of one attempt is not known of the call.
+    const isKnown = usage === undefined || costUsd !== undefined;
+    const cost =
+      lost === undefined ? costUsd : isKnown && lost.costUsd !== undefined ? lost.costUsd + (costUsd ?? 0) : undefined;
+    return { ...(all !== undefined && { usage: all }), ...(cost !== undefined && { costUsd: cost }) };
+  }
+
   failure(thrown: unknown): ErrorRecord {
-    return modelFailure(thrown);
+    const error = modelFailure(thrown);
+    const costUsd = error.usage && this.#run.costOf(this.#model, error.usage);
+    const { usage, ...spent } = this.#withLost(error.usage, costUsd);
+    if (usage === undefined) return error;
+    this.#lost = { usage, ...spent };
+    return { ...error, ...this.#lost };
+  }
+
+  guess({ content }: ModelTurn) {
+    const said = content.map((part) => (part.type === 'tool_call' ? part.name + part.arguments : (part.text ?? '')));
+    return { input: this.#sent.tokensAfter, output: this.#run.estimate(said.join('\n')) };
   }
 
   usage(turn: ModelTurn): CallUsage | undefined {
     return turn.usage;
   }
 
+  cost(turn: ModelTurn): number | undefined {
+    return turn.costUsd;
+  }
+
   started(): ModelIn {
-    const { model, instructions, tools, output, settings } = this.#question;
+    const { instructions, tools, output, settings } = this.#question;
     const { messages, from } = this.#sent;
     const toolChoice = this.#toolChoice;
+    const model = this.#model;
+    const max = this.#maxOutputTokens;
     return {
       model: modelName(model),
       provider: model.provider,
@@ -168,8 +246,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
       tools,
       ...(toolChoice !== undefined && { toolChoice }),
       ...(output !== undefined && { output }),
-      settings:
-        this.#maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: this.#maxOutputTokens },
+      settings: max === undefined ? settings : { ...settings, maxOutputTokens: max },
       stream: this.#stream,
     };
   }
@@ -177,6 +254,17 @@ export class ModelCallEffect implements Call<ModelTurn> {
   ended(outcome: Outcome<ModelTurn>): unknown {
     return outcome.ok ? outcome.value : outcome.error;
   }
+}
+
+/** A fallback's models, or the model itself. */
+export function candidatesOf(model: Model): readonly Model[] {
+  return model.candidates ?? [model];
+}
+
+/** Provider and endpoint: whoever shares them is held back together. */
+export function gateOf({ provider, server }: Model): string {
+  if (server === undefined) return provider;
+  return `${provider}@${server.address}${server.port === undefined ? '' : `:${server.port}`}`;
 }
 
 export function modelName(model: Model): string {

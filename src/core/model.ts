@@ -14,6 +14,16 @@ export interface RetryOptions {
   readonly maxRetryAfterMs?: number;
 }
 
+/** What a model costs, in USD per million tokens. */
+export interface ModelPrice {
+  readonly inputPerMTok: number;
+  readonly outputPerMTok: number;
+  /** Input that was read from a cache; default: like other input. */
+  readonly cachedInputPerMTok?: number | undefined;
+  /** Input that was written to a cache; default: like other input. */
+  readonly cacheWritePerMTok?: number | undefined;
+}
+
 /** A tool as a model is shown it. */
 export interface ToolDefinition {
   readonly name: string;
@@ -25,10 +35,16 @@ export interface ToolDefinition {
 /** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
-/** `temperature` and `maxOutputTokens` (tokens) are neutral; every other setting goes to the provider under its own name. */
+/** The named ones mean the same for every provider; each other one is sent as it is, under the API's own name. */
 export interface ModelSettings {
   readonly temperature?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
+  /** A forced call (`'required'`, `{ name }`) holds until the invocation has called a tool; then the model is free to answer. */
+  readonly toolChoice?: ToolChoice | undefined;
+  /** False: at most one call a turn. */
+  readonly parallelToolCalls?: boolean | undefined;
+  /** How much the model thinks, in the provider's words: `'low'`, `'medium'`, `'high'`, … */
+  readonly reasoningEffort?: string | undefined;
   readonly [setting: string]: Json | undefined;
 }
 
@@ -55,6 +71,10 @@ export interface ModelTurn {
   readonly native?: Json;
   /** The model version and response id that the provider reports. */
   readonly response?: { readonly id?: string; readonly model?: string };
+  /** The model that gave it, where that is another than the one that was asked: a later one of a `fallback`. */
+  readonly by?: { readonly provider: string; readonly id: string };
+  /** What it cost in USD, where the provider says so or the price is known. Unknown is absent, never 0. */
+  readonly costUsd?: number;
 }
 
 /** A piece of a turn as it streams in; the pieces of one call share its `index`. */
@@ -88,8 +108,17 @@ export interface Model {
   readonly timeoutMs?: number;
   /** True where the provider asks for `maxOutputTokens` in each request. */
   readonly needsMaxOutputTokens?: boolean;
-  /** Host and port of the endpoint, for traces. */
+  /** Your own price; it wins over the known ones. */
+  readonly price?: ModelPrice;
+  /**
+   * Set by `fallback`: what is tried in order, each with its own retries, where the one before failed for good. A run goes
+   * through them itself, an attempt each; `generate` does the same for callers outside of a run, without retries.
+   */
+  readonly candidates?: readonly Model[];
+  /** Host and port of the endpoint, for traces, the provider's gate and prices. */
   readonly server?: { readonly address: string; readonly port?: number };
+  /** Throws a ConfigurationError where a request of this kind could never be sent. Asked once per invocation, before its first call. */
+  check?(request: ModelRequest): void;
   /** Rejects with a {@link ModelError}; anything else that is thrown counts as `unknown` and is never retried. */
   generate(request: ModelRequest, context: ModelContext): Promise<ModelTurn>;
 }

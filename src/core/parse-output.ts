@@ -1,7 +1,8 @@
 import { issueText } from './issue-text.ts';
 import { deepFreeze, type Json } from './json.ts';
+import { mendJson } from './mend-json.ts';
 import type { JsonSchema, Schema, Validation } from './schema.ts';
-import { endOfString, strictJson } from './strict-json.ts';
+import { endOfString, type StrictJson, strictJson } from './strict-json.ts';
 
 /** An agent's output, frozen, or what to tell the model so that it can mend it. */
 export type ParsedOutput =
@@ -12,14 +13,14 @@ const MAX_CANDIDATES = 32;
 const MAX_OPEN = 8;
 
 /**
- * Structured output in whatever a model wrote around it: the whole text, else a fenced block, else the first balanced
- * `{…}` or `[…]` that fits the schema. Where the schema takes a string, text that is no JSON counts as it is. Linear in
- * the length of the text.
+ * Structured output in whatever a model wrote around it and into it: the whole text, else a fenced block, else the first
+ * balanced `{…}` or `[…]` that fits the schema, each also without trailing commas, comments and the like. Where the schema
+ * takes a string, text that is no JSON counts as it is. Linear in the length of the text.
  */
 export function parseOutput(text: string, schema: Schema): ParsedOutput {
   let complaint: string | undefined;
   for (const candidate of candidates(text, schema.jsonSchema)) {
-    const parsed = strictJson(candidate);
+    const parsed = lenientJson(candidate);
     if (!parsed.ok) {
       if (parsed.kind === 'invalid_args') complaint ??= parsed.message;
       continue;
@@ -37,6 +38,14 @@ export function parseOutput(text: string, schema: Schema): ParsedOutput {
     }
   }
   return { ok: false, message: complaint ?? noJson(text) };
+}
+
+/** As it is, else without what models write into JSON and JSON does not have. */
+function lenientJson(text: string): StrictJson {
+  const parsed = strictJson(text);
+  if (parsed.ok || parsed.kind === 'invalid_args' || !/^\s*[[{]/.test(text)) return parsed;
+  const mended = strictJson(mendJson(text));
+  return mended.ok ? mended : parsed;
 }
 
 function takesText(schema: JsonSchema, depth = 0): boolean {

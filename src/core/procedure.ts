@@ -1,14 +1,15 @@
-import type { Agent } from './agent.ts';
+import { admitCode, limited } from './admission.ts';
+import type { Agent, InputArgument } from './agent.ts';
+import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
-import { agentResult, type Ending } from './ending.ts';
-import { AgentError, ConfigurationError, type ErrorRecord, messageOf, toolError } from './errors.ts';
+import { ConfigurationError, type ErrorRecord, isA, messageOf, ToolError, toolError } from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import { issueText } from './issue-text.ts';
 import type { Call, Outcome } from './journal.ts';
-import { canonical, type Json, sha256 } from './json.ts';
+import { canonical, frozenCopy, type Json, sha256 } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import { shown } from './options.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
@@ -17,6 +18,7 @@ import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Progress, Tool } from './tool.ts';
 import { progressLogger } from './tool-call.ts';
 import { valueForCode } from './tool-value.ts';
+import { type At, UnderWay } from './under-way.ts';
 
 /** Where a procedure stands: an agent's invocation, or a tool call of one. */
 export interface ProcedurePlace {
@@ -34,25 +36,36 @@ export interface ProcedurePlace {
   readonly guard: Guard;
 }
 
-export function openProcedure(run: RunContext, place: ProcedurePlace): BuiltinFlow {
+/** A flow, and what its driver does with it when the code is over. */
+export interface OpenProcedure extends BuiltinFlow {
+  /** What the code did not wait for is stopped and waited for, so that it lies inside; nothing begins after it. */
+  close(): Promise<void>;
+  /** The limit of tool calls that it ran into. */
+  readonly limited: ErrorRecord | undefined;
+}
+
+export function openProcedure(run: RunContext, place: ProcedurePlace): OpenProcedure {
   return new Procedure(run, place);
 }
 
 /** A legal id of the user's: a part of an address. */
 const ID = /^[^/@~\s][^/\s]{0,199}$/u;
 
-class Procedure implements BuiltinFlow {
+class Procedure implements OpenProcedure {
   readonly #run: RunContext;
   readonly #place: ProcedurePlace;
   readonly #ordinals = new Map<string, number>();
   readonly #ids = new Set<string>();
   readonly #oneAtATime = new OneAtATime();
+  readonly #underWay: UnderWay;
   #label: Label;
+  limited: ErrorRecord | undefined;
 
   constructor(run: RunContext, place: ProcedurePlace) {
     this.#run = run;
     this.#place = place;
     this.#label = place.label;
+    this.#underWay = new UnderWay(run.stops);
   }
 
   get deps() {
@@ -92,36 +105,57 @@ class Procedure implements BuiltinFlow {
     this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
   }
 
-  async call<Input, Output>(
+  close(): Promise<void> {
+    return this.#underWay.close((key, reason) => this.#run.cancel(key, reason));
+  }
+
+  call<Input, Output>(
     agent: Agent<Input, Output, never>,
-    input: Input,
+    input: InputArgument<Input>,
+    options?: { id?: string },
+  ): Promise<Output> {
+    const call = (at: At) => this.#call(at, agent, input, options);
+    // A delegate waits for its only child.
+    return this.#place.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
+  }
+
+  async #call<Input, Output>(
+    at: At,
+    agent: Agent<Input, Output, never>,
+    input: InputArgument<Input>,
     options?: { id?: string },
   ): Promise<Output> {
     const { self, span, parentStep, delegate } = this.#place;
     const key =
       delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
-    const ending = await this.#run.invoke({
-      key,
-      agent,
-      input,
-      parent: self,
-      parentStep,
-      parentSpan: span,
-      label: this.#label,
-      delegate,
+    at.key = key;
+    const child = { key, agent, input, parent: self, parentStep, parentSpan: span, label: this.#label, delegate };
+    const ending = await this.#run.invoke(child).catch((thrown: unknown) => {
+      throw delegate === undefined && isA(thrown, ToolError) ? refusedChild(this.#run, child, thrown) : thrown;
     });
-    this.join(ending.label);
+    if (!this.#underWay.isLeft(key)) this.join(ending.label);
     if (ending.status === 'completed') return ending.output as Output;
     throw agentError(this.#run, ending);
   }
 
-  async tool<Input, Output>(
+  tool<Input, Output>(
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>> {
+    return this.#underWay.begin((at) => this.#tool(at, tool, args, options));
+  }
+
+  async #tool<Input, Output>(
+    at: At,
     tool: Tool<Input, Output, never>,
     args: Input,
     options?: { id?: string },
   ): Promise<Awaited<Output>> {
     const key = this.#key(tool.name, args, options?.id);
+    at.key = key;
     const { self, span, step, parentStep } = this.#place;
+    this.#admit(key);
     const { requested: now, error } = this.#requested(tool, args, key);
     const requested = recordedArguments(this.#run, key, now);
     const { out, value } = await dispatch(
@@ -132,15 +166,27 @@ class Procedure implements BuiltinFlow {
       this.#label,
       this.#oneAtATime,
     );
-    this.join(out.label);
+    if (!this.#underWay.isLeft(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
+  }
+
+  #admit(key: string): void {
+    const { self } = this.#place;
+    const over = admitCode(this.#run, self, key);
+    if (over !== undefined) {
+      this.limited = limited(this.#run, self, over, key);
+      throw new ToolError('denied', this.limited.message);
+    }
+    self.codeCalls += 1;
+    if (!this.#run.journal.has(key)) this.#run.count.toolCalls += 1;
   }
 
   #requested(tool: Tool, args: unknown, key: string): { requested: Requested; error?: ErrorRecord } {
     const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
     const checked = tool.input.validate(args);
-    if (checked.ok) return { requested: { call, tool, args: checked.value as Json } };
+    // A copy: the code may go on changing its own object while the call is judged.
+    if (checked.ok) return { requested: { call, tool, args: frozenCopy(checked.value as Json) } };
     const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
     const error = { kind: 'invalid_args', message, retryable: false };
     return { requested: { call, tool, args: null, refused: error }, error };
@@ -153,9 +199,14 @@ class Procedure implements BuiltinFlow {
     return text === undefined ? (undefined as T) : (JSON.parse(text) as T);
   }
 
-  async wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+  wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+    return this.#underWay.begin((at) => this.#wait(at, id, request, schema));
+  }
+
+  async #wait<S extends SchemaLike>(at: At, id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
     const { self, base, step } = this.#place;
     const key = `${base}/${this.#id(id)}`;
+    at.key = key;
     const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
     const shown = {
       id: key,
@@ -170,10 +221,15 @@ class Procedure implements BuiltinFlow {
     return outcome.value as InferOutput<S>;
   }
 
-  async sleep(ms: number): Promise<void> {
+  sleep(ms: number): Promise<void> {
+    return this.#underWay.begin((at) => this.#sleep(at, ms));
+  }
+
+  async #sleep(at: At, ms: number): Promise<void> {
     if (!Number.isFinite(ms) || ms < 0)
       throw new ConfigurationError('ctx.sleep', `got ${shown(ms)}`, 'Pass finite milliseconds ≥ 0.');
-    const outcome = await this.#run.journal.sleep(this.#key('@sleep', ms, undefined), this.#place.self, ms);
+    at.key = this.#key('@sleep', ms, undefined);
+    const outcome = await this.#run.journal.sleep(at.key, this.#place.self, ms);
     if (!outcome.ok) throw toolError(outcome.error);
   }
 
@@ -232,9 +288,4 @@ class Procedure implements BuiltinFlow {
     this.#ids.add(id);
     return id;
   }
-}
-
-function agentError(run: RunContext, ending: Ending): AgentError {
-  const cause = ending.error?.message ?? 'no cause given';
-  return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
 }

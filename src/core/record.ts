@@ -82,6 +82,8 @@ export interface AgentOut {
   readonly ownUsage: Usage;
   /** Of its subtree. */
   readonly usage: Usage;
+  /** Of its subtree, where every call's is known. */
+  readonly costUsd?: number;
   readonly steps: number;
   readonly toolCalls: number;
   readonly error?: ErrorRecord;
@@ -113,7 +115,7 @@ export interface RunOut extends AgentOut {
  * | tool | one | ToolIn | done ToolOut, failed ToolOut, cancel; refused = failed without a start |
  * | memory, embedding | one | facts | done, failed, cancel |
  * | wait | none | request | done decision, cancel |
- * | decision, once, sleep, limit, context, stop, diverged | none | – | done |
+ * | decision, once, sleep, limit, context, gate, stop, diverged | none | – | done |
  */
 export type Entry = Common &
   (
@@ -194,6 +196,19 @@ export type Entry = Common &
         readonly kind: 'limit';
         readonly event: 'done';
         readonly value: { readonly limit: string; readonly used: number; readonly max: number };
+        readonly request?: never;
+      }
+    | {
+        /** A provider asked to wait: everyone of this process who uses it is held back. Once a run that is affected. */
+        readonly kind: 'gate';
+        readonly event: 'done';
+        readonly value:
+          | {
+              readonly gate: string;
+              readonly state: 'closed' /** In milliseconds since 1970. */;
+              readonly untilMs: number;
+            }
+          | { readonly gate: string; readonly state: 'opened' };
         readonly request?: never;
       }
     | {

@@ -14,6 +14,7 @@ import type { Schema } from './schema.ts';
 import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
+import type { CallUsage, Usage } from './usage.ts';
 
 /** What an invocation of a model starts with. */
 export interface Opening {
@@ -27,6 +28,8 @@ export interface Opening {
 /** What of a transcript is sent: one selector per invocation. */
 export interface Selector {
   select(transcript: readonly Message[]): Selection;
+  /** The provider found the last selection too long: a shorter one, or undefined where nothing may be cut. */
+  shorten(transcript: readonly Message[]): Extract<Selection, { ok: true }> | undefined;
   /** The input tokens that the provider reported for the last selection. */
   anchor(inputTokens: number): void;
   /** The transcript is complete, and a conversation may go on from it. */
@@ -88,9 +91,15 @@ export interface RunContext {
   readonly limits: Limits;
   readonly journal: Journal;
   /** Of the whole tree. */
-  readonly count: { steps: number; toolCalls: number; agents: number };
+  readonly count: { steps: number; toolCalls: number; agents: number; usage: Usage };
   readonly stops: Stops;
   modelOf(self: Invocation, agent: ModelAgent): Model;
+  /** The window of a model: its own, else what is known of it; undefined where nothing is. */
+  contextTokens(model: Model): number | undefined;
+  /** What a call cost, in USD; undefined where no price is known. */
+  costOf(model: Pick<Model, 'provider' | 'id' | 'server' | 'price'>, usage: CallUsage): number | undefined;
+  /** What so many tokens cost at most: as if all input were of its dearest kind. */
+  worstCostOf(model: Model, input: number, output: number): number | undefined;
   selector(options: {
     readonly maxTokens: number;
     readonly fixedTokens: number;
@@ -106,6 +115,8 @@ export interface RunContext {
   waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
   /** Runs a child; rejects only with infrastructure errors. Refusals (depth, agents) are failures. */
   invoke(child: ChildCall): Promise<Ending>;
+  /** Stops what is at and below a path, also in later epochs. */
+  cancel(path: string, reason: string): void;
   /** True while somebody listens to chunks. */
   readonly listening: boolean;
   delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void;

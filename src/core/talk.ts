@@ -5,7 +5,7 @@ import { DEFAULTS } from './limits.ts';
 import { type AssistantMessage, type Message, textOf, type UserMessage } from './message.ts';
 import { MessageChain } from './message-chain.ts';
 import type { ModelTurn } from './model.ts';
-import { outputLimit, type Question } from './model-call.ts';
+import { candidatesOf, outputLimit, type Question } from './model-call.ts';
 import { Repeats } from './repeats.ts';
 import type { Opening, RunContext, Selector } from './run-context.ts';
 import type { Tool } from './tool.ts';
@@ -22,6 +22,10 @@ export interface Talk {
   readonly question: Question;
   /** The newest text of the model in this invocation. */
   lastText: string;
+  /** What an answer under way has said in pieces that were cut. */
+  cutText: string;
+  /** The model version that the provider reported last. */
+  version: string | undefined;
 }
 
 /** Functions of the definition are decided here, once per invocation. */
@@ -35,8 +39,13 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     typeof given === 'function' ? run.journal.once(`${self.path}/@instructions`, self, () => given(context)) : given;
   const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
-  const output = agent.output && { name: agent.name, schema: agent.output.jsonSchema };
-  const maxTokens = agent.context.maxTokens ?? model.limits?.contextTokens ?? DEFAULTS.contextTokens;
+  const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
+  const { settings } = agent;
+  const question = { model, instructions, tools: definitions, output, settings, chain: new MessageChain() };
+  for (const candidate of candidatesOf(model)) {
+    candidate.check?.({ instructions, messages: [], tools: definitions, ...(output && { output }), settings });
+  }
+  const maxTokens = agent.context.maxTokens ?? run.contextTokens(model) ?? DEFAULTS.contextTokens;
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
   const selector = run.selector({
     maxTokens,
@@ -57,21 +66,23 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     tools: byName,
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,
-    question: { model, instructions, tools: definitions, output, settings: agent.settings, chain: new MessageChain() },
+    question,
     lastText: '',
+    cutText: '',
+    version: undefined,
   };
 }
 
 export function append(talk: Talk, message: Message): void {
   talk.messages.push(message);
   if (message.label !== undefined) talk.self.label = joinLabels(talk.self.label, message.label);
-  if (message.role === 'assistant') talk.lastText = textOf(message.content) || talk.lastText;
+  if (message.role === 'assistant') talk.lastText = talk.cutText + textOf(message.content) || talk.lastText;
 }
 
 /** A model turn carries the join of its whole context. */
 export function assistant(talk: Talk, turn: ModelTurn): AssistantMessage {
   const message = { role: 'assistant', content: turn.content, label: talk.self.label } as const;
-  const { provider } = talk.question.model;
+  const { provider } = turn.by ?? talk.question.model;
   return Object.freeze(
     turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) },
   );

@@ -1,3 +1,5 @@
+import { after } from './after.ts';
+import { failedAgent } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
 import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
@@ -67,7 +69,9 @@ export class ToolCallEffect implements Call<ToolValue> {
   execute(attempt: Attempt): ToolValue | Promise<ToolValue> {
     // Their types were checked where tool and `deps` were given; here they are whatever the caller gave.
     const value = this.tool.execute(this.#args as never, new CallContext(this.#run, this, attempt));
-    return value instanceof Promise || isThenable(value) ? Promise.resolve(value).then(toolValue) : toolValue(value);
+    return value instanceof Promise || isThenable(value)
+      ? after(value as PromiseLike<unknown>, toolValue)
+      : toolValue(value);
   }
 
   failure(thrown: unknown): ErrorRecord {
@@ -96,22 +100,23 @@ export class ToolCallEffect implements Call<ToolValue> {
 
 /** What a tool threw. Its text is shown to the model, so it is bounded there like a result. */
 export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
-  if (isA(thrown, AgentError))
-    return childFailure(thrown as AgentError<{ status: string; text: string; error?: ErrorRecord }>);
-  if (isA(thrown, Stopped)) return thrown.record;
-  if (isA(thrown, ToolError)) return { kind: thrown.kind, message: thrown.message, retryable: false };
+  try {
+    if (isA(thrown, Stopped)) return thrown.record;
+    if (isA(thrown, AgentError)) {
+      const failed = failedAgent(thrown);
+      if (failed !== undefined) return childFailure(failed);
+    }
+    if (isA(thrown, ToolError)) return { kind: String(thrown.kind), message: messageOf(thrown), retryable: false };
+  } catch {
+    // Its members throw when they are read: it says nothing.
+  }
   return { kind: 'threw', message: `${tool.name} failed: ${messageOf(thrown)}`, retryable: false };
 }
 
 /** A worker that did not complete: `<status>: <cause>`, and what it had. */
-function childFailure({ result }: AgentError<{ status: string; text: string; error?: ErrorRecord }>): ErrorRecord {
-  const { status, text, error } = result;
+function childFailure({ status, text, error }: NonNullable<ReturnType<typeof failedAgent>>): ErrorRecord {
   const had = text === '' ? '' : `\n${text}`;
-  return {
-    kind: status,
-    message: `${status}: ${error?.message ?? 'no cause given'}${had}`,
-    retryable: error?.retryable ?? false,
-  };
+  return { kind: status, message: `${status}: ${error.message}${had}`, retryable: error.retryable };
 }
 
 export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label): ToolOut {

@@ -13,7 +13,8 @@ export type ToolValue =
 /** A string is the content as it is; parts are content parts; anything else must be what JSON can hold. `undefined` is null. */
 export function toolValue(value: unknown): ToolValue {
   if (typeof value === 'string') return { form: 'text', content: value };
-  if (isParts(value)) return { form: 'parts', content: structuredClone(value) };
+  const parts = readParts(value);
+  if (parts !== undefined) return { form: 'parts', content: parts };
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -42,28 +43,46 @@ export function toolOut(value: ToolValue, max: number, label: Label): ToolOut {
   }
   let left = max;
   let cut = false;
-  const content = value.content.map((part) => {
-    if (part.type !== 'text') return part;
-    const text = boundText(part.text, left);
-    left = Math.max(0, left - text.length);
-    cut ||= text !== part.text;
-    return { type: 'text', text } as const;
-  });
+  let unsaid = 0;
+  const content: Part[] = [];
+  for (const part of value.content) {
+    if (part.type !== 'text') content.push(part);
+    // The note of what was left out stands once; the parts after it have no room.
+    else if (left > 0 || part.text === '') {
+      const text = boundText(part.text, left);
+      left = Math.max(0, left - text.length);
+      cut ||= text !== part.text;
+      content.push({ type: 'text', text });
+    } else if (part.text !== '') {
+      unsaid += part.text.length;
+      cut = true;
+    }
+  }
+  if (unsaid > 0) content.push({ type: 'text', text: `[… ${unsaid} characters of further parts left out …]` });
   return cut
     ? { content: deepFreeze(content), isError: false, label, cut }
     : { content: deepFreeze(content), isError: false, label };
 }
 
-function isParts(value: unknown): value is Part[] {
-  if (!Array.isArray(value) || value.length === 0) return false;
-  return value.every((part: unknown) => {
-    if (!isPlainObject(part)) return false;
-    if (part.type === 'text') return typeof part.text === 'string';
-    if (part.type !== 'image' && part.type !== 'file') return false;
-    const data = part.data;
-    return (
-      typeof part.mediaType === 'string' &&
-      (typeof data === 'string' || (isPlainObject(data) && typeof data.url === 'string'))
-    );
-  });
+/** Content parts, copied with the fields that a part has; undefined where the value is none. */
+function readParts(value: unknown): Part[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const parts: Part[] = [];
+  for (const item of value) {
+    const part = readPart(item);
+    if (part === undefined) return undefined;
+    parts.push(part);
+  }
+  return parts;
+}
+
+function readPart(value: unknown): Part | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const { type, text, mediaType, data, name } = value;
+  if (type === 'text') return typeof text === 'string' ? { type, text } : undefined;
+  if ((type !== 'image' && type !== 'file') || typeof mediaType !== 'string') return undefined;
+  const named = typeof name === 'string' ? { name } : {};
+  if (typeof data === 'string') return { type, mediaType, data, ...named };
+  const url = isPlainObject(data) ? data.url : undefined;
+  return typeof url === 'string' ? { type, mediaType, data: { url }, ...named } : undefined;
 }

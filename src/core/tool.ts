@@ -101,12 +101,18 @@ export interface Delegate {
   readonly shared: ((brief: never, context: AgentContext<never>) => { readonly [key: string]: unknown }) | undefined;
 }
 
-/** The `deps` that a list of tools needs: the intersection of what each needs. */
-export type DepsOf<Tools extends readonly unknown[]> = Tools[number] extends { readonly [needs]?: infer Need }
+/**
+ * The `deps` that a list of tools needs: the intersection of what each needs. A tool or agent that is written in place,
+ * within the list, is inferred as one with `deps` of `never`: it needs none.
+ */
+export type DepsOf<Tools extends readonly unknown[]> =
+  NeedOf<Tools[number]> extends (deps: infer Deps) => void ? Deps : unknown;
+
+type NeedOf<Item> = Item extends { readonly [needs]?: infer Need }
   ? NonNullable<Need> extends (deps: infer Deps) => void
-    ? Deps
-    : unknown
-  : unknown;
+    ? (deps: [Deps] extends [never] ? unknown : Deps) => void
+    : (deps: unknown) => void
+  : (deps: unknown) => void;
 
 /** A tool that a model or a procedure can call. */
 export type Tool<Input = never, Output = unknown, Deps = never> =

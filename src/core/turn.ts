@@ -1,43 +1,61 @@
 import { type ErrorRecord, isA, ModelError, messageOf } from './errors.ts';
-import type { Json } from './json.ts';
-import { deepFreeze } from './json.ts';
+import { deepFreeze, type Json } from './json.ts';
 import type { AssistantPart } from './message.ts';
-import type { ModelTurn } from './model.ts';
+import type { ModelDelta, ModelTurn } from './model.ts';
 import { type CallUsage, usageFault } from './usage.ts';
 
 const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'refused', 'paused'];
 
 /**
- * What a model returned, checked, copied and frozen: a model may be anybody's code. A turn that must not be acted on is a
- * ModelError, also where a call in it is whole: cut, filtered, refused, malformed, usage that cannot be counted.
+ * What a model returned, checked, copied and frozen: a model may be anybody's code, so each member is read once. A turn that
+ * must not be acted on is a ModelError, also where a call in it is whole: cut, filtered, refused, malformed, usage that
+ * cannot be counted. A text that was cut is a turn with `stop: 'length'`.
  */
 export function checkTurn(turn: unknown, step: number): ModelTurn {
-  if (!isRecord(turn) || !Array.isArray(turn.content)) throw malformed('a turn has content, an array of parts');
-  if (!STOPS.includes(turn.stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
+  const read = isRecord(turn) ? turn : NOTHING;
+  const { content: parts, stop, usage: reported, native, response: given, by: author, costUsd: cost } = read;
+  if (!Array.isArray(parts)) throw malformed('a turn has content, an array of parts');
+  if (!STOPS.includes(stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
   const ids = new Set<string>();
-  const content = turn.content.map((part, index) => checkPart(part, index, step, ids));
-  const { usage, native } = turn as { usage?: CallUsage; native?: Json };
-  const response = checkResponse(turn.response);
-  if (usage !== undefined) {
-    const fault = isRecord(usage) ? usageFault(usage) : 'usage: expected an object';
-    if (fault !== undefined) throw malformed(fault);
-  }
+  const content: AssistantPart[] = [];
+  for (let index = 0; index < parts.length; index += 1) content.push(checkPart(parts[index], index, step, ids));
+  const usage = reported === undefined ? undefined : checkUsage(reported);
+  const response = checkResponse(given);
+  const by = checkAuthor(author);
+  const costUsd = cost === undefined ? undefined : checkCost(cost);
   const calls = ids.size > 0;
-  if (turn.stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer');
-  if (turn.stop === 'refused') throw new ModelError('refusal', 'the model refused to answer');
-  if (turn.stop === 'length') {
-    throw new ModelError(
-      'output_truncated',
-      `the answer was cut at its token limit${calls ? ', inside or after a tool call' : ''}`,
-    );
+  if (stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer', { usage });
+  if (stop === 'refused') throw new ModelError('refusal', 'the model refused to answer', { usage });
+  // Cut inside its text alone it can be gone on with: see `continued`.
+  const cutInText = !calls && content.some((part) => part.type === 'text' && part.text.trim() !== '');
+  if (stop === 'length' && !cutInText) {
+    const where = calls ? ', inside or after a tool call' : ', before it said anything';
+    throw new ModelError('output_truncated', `the answer was cut at its token limit${where}`, { usage });
   }
-  return {
+  return Object.freeze({
     content: Object.freeze(content),
-    stop: calls ? 'tool_calls' : turn.stop === 'tool_calls' ? 'end' : (turn.stop as ModelTurn['stop']),
-    ...(usage !== undefined && { usage: Object.freeze({ ...usage }) }),
-    ...(native !== undefined && { native: deepFreeze(native) }),
+    stop: calls ? 'tool_calls' : stop === 'tool_calls' ? 'end' : (stop as ModelTurn['stop']),
+    ...(usage !== undefined && { usage }),
+    ...(native !== undefined && { native: deepFreeze(native as Json) }),
     ...(response !== undefined && { response }),
-  };
+    ...(by !== undefined && { by }),
+    ...(costUsd !== undefined && { costUsd }),
+  });
+}
+
+const NOTHING: Record<string, unknown> = Object.freeze({});
+
+function checkUsage(reported: unknown): CallUsage {
+  if (!isRecord(reported)) throw malformed('usage: expected an object');
+  const usage = Object.freeze({ ...reported }) as unknown as CallUsage;
+  const fault = usageFault(usage);
+  if (fault !== undefined) throw malformed(fault);
+  return usage;
+}
+
+function checkCost(cost: unknown): number {
+  if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost;
+  throw malformed('costUsd is a finite number ≥ 0');
 }
 
 /** What the provider says of its answer: kept where it is text. */
@@ -47,24 +65,45 @@ function checkResponse(response: unknown): ModelTurn['response'] {
   return Object.freeze({ ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) });
 }
 
+/** Whose turn it is, where another model gave it than the one that was asked. */
+function checkAuthor(by: unknown): ModelTurn['by'] {
+  if (!isRecord(by)) return undefined;
+  const { provider, id } = by;
+  return typeof provider === 'string' && typeof id === 'string' ? Object.freeze({ provider, id }) : undefined;
+}
+
 function checkPart(part: unknown, index: number, step: number, ids: Set<string>): AssistantPart {
-  if (isRecord(part)) {
-    if (part.type === 'text' && typeof part.text === 'string') return Object.freeze({ type: 'text', text: part.text });
-    if (part.type === 'reasoning') {
-      return Object.freeze(
-        typeof part.text === 'string' ? { type: 'reasoning', text: part.text } : { type: 'reasoning' },
-      );
-    }
-    if (part.type === 'tool_call' && typeof part.name === 'string' && typeof part.arguments === 'string') {
-      const given = typeof part.id === 'string' ? part.id : '';
-      const id = given === '' || ids.has(given) ? `call_${step}_${index}` : given;
-      ids.add(id);
-      return Object.freeze({ type: 'tool_call', id, name: part.name, arguments: part.arguments });
-    }
-  }
+  const { type, text, id, name, arguments: args } = isRecord(part) ? part : NOTHING;
+  if (type === 'text' && typeof text === 'string') return Object.freeze({ type, text });
+  if (type === 'reasoning') return Object.freeze(typeof text === 'string' ? { type, text } : { type });
+  if (type === 'tool_call' && typeof name === 'string' && typeof args === 'string')
+    return Object.freeze({ type, id: freshId(id, step, index, ids), name, arguments: args });
   throw malformed(
     `content[${index}] is text { text }, reasoning { text? } or tool_call { id, name, arguments: JSON text }`,
   );
+}
+
+/** The id that was given, or another where it is missing or was there before: a result answers one call. */
+function freshId(given: unknown, step: number, index: number, ids: Set<string>): string {
+  let id = typeof given === 'string' ? given : '';
+  for (let more = 0; id === '' || ids.has(id); more += 1)
+    id = more === 0 ? `call_${step}_${index}` : `call_${step}_${index}_${more}`;
+  ids.add(id);
+  return id;
+}
+
+/** A piece of a stream, copied; undefined where it is none. It is only shown, so a wrong one is left out. */
+export function checkDelta(delta: unknown): ModelDelta | undefined {
+  const { type, text, index, id, name, arguments: args } = isRecord(delta) ? delta : NOTHING;
+  if ((type === 'text' || type === 'reasoning') && typeof text === 'string') return Object.freeze({ type, text });
+  if (type !== 'tool_call' || typeof index !== 'number') return undefined;
+  return Object.freeze({
+    type,
+    index,
+    ...(typeof id === 'string' && { id }),
+    ...(typeof name === 'string' && { name }),
+    ...(typeof args === 'string' && { arguments: args }),
+  });
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -77,14 +116,21 @@ function malformed(expected: string): ModelError {
 
 /** What a model threw, as an error to record. What is no ModelError is unknown and never retried. */
 export function modelFailure(thrown: unknown): ErrorRecord {
-  if (!isA(thrown, ModelError)) {
-    return { kind: 'unknown', message: messageOf(thrown).slice(0, 1_000), retryable: false };
+  const message = messageOf(thrown).slice(0, 1_000);
+  try {
+    if (isA(thrown, ModelError)) {
+      const { kind, retryable, retryAfterMs, status, usage } = thrown;
+      return {
+        kind: String(kind),
+        message,
+        retryable: retryable === true,
+        ...(typeof retryAfterMs === 'number' && { retryAfterMs }),
+        ...(typeof status === 'number' && { status }),
+        ...(isRecord(usage) && usageFault(usage) === undefined && { usage }),
+      };
+    }
+  } catch {
+    // Its members throw when they are read: it says nothing.
   }
-  return {
-    kind: thrown.kind,
-    message: thrown.message,
-    retryable: thrown.retryable,
-    ...(thrown.retryAfterMs !== undefined && { retryAfterMs: thrown.retryAfterMs }),
-    ...(thrown.status !== undefined && { status: thrown.status }),
-  };
+  return { kind: 'unknown', message, retryable: false };
 }

@@ -1,11 +1,14 @@
-/** Tokens of one model call, as the provider reported them. Input includes what was read from or written to a cache. */
-export interface CallUsage {
+/**
+ * Tokens of one model call, as the provider reported them. Input includes what was read from or written to a cache. A type
+ * and no interface, so that it counts as JSON.
+ */
+export type CallUsage = {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedInputTokens?: number;
   readonly cacheWriteTokens?: number;
   readonly reasoningTokens?: number;
-}
+};
 
 /** Tokens of many calls. A call whose provider reported none counts in `modelCalls` only: unknown is not zero. */
 export interface Usage extends CallUsage {
@@ -44,6 +47,15 @@ export function addUsage(a: Usage, b: Usage): Usage | undefined {
     if (a[name] !== undefined || b[name] !== undefined) sum[name] = (a[name] ?? 0) + (b[name] ?? 0);
   }
   return Object.values(sum).every(Number.isSafeInteger) ? sum : undefined;
+}
+
+/** Two attempts of one call as one; what only one of them reported counts alone. */
+export function sumOf(a: CallUsage | undefined, b: CallUsage | undefined): CallUsage | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  const sum = addUsage(usageOfCall(a), usageOfCall(b));
+  if (sum === undefined) return b;
+  const { modelCalls, modelCallsWithUsage, ...usage } = sum;
+  return usage;
 }
 
 /** One call as a sum of one. */

@@ -1,4 +1,4 @@
-import type { ErrorRecord } from '../core/errors.ts';
+import { ConfigurationError, type ErrorRecord, isA } from '../core/errors.ts';
 import { abortReason } from '../core/guard.ts';
 import type { Attempt, Call, Outcome, Work } from '../core/journal.ts';
 import type { SpanHandle } from '../core/record.ts';
@@ -12,13 +12,14 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   number = 1;
   stop: Stop | undefined;
   holdsPlace = false;
-  reserved: number | undefined;
+  reserved: Work['reserved'];
   onStop: (() => void) | undefined;
   readonly #call: Call<T>;
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
   #interrupted: ErrorRecord | undefined;
   #settle: ((outcome: Outcome<T>) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
 
   constructor(call: Call<T>) {
     this.key = call.key;
@@ -52,8 +53,9 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     this.number = number;
     this.#controller = undefined;
     this.#interrupted = undefined;
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       this.#settle = resolve;
+      this.#reject = reject;
       try {
         const value = handle === undefined ? this.#call.execute(this) : handle.run(() => this.#call.execute(this));
         if (!(value instanceof Promise)) return this.#done(value);
@@ -69,6 +71,8 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   readonly #done = (value: T) => this.#end({ ok: true, value });
 
   readonly #threw = (thrown: unknown) => {
+    // A model that cannot work at all (its SDK is missing) is the caller's mistake, not the provider's.
+    if (this.#call.kind === 'model' && isA(thrown, ConfigurationError)) return this.#fail(thrown);
     if (this.#interrupted === undefined) this.#end({ ok: false, error: this.#call.failure(thrown) });
     else this.#end(this.#failed(this.#interrupted, 'failed'));
   };
@@ -118,6 +122,13 @@ export class Flight<T> implements Interruptible, Work, Attempt {
       return { ok: false, error: { kind: 'unknown_outcome', message, retryable: false }, ...(stop && { stop }) };
     }
     return { ok: false, error, ...(stop && { stop }) };
+  }
+
+  #fail(error: unknown): void {
+    const reject = this.#settle && this.#reject;
+    this.#settle = undefined;
+    clearTimeout(this.#timer);
+    reject?.(error);
   }
 
   #end(outcome: Outcome<T>): void {

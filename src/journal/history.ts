@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Entry } from '../core/record.ts';
+import { toPicoUsd } from '../core/spending.ts';
 import type { Stop } from '../core/status.ts';
 import { isWithin } from '../core/stops.ts';
 import type { CallUsage } from '../core/usage.ts';
@@ -24,7 +25,7 @@ export class History {
   readonly #past = new Map<string, Past>();
   readonly #keys = new Set<string>();
   readonly #asked = new Set<string>();
-  readonly #spent: { key: string; tokens: number }[] = [];
+  readonly #spent: { key: string; tokens: number; picoUsd: number }[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
   readonly rows: readonly Row[];
   readonly stops: { readonly path: string; readonly stop: Stop }[] = [];
@@ -45,7 +46,7 @@ export class History {
       this.#past.set(id, past);
       if (row.kind === 'step') this.steps += 1;
       if (row.kind === 'agent') this.agents += 1;
-      if (row.kind === 'tool' && /\/\d+\.\d+$/.test(row.key)) this.toolCalls += 1;
+      if (row.kind === 'tool') this.toolCalls += 1;
     }
     this.#keys.add(row.key);
     if (row.event === 'started') past.started = row;
@@ -61,8 +62,9 @@ export class History {
   }
 
   #spend(row: Row): void {
-    const { usage } = row.value as unknown as { usage?: CallUsage };
-    if (usage !== undefined) this.#spent.push({ key: row.key, tokens: usage.inputTokens + usage.outputTokens });
+    const { usage, costUsd = 0 } = row.value as unknown as { usage?: CallUsage; costUsd?: number };
+    const tokens = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
+    if (tokens > 0 || costUsd > 0) this.#spent.push({ key: row.key, tokens, picoUsd: toPicoUsd(costUsd) });
   }
 
   /** What is recorded of a key; asking counts as use. */
@@ -76,10 +78,15 @@ export class History {
     return this.#keys.has(key);
   }
 
-  /** Tokens spent at and below a path, or in all. */
-  spent(path: string | undefined): number {
-    const within = (key: string) => path === undefined || isWithin(key, path);
-    return this.#spent.reduce((sum, { key, tokens }) => (within(key) ? sum + tokens : sum), 0);
+  /** What was spent at and below a path, or in all. */
+  spent(path: string | undefined): { readonly tokens: number; readonly picoUsd: number } {
+    const sum = { tokens: 0, picoUsd: 0 };
+    for (const { key, tokens, picoUsd } of this.#spent) {
+      if (path !== undefined && !isWithin(key, path)) continue;
+      sum.tokens += tokens;
+      sum.picoUsd += picoUsd;
+    }
+    return sum;
   }
 
   /** Milliseconds in which at least one effect at or below a path was under way. */

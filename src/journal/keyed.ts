@@ -174,6 +174,8 @@ export class KeyedJournal implements Journal {
       }
       const before = past?.started?.attempt ?? 0;
       let since: bigint | undefined;
+      /** Tries of ways that were given up: each way has its own retries. */
+      let givenUp = 0;
       for (let tries = 1; ; tries += 1) {
         for (const layer of perAttempt) {
           const entered = layer.enter?.(call as Call<never>, flight);
@@ -188,7 +190,11 @@ export class KeyedJournal implements Journal {
         const outcome =
           flight.stop === undefined ? await flight.attempt(before + tries, span.handle) : stopped(flight.stop);
         leave(perAttempt, call, outcome, flight);
-        const delayMs = this.#retryDelay(call, outcome, tries);
+        let delayMs = this.#retryDelay(call, outcome, tries - givenUp);
+        if (delayMs === undefined && movesOn(call, outcome)) {
+          givenUp = tries;
+          delayMs = 0;
+        }
         if (delayMs === undefined || outcome.ok) {
           leave(perCall, call, outcome, flight);
           if (since === undefined) return this.#kept(call, outcome as Failure);
@@ -513,6 +519,11 @@ function diverged(key: string, parts: readonly string[]): string {
 function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {
   for (let index = layers.length - 1; index >= 0; index -= 1)
     layers[index]?.leave?.(call as Call<never>, outcome, flight);
+}
+
+/** A call that failed for good may have another way: a fallback's next model. */
+function movesOn<T>(call: Call<T>, outcome: Outcome<T>): boolean {
+  return !outcome.ok && outcome.stop === undefined && call.next?.(outcome.error) === true;
 }
 
 function stopped(stop: Stop): Failure {

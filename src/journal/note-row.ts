@@ -33,15 +33,17 @@ function summaryOf({
   steps,
   toolCalls,
   usage,
+  costUsd,
   error,
 }: {
   status: string;
   steps: number;
   toolCalls: number;
   usage: unknown;
+  costUsd?: unknown;
   error?: unknown;
 }) {
-  return { status, steps, toolCalls, usage, error };
+  return { status, steps, toolCalls, usage, costUsd, error };
 }
 
 function toolEnd({ isError, error, content }: { isError: boolean; error?: unknown; content: unknown }) {

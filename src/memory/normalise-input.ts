@@ -2,6 +2,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import { deepFreeze, isPlainObject } from '../core/json.ts';
 import type { Label } from '../core/label.ts';
 import type { AssistantPart, InputMessage, Message, Part } from '../core/message.ts';
+import { plainMessage } from './plain-message.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -33,17 +34,9 @@ export function normaliseInput(messages: readonly InputMessage[], from = 0): Mes
   const list: unknown = messages;
   if (!Array.isArray(list)) throw wrong('input', 'expected a list of messages', list, 'Pass an array of messages.');
   return list.map((message: unknown, index) => {
-    return plainText(message) ?? (isMessage(message) ? message : messageOf(message, `input[${from + index}]`));
+    if (isMessage(message)) return message;
+    return plainMessage(message) ?? messageOf(message, `input[${from + index}]`);
   });
-}
-
-/** The commonest message, quickly: a role and a text, and nothing else. */
-function plainText(value: unknown): Message | undefined {
-  if (!isPlainObject(value)) return undefined;
-  const { role, content } = value;
-  if (typeof content !== 'string' || (role !== 'user' && role !== 'assistant') || !has(value, 2)) return undefined;
-  if (role === 'user') return Object.freeze({ role, content });
-  return Object.freeze({ role, content: Object.freeze([Object.freeze({ type: 'text', text: content })]) });
 }
 
 /**

@@ -43,10 +43,10 @@ const MIN_DENSITY = 1 / 32;
  * calls and results and the last message's group always stay; the rest is filled with the newest whole groups.
  */
 export class Window implements Selector {
-  readonly #max: number;
+  #max: number;
   readonly #fixed: number;
   readonly #reserve: number;
-  readonly #trigger: number;
+  #trigger: number;
   #layout = WHOLE;
   /** Sent by the previous selection: entries of the list, of the transcript, and what the ruler said of it before scaling. */
   #sent = 0;
@@ -63,11 +63,11 @@ export class Window implements Selector {
   constructor(options: WindowOptions) {
     const { maxTokens } = options;
     this.#max = maxTokens;
+    this.#trigger = triggerOf(maxTokens);
     this.#fixed = options.fixedTokens;
     this.#reserve = Math.min(options.reserveTokens, Math.floor(maxTokens / 4));
     this.#seen = options.measured?.count ?? 0;
     this.#bound = options.measured?.bound ?? 0;
-    this.#trigger = Math.min(0.8 * maxTokens, maxTokens - Math.min(20_000, maxTokens / 4));
   }
 
   /** The sum of the bounds of the first `count` messages; undefined where estimates were needed. */
@@ -96,6 +96,19 @@ export class Window implements Selector {
   }
 
   /**
+   * The provider found the last selection too long, whatever the ruler said: what may go is cut once, and what was too long
+   * is the window from now on. Undefined where nothing may be cut: the same request would fail again.
+   */
+  shorten(transcript: readonly Message[]): Extract<Selection, { ok: true }> | undefined {
+    const before = this.#estimate(transcript);
+    this.#max = Math.min(this.#max, before + this.#reserve);
+    this.#trigger = triggerOf(this.#max);
+    const layout = this.#cut(transcript);
+    if (sizeOf(layout, transcript.length) >= sizeOf(this.#layout, transcript.length)) return undefined;
+    return this.#send(transcript, layout, before, this.#tokens(this.#raw(layout, transcript.length)));
+  }
+
+  /**
    * Tells what the provider counted for the last selection, so that only what came after is estimated. A count that is
    * not a positive number is passed over.
    */
@@ -113,8 +126,12 @@ export class Window implements Selector {
       this.#measureBounds(transcript, transcript.length);
       const bound = this.#boundTokens();
       if (bound + this.#reserve <= this.#trigger) return bound;
-      this.#sums = [0];
     }
+    return this.#estimate(transcript);
+  }
+
+  #estimate(transcript: readonly Message[]): number {
+    this.#sums ??= [0];
     const sums = this.#sums;
     for (let index = sums.length - 1; index < transcript.length; index++) {
       const message = transcript[index];
@@ -182,7 +199,12 @@ export class Window implements Selector {
     return layout;
   }
 
-  #send(transcript: readonly Message[], layout: Layout, tokensBefore: number, tokensAfter: number): Selection {
+  #send(
+    transcript: readonly Message[],
+    layout: Layout,
+    tokensBefore: number,
+    tokensAfter: number,
+  ): Extract<Selection, { ok: true }> {
     const previous = this.#layout;
     const size = sizeOf(layout, transcript.length);
     const dropped = sizeOf(previous, transcript.length) - size;
@@ -202,6 +224,11 @@ export class Window implements Selector {
     this.#sentRaw = this.#sums === undefined ? this.#fixed + this.#bound : this.#raw(layout, transcript.length);
     return { ok: true, messages, from, dropped, tokensBefore, tokensAfter };
   }
+}
+
+/** From here on a cut is worth its cost. */
+function triggerOf(max: number): number {
+  return Math.min(0.8 * max, max - Math.min(20_000, max / 4));
 }
 
 function believable(scale: number): number {

@@ -1,6 +1,8 @@
 import { ModelError } from '../core/errors.ts';
-import type { ModelContext, ModelDelta, ModelTurn } from '../core/model.ts';
-import { modelFailure } from './failure.ts';
+import type { ModelContext, ModelDelta, ModelTurn, ToolDefinition } from '../core/model.ts';
+import type { CallUsage } from '../core/usage.ts';
+import { modelFailure, withUsage } from './failure.ts';
+import { withPrintedCall } from './printed-call.ts';
 import { startWatch, type Watch } from './watch.ts';
 
 /** Puts a provider's raw events together. One protocol, one assembler; it knows nothing of networks or time. */
@@ -9,6 +11,8 @@ export interface Assembler {
   take(event: unknown, onDelta?: (delta: ModelDelta) => void): boolean;
   /** `complete`: the protocol's terminal signal was seen, only counts may follow. `closed`: nothing follows. */
   readonly state: 'open' | 'complete' | 'closed';
+  /** What was reported so far: a turn that fails has cost something too. */
+  readonly usage: CallUsage | undefined;
   /** The turn, as a whole. Throws a ModelError where there is none. */
   turn(): ModelTurn;
 }
@@ -17,6 +21,10 @@ export interface Exchange {
   readonly provider: string;
   readonly assembler: Assembler;
   readonly context: ModelContext;
+  /** Tools that the model may call. */
+  readonly offered: readonly ToolDefinition[];
+  /** Makes an id for a call that came without one. */
+  readonly newId: () => string;
   readonly timeoutMs: number;
   /** Set for streams. */
   readonly idleTimeoutMs: number | undefined;
@@ -37,12 +45,12 @@ export async function exchange(options: Exchange): Promise<ModelTurn> {
   try {
     await watch.race(receive(options, watch));
     whole = true;
-    return assembler.turn();
+    return withPrintedCall(assembler.turn(), options.offered, options.newId);
   } catch (thrown) {
     if (context.signal.aborted) throw context.signal.reason;
     const failure = modelFailure(watch.ended?.reason ?? thrown, options.provider, options.secrets);
-    if (assembler.state !== 'open' && isTransport(failure)) return assembler.turn();
-    throw failure;
+    if (assembler.state === 'open' || !isTransport(failure)) throw withUsage(failure, assembler.usage);
+    return assembler.turn();
   } finally {
     watch.stop(!whole);
   }

@@ -1,7 +1,9 @@
 import { CoxswainError, ModelError, type ModelErrorKind } from '../core/errors.ts';
+import type { CallUsage } from '../core/usage.ts';
 import { errorKind } from './error-kind.ts';
 import { fieldsOf, listField, textField } from './fields.ts';
 import { retryAfterMs } from './retry-after.ts';
+import { withoutSecrets } from './without-secrets.ts';
 
 const MAX_MESSAGE = 300;
 
@@ -12,7 +14,8 @@ const MAX_MESSAGE = 300;
  * @param secrets never shown, wherever they stand
  */
 export function modelFailure(thrown: unknown, provider: string, secrets: readonly string[] = []): CoxswainError {
-  if (thrown instanceof CoxswainError) return thrown;
+  const own = ownError(thrown);
+  if (own !== undefined) return own;
   const { status, error, headers } = fieldsOf(thrown);
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   if (/Missing credentials|Could not resolve authentication/.test(message)) {
@@ -27,6 +30,23 @@ export function modelFailure(thrown: unknown, provider: string, secrets: readonl
     retryAfterMs: retryAfterMs(read, Date.now()),
     shouldRetry: read('x-should-retry'),
   });
+}
+
+/** An error of ours, also where an SDK has wrapped it: the repairing fetch throws some. */
+function ownError(thrown: unknown): CoxswainError | undefined {
+  let error = thrown;
+  for (let depth = 0; depth < 5 && error instanceof Error; depth++) {
+    if (error instanceof CoxswainError) return error;
+    error = error.cause;
+  }
+  return undefined;
+}
+
+/** The same error with what the call had cost by then; an error that knows it keeps its own. */
+export function withUsage(error: CoxswainError, usage: CallUsage | undefined): CoxswainError {
+  if (usage === undefined || !(error instanceof ModelError) || error.usage !== undefined) return error;
+  const { kind, message, retryable, retryAfterMs, status, cause } = error;
+  return new ModelError(kind, message, { retryable, retryAfterMs, status, usage, cause });
 }
 
 /** An error body, from an HTTP error or out of a stream; `about` holds what stood around it. */
@@ -148,9 +168,7 @@ function headerOf(headers: unknown, name: string): string | undefined {
 
 /** A provider's words, short and without anything like a key. */
 export function shown(message: string, secrets: readonly string[] = []): string {
-  let text = message.replace(/\s+/g, ' ').trim();
-  for (const secret of secrets) if (secret.length >= 4) text = text.replaceAll(secret, '[redacted]');
-  text = text.replace(/\b(sk|pk|rk|key|xai|gsk)-[\w*.-]{4,}/gi, '[redacted]').replace(/Bearer\s+\S+/gi, '[redacted]');
+  const text = withoutSecrets(message.replace(/\s+/g, ' ').trim(), secrets);
   if (text === '') return 'the provider gave no reason';
   return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE).toWellFormed()}…`;
 }

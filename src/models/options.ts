@@ -1,7 +1,10 @@
 import { ConfigurationError } from '../core/errors.ts';
 import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
-import type { Model, RetryOptions } from '../core/model.ts';
+import type { Model, ModelPrice, RetryOptions } from '../core/model.ts';
+import { PRICE_FIELDS } from './prices.ts';
+import { DIALECTS, type Dialect } from './tool-schema.ts';
+import type { Debug } from './wire-log.ts';
 
 /** Options of every adapter. */
 export interface AdapterOptions<Client> {
@@ -21,8 +24,14 @@ export interface AdapterOptions<Client> {
   readonly idleTimeoutMs?: number | undefined;
   /** Longest whole call in milliseconds. Default 600,000. */
   readonly timeoutMs?: number | undefined;
+  /** What the endpoint takes as a tool's schema. Default: by its address, else as OpenAI and Anthropic take it. */
+  readonly dialect?: Dialect | undefined;
+  /** Told every request and response as they went over the wire, without secrets. Not with a `client` of your own. */
+  readonly debug?: Debug | undefined;
   /** What the model can take and give, in tokens. */
   readonly limits?: Model['limits'] | undefined;
+  /** What the model costs, in USD per million tokens; wins over the known prices. */
+  readonly price?: ModelPrice | undefined;
 }
 
 const NAMES = [
@@ -34,20 +43,19 @@ const NAMES = [
   'retry',
   'idleTimeoutMs',
   'timeoutMs',
+  'dialect',
+  'debug',
   'limits',
+  'price',
 ] as const;
 const RETRY = ['retries', 'baseMs', 'capMs', 'maxRetryAfterMs'] as const;
 const LIMITS = ['contextTokens', 'maxOutputTokens'] as const;
 
-/** Refuses what an adapter would otherwise ignore: `more` names its own options, `later` those that do not exist yet. */
+/** Refuses what an adapter would otherwise ignore: `more` names its own options. */
 export function checkOptions(
   id: unknown,
   options: unknown,
-  {
-    names = NAMES,
-    more = [],
-    later = [],
-  }: { names?: readonly string[]; more?: readonly string[]; later?: readonly string[] } = {},
+  { names = NAMES, more = [] }: { names?: readonly string[]; more?: readonly string[] } = {},
 ): void {
   if (typeof id !== 'string' || id.trim() === '') {
     throw new ConfigurationError('id', `expected the model's name, got ${show(id)}`, 'Write it as the provider does.');
@@ -58,23 +66,22 @@ export function checkOptions(
   const known = [...names, ...more];
   for (const name of Object.keys(options)) {
     if (options[name] === undefined) continue;
-    if (later.includes(name)) {
-      throw new ConfigurationError(name, 'is not supported yet', 'Leave it out.');
-    }
     if (!known.includes(name)) {
       throw new ConfigurationError(name, 'is no option of this model', `Its options are ${known.join(', ')}.`);
     }
   }
   checkConnection(options);
   checkChoice('stream', options.stream, ['auto', true, false]);
+  checkChoice('dialect', options.dialect, DIALECTS);
   checkCount('idleTimeoutMs', options.idleTimeoutMs, 1);
   checkCount('timeoutMs', options.timeoutMs, 1);
   checkRetry(options.retry);
   checkGroup('limits', options.limits, LIMITS, 1);
+  checkPrice(options.price);
 }
 
 function checkConnection(options: Record<string, unknown>): void {
-  const { apiKey, baseURL, client, headers } = options;
+  const { apiKey, baseURL, client, headers, debug, extra } = options;
   if (apiKey !== undefined && (typeof apiKey !== 'string' || apiKey.trim() === '')) {
     throw new ConfigurationError(
       'apiKey',
@@ -96,11 +103,39 @@ function checkConnection(options: Record<string, unknown>): void {
       'Give a client, or apiKey and baseURL, not both.',
     );
   }
+  if (debug !== undefined && (typeof debug !== 'function' || client !== undefined)) {
+    const problem = client === undefined ? `expected a function, got ${show(debug)}` : 'a client has its own transport';
+    throw new ConfigurationError('debug', problem, 'Give (entry) => void, and no client.');
+  }
+  if (extra !== undefined && !isPlainObject(extra)) {
+    throw new ConfigurationError('extra', `expected an object, got ${show(extra)}`, 'Its fields are those of the API.');
+  }
   if (
     headers !== undefined &&
     !(isPlainObject(headers) && Object.values(headers).every((v) => typeof v === 'string'))
   ) {
     throw new ConfigurationError('headers', 'expected an object of texts', "Write it like { 'x-team': 'search' }.");
+  }
+}
+
+/** Refuses what is no {@link ModelPrice}. */
+export function checkPrice(price: unknown): void {
+  if (price === undefined) return;
+  const fields = PRICE_FIELDS.join(', ');
+  if (!isPlainObject(price)) {
+    throw new ConfigurationError('price', `expected an object, got ${show(price)}`, `Its fields are ${fields}.`);
+  }
+  for (const name of Object.keys(price)) {
+    if (!PRICE_FIELDS.some((field) => field === name)) {
+      throw new ConfigurationError(`price.${name}`, 'is not known', `The fields are ${fields}.`);
+    }
+  }
+  for (const name of PRICE_FIELDS) {
+    const usd = price[name];
+    if (usd === undefined && name !== 'inputPerMTok' && name !== 'outputPerMTok') continue;
+    if (typeof usd === 'number' && Number.isFinite(usd) && usd >= 0) continue;
+    const problem = `expected USD per million tokens, got ${show(usd)}`;
+    throw new ConfigurationError(`price.${name}`, problem, 'Write a number ≥ 0.');
   }
 }
 
@@ -146,11 +181,12 @@ export function checkChoice(field: string, value: unknown, choices: readonly unk
 export function modelFields(
   options: AdapterOptions<unknown>,
   url: string,
-): Pick<Model, 'limits' | 'retry' | 'timeoutMs' | 'server'> {
+): Pick<Model, 'limits' | 'retry' | 'timeoutMs' | 'price' | 'server'> {
   const parsed = urlOf(url);
   return {
     ...(options.limits === undefined ? {} : { limits: Object.freeze({ ...options.limits }) }),
     ...(options.retry === undefined ? {} : { retry: Object.freeze({ ...options.retry }) }),
+    ...(options.price === undefined ? {} : { price: Object.freeze({ ...options.price }) }),
     timeoutMs: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
     ...(parsed === undefined ? {} : { server: serverOf(parsed) }),
   };

@@ -1,4 +1,4 @@
-import type { Agent } from '../core/agent.ts';
+import type { Agent, InputArgument } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { AgentError } from '../core/errors.ts';
 import type { OptionsArgument } from './run-options.ts';
@@ -11,7 +11,7 @@ import { startRun } from './start-run.ts';
  */
 export async function callAgent<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
-  input: Input,
+  input: InputArgument<Input>,
   ...options: OptionsArgument<Deps>
 ): Promise<Output> {
   const result = await startRun(agent, input, ...options).result;

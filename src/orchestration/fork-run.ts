@@ -5,7 +5,8 @@ import { checkOptions } from '../core/options.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 import { asJson, type Row } from '../journal/row.ts';
 import { checkResume, isTeam, type ResumeArgument, readRun, restore } from './resume-run.ts';
-import { Run } from './run.ts';
+import { LiveRun } from './run.ts';
+import type { Run } from './run-handle.ts';
 import type { ResumeOptions } from './run-options.ts';
 import { RunTree } from './run-tree.ts';
 
@@ -39,7 +40,7 @@ export function forkRun<Input, Output, Deps>(
     const log = await journal.create({ id, agent: definition.name, forkedFrom: runId, rows });
     return restore(tree, log.run, () => tree.attach(log), false);
   };
-  return new Run<Output>(new RunTree(id, definition, checked), { begin }, checked, isTeam(definition));
+  return new LiveRun<Output>(new RunTree(id, definition, checked), { begin }, checked, isTeam(definition));
 }
 
 const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding']);

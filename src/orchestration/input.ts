@@ -1,8 +1,8 @@
 import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import { issueText } from '../core/issue-text.ts';
-import { deepFreeze, isPlainObject } from '../core/json.ts';
-import { type Label, TRUSTED } from '../core/label.ts';
+import { frozenCopy, isPlainObject } from '../core/json.ts';
+import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../core/label.ts';
 import type { InputMessage, Message, UserMessage } from '../core/message.ts';
 import { shown } from '../core/options.ts';
 import { type KnownTranscript, knownPrefix } from '../memory/known-transcript.ts';
@@ -23,7 +23,7 @@ export interface Start {
  */
 export function startInput(agent: Agent, input: unknown, label: Label): Start {
   const isModel = agent.type === 'model';
-  if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[]);
+  if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[], label);
   if (isModel && typeof input === 'string') {
     if (input.trim() === '') throw new ConfigurationError('input', 'empty text', 'Say what the agent is to do.');
     return { brief: [userMessage(input, label)], value: undefined };
@@ -35,7 +35,8 @@ export function startInput(agent: Agent, input: unknown, label: Label): Start {
     const forms = isModel ? 'Pass text, messages or the input of the agent.' : 'A procedure takes its input.';
     throw new ConfigurationError('input', isPlainObject(input) ? problem : `got ${shown(input)}; ${problem}`, forms);
   }
-  const value = deepFreeze(checked.value);
+  // A copy: the caller's object stays as it is.
+  const value = frozenCopy(checked.value);
   return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value };
 }
 
@@ -49,11 +50,12 @@ function userMessage(content: string, label: Label): UserMessage {
 }
 
 /** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
-function conversation(input: readonly InputMessage[]): Start {
+function conversation(input: readonly InputMessage[], label: Label): Start {
   const known = knownPrefix(input);
   const first = known?.messages[0];
   const from = known?.messages.length ?? 0;
-  const rest = normaliseInput(from === 0 ? input : input.slice(from), from);
+  const read = normaliseInput(from === 0 ? input : input.slice(from), from);
+  const rest = label === TRUSTED ? read : read.map((message) => tainted(message, label));
   const problem = checkTranscript(first === undefined ? rest : [first, ...rest]);
   if (problem !== undefined) {
     const index = first === undefined ? problem.index : problem.index - 1 + from;
@@ -64,4 +66,10 @@ function conversation(input: readonly InputMessage[]): Start {
     );
   }
   return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
+}
+
+/** What somebody else wrote carries their label, whatever it says of itself. */
+function tainted(message: Message, label: Label): Message {
+  const own = message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED);
+  return Object.freeze({ ...message, label: joinLabels(own, label) });
 }

@@ -159,6 +159,11 @@ export class PermissionStep {
     }
     if (checked.verdict === 'resolved')
       return { ok: false, error: denial(tool, 'the answer is none to an approval', []) };
+    if (checked.argsHash !== request.argsHash) {
+      // A person's own arguments are answered for by that person, but a deny rule holds for everybody.
+      const anew = this.#decide({ ...query, args: checked.args }, this.#levelsOf(self));
+      if (anew.verdict === 'deny') return { ok: false, error: denial(tool, anew.reason, []) };
+    }
     if (checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
     return { ok: true, args: checked.args };
   }

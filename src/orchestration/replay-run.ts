@@ -6,7 +6,8 @@ import { beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
 import { checkResume, isTeam, readRun } from './resume-run.ts';
-import { Run } from './run.ts';
+import { LiveRun } from './run.ts';
+import type { Run } from './run-handle.ts';
 import { RunTree } from './run-tree.ts';
 
 export interface ReplayOptions {
@@ -42,7 +43,7 @@ export function replayRun<Input, Output, Deps>(
     return { brief: beginning.brief, value: beginning.value };
   };
   const replayed = { ...checked, journal: undefined };
-  return new Run<Output>(new RunTree(source.runId, definition, replayed), { begin }, replayed, isTeam(definition));
+  return new LiveRun<Output>(new RunTree(source.runId, definition, replayed), { begin }, replayed, isTeam(definition));
 }
 
 function upTo({ rows }: StoredRun, until: ReplayOptions['until']): StoredRun['rows'] {
@@ -56,5 +57,6 @@ function upTo({ rows }: StoredRun, until: ReplayOptions['until']): StoredRun['ro
 const NO_MODEL: Model = {
   provider: 'replay',
   id: 'records',
+  price: { inputPerMTok: 0, outputPerMTok: 0 },
   generate: () => Promise.reject(new Error('a replay asks no model')),
 };

@@ -11,7 +11,8 @@ import { type Beginning, beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
 import type { Start } from './input.ts';
-import { Run } from './run.ts';
+import { LiveRun } from './run.ts';
+import type { Run } from './run-handle.ts';
 import { type CheckedOptions, checkRunOptions, type ResumeOptions } from './run-options.ts';
 import { RunTree } from './run-tree.ts';
 
@@ -43,7 +44,7 @@ export function resumeRun<Input, Output, Deps>(
     const log = await journal.open(runId, { takeover: checked.takeover });
     return restore(tree, log.run, () => tree.attach(log), extended);
   };
-  return new Run<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
+  return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
 }
 
 export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {

@@ -3,13 +3,18 @@ import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import { checkLimits } from '../core/check-limits.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
+import { candidatesOf, modelName } from '../core/model-call.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
 import type { RunPermissions } from '../core/permission.ts';
 import type { Instrument, View } from '../core/record.ts';
+import type { Tool } from '../core/tool.ts';
 import { toolset } from '../core/toolset.ts';
 import type { RecordStore } from '../journal/record-store.ts';
+import { memoryTools } from '../memory/memory-tools.ts';
+import { worstCostOf } from '../models/prices.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './permission-step.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
@@ -52,10 +57,15 @@ export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
   readonly onDivergence?: 'report' | 'stop' | 'fork' | undefined;
 }
 
-/** Options are asked for only where `deps` are needed. */
-export type OptionsArgument<Deps> = unknown extends Deps
-  ? [options?: RunOptions<Deps>]
-  : [options: RunOptions<Deps> & { readonly deps: Deps }];
+/**
+ * Options are asked for only where `deps` are needed. Of an agent of which nothing is known (`Agent`, as a list of agents holds
+ * it) it is not known either: what it needs, whoever runs it has to know.
+ */
+export type OptionsArgument<Deps> = [Deps] extends [never]
+  ? [options?: RunOptions]
+  : unknown extends Deps
+    ? [options?: RunOptions<Deps>]
+    : [options: RunOptions<Deps> & { readonly deps: Deps }];
 
 const OPTIONS = [
   ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
@@ -139,10 +149,16 @@ function checkGiven(options: ResumeOptions, more: readonly string[]): void {
   checkLimits('limits', options.limits, 'run');
   checkPermissions('permissions', options.permissions, ['trust', 'expiresMs']);
   checkPositive('permissions.expiresMs', options.permissions?.expiresMs);
+  const trust: unknown = options.permissions?.trust;
+  if (trust !== undefined && !(Array.isArray(trust) && trust.every((name) => typeof name === 'string'))) {
+    throw new ConfigurationError('permissions.trust', `expected an array of names, got ${shown(trust)}`, 'List tools.');
+  }
   checkOneOf('onIdle', options.onIdle, ['suspend', 'deny', 'wait']);
   if (options.graceMs !== 0) checkPositive('graceMs', options.graceMs);
   for (const name of ['approve', 'onObserverError', 'instrument'] as const) checkFunction(name, options[name]);
   if (model !== undefined) checkModel('model', model);
+  if (models !== undefined && !isPlainObject(models))
+    throw new ConfigurationError('models', `expected an object, got ${shown(models)}`, 'Give models by agent name.');
   if (models !== undefined) for (const [name, one] of Object.entries(models)) checkModel(`models.${name}`, one);
   if (views !== undefined && !Array.isArray(views))
     throw new ConfigurationError('views', `expected an array, got ${shown(views)}`, 'List functions of a record.');
@@ -157,8 +173,27 @@ function checkModel(field: string, model: unknown): void {
   throw new ConfigurationError(field, `expected a Model, got ${shown(model)}`, 'Pass an object with generate().');
 }
 
+/** A cap in USD holds only where the worst case has a price. Agents that appear later get an error result instead. */
+function checkPrices(root: Agent, { limits, model, models }: RunOptions, agents: Iterable<Agent>): void {
+  const ofTree = limits?.costUsd ?? root.limits.costUsd;
+  for (const agent of agents) {
+    if (agent.type !== 'model' || (ofTree ?? agent.limits.costUsd) === undefined) continue;
+    const chosen = models?.[agent.name] ?? model ?? agent.model;
+    if (chosen === undefined) continue;
+    for (const candidate of candidatesOf(chosen)) {
+      if (worstCostOf(candidate, 0, 0) !== undefined) continue;
+      throw new ConfigurationError(
+        `agent ${agent.name}.model`,
+        `limits.costUsd holds and the price of ${modelName(candidate)} is not known`,
+        'Give the model a price: { inputPerMTok, outputPerMTok } in USD per million tokens, or cap tokens instead.',
+      );
+    }
+  }
+}
+
 /** Schemas that no model can be shown, agents without a model, rules that name no tool: all before the first call. */
-function checkTree(root: Agent, { model, models, permissions, shared }: RunOptions): readonly Rule[] {
+function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
+  const { model, models, permissions, shared } = options;
   const { agents, tools, open } = treeFacts(root);
   for (const name of Object.keys(models ?? NONE_GIVEN)) {
     if (!agents.has(name) && !open) {
@@ -173,7 +208,7 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
     if (
       agent.type === 'model' &&
       model === undefined &&
-      models?.[agent.name] === undefined &&
+      (models === undefined || !Object.hasOwn(models, agent.name)) &&
       agent.model === undefined
     ) {
       throw new ConfigurationError(
@@ -183,23 +218,39 @@ function checkTree(root: Agent, { model, models, permissions, shared }: RunOptio
       );
     }
   }
+  checkPrices(root, options, agents.values());
   const rules = permissions?.rules === undefined ? NO_RULES : parseRules(permissions.rules, 'permissions.rules');
-  if (!open && rules.length > 0) {
-    const all = [...tools, ...(shared === undefined ? [] : [sharedRead])];
-    checkRules(rules, all, 'permissions.rules');
-  }
+  const known = checked.has(root) && rules.length === 0 ? NO_TOOLS : allTools(agents, tools, shared !== undefined);
+  if (!open) checkRules(rules, known, 'permissions.rules');
   if (checked.has(root)) return rules;
+  const checkOwn = (given: readonly string[] | undefined, field: string) => {
+    const own = parseRules(given ?? [], field);
+    if (!open) checkRules(own, known, field);
+  };
   for (const agent of agents.values()) {
-    if (!Array.isArray(agent.tools)) continue;
-    toolset(agent.tools);
+    if (Array.isArray(agent.tools)) toolset(agent.tools);
     void agent.output?.jsonSchema;
-    if (!open)
-      checkRules(
-        parseRules(agent.permissions.rules ?? [], `agent ${agent.name}.permissions.rules`),
-        tools,
-        `agent ${agent.name}.permissions.rules`,
-      );
+    checkOwn(agent.permissions.rules, `agent ${agent.name}.permissions.rules`);
+  }
+  for (const tool of tools) {
+    if (tool.type !== 'procedure' || tool.delegate === undefined) continue;
+    checkOwn(tool.delegate.permissions.rules, `delegate ${tool.delegate.agent.name}.permissions.rules`);
   }
   checked.add(root);
   return rules;
+}
+
+const NO_TOOLS: readonly Tool[] = [];
+
+/** Those that agents list, and those that follow from grants and from shared values. */
+function allTools(agents: ReadonlyMap<string, Agent>, tools: readonly Tool[], shared: boolean): readonly Tool[] {
+  const granted = [...agents.values()].flatMap((agent) =>
+    agent.type === 'model' && agent.memory.length > 0
+      ? memoryTools(
+          agent.memory.map(({ store, read = true, write = false }) => ({ store, namespace: '', read, write })),
+        )
+      : [],
+  );
+  const isShared = shared || tools.some((tool) => tool.type === 'procedure' && tool.delegate?.shared !== undefined);
+  return [...tools, ...granted, ...(isShared ? [sharedRead] : [])];
 }

@@ -11,12 +11,14 @@ import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-call.ts';
 import type { Decision, WaitRequest } from '../core/permission.ts';
-import type { Draft, RunIn, RunRecord, Span } from '../core/record.ts';
+import type { AgentOut, Draft, RunIn, RunRecord, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
+import { costUsd } from '../core/spending.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
+import { type CallUsage, NO_USAGE } from '../core/usage.ts';
 import type { Beginning } from '../journal/beginning.ts';
 import type { History } from '../journal/history.ts';
 import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
@@ -25,12 +27,14 @@ import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
+import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
 import { childStart, countOf, find, narrow } from './child.ts';
 import { Deadline } from './deadline.ts';
+import { Gate, type GateNote } from './gate.ts';
 import type { Start } from './input.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
 import { Places } from './places.ts';
@@ -63,7 +67,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   readonly stops = new Stops();
   readonly waits: Waits;
   readonly journal: KeyedJournal;
-  readonly count = { steps: 0, toolCalls: 0, agents: 1 };
+  readonly count = { steps: 0, toolCalls: 0, agents: 1, usage: NO_USAGE };
   limits: CheckedOptions['limits'];
   epoch = 1;
   log: RunLog | undefined;
@@ -72,7 +76,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
   readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
   perCall: readonly [Ledger];
-  readonly perAttempt: readonly [Limiter];
+  readonly perAttempt: readonly [Gate];
   /** What was pending when the run parked. */
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
@@ -80,6 +84,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   #opened: readonly Opened[] = NOTHING_OPENED;
   #deadline: Deadline | undefined;
   #places: Places | undefined;
+  #gateNotes = 0;
   /** One definition a name; from the first child on. */
   #definitions: Map<string, Agent> | undefined;
   /** Differences that were reported. */
@@ -91,8 +96,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.limits = options.limits;
     this.#activity = new Activity(this);
     this.waits = new Waits(this.stops, this.#activity);
-    this.perCall = [new Ledger(options.limits.tokens, this)];
-    this.perAttempt = [new Limiter(options.limits.concurrency)];
+    this.perCall = [new Ledger(options.limits, this)];
+    this.perAttempt = [new Gate(new Limiter(options.limits.concurrency), this)];
     this.journal = new KeyedJournal(this);
     this.#permissions = new PermissionStep(this);
     this.root = this.#rootOf(agent, options.shared, TRUSTED);
@@ -120,7 +125,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.limits = withDefaults({ ...past.limits, ...this.options.givenLimits });
     this.root = this.#rootOf(this.root.definition, deepFreeze(past.shared), TRUSTED);
     this.#permissions.enter(this.root, undefined);
-    this.perCall = [new Ledger(this.limits.tokens, this, history)];
+    this.perCall = [new Ledger(this.limits, this, history)];
     Object.assign(this.count, {
       steps: history.steps,
       toolCalls: history.toolCalls,
@@ -245,6 +250,19 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     return { ...names, generate, ...(modelLimits && { limits: modelLimits }) };
   }
 
+  /** A replay has the one that was recorded. */
+  contextTokens(model: Model): number | undefined {
+    return this.isReplay ? model.limits?.contextTokens : contextTokensOf(model);
+  }
+
+  costOf(model: Priced, usage: CallUsage): number | undefined {
+    return costOf(model, usage);
+  }
+
+  worstCostOf(model: Model, input: number, output: number): number | undefined {
+    return worstCostOf(model, input, output);
+  }
+
   selector(options: WindowOptions): Selector {
     return new Window(options);
   }
@@ -254,12 +272,14 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
-    if (typeof agent.tools === 'function') checkTools(`agent ${agent.name}.tools`, own);
+    const isGiven = typeof agent.tools === 'function';
+    if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
     const grants = agent.memory.map(({ store, namespace, read = true, write = false }) => {
       const name = typeof namespace === 'function' ? namespace({ deps: this.deps as never }) : namespace;
       return { store, namespace: name, read, write };
     });
     const more = grants.length === 0 ? [] : [...memoryTools(grants)];
+    if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);
     if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
     return this.#permissions.allowed(self, more.length === 0 ? own : [...own, ...more]);
   }
@@ -298,7 +318,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   /** Starts the root; `finish` or `clear` ends it. */
   begin(start: Start): Promise<Ending> {
-    this.#deadline = new Deadline(this.root, this.limits.timeMs, this.stops, this.history?.worked(this.root.path));
+    // A model's loop reads the labels of its brief; a procedure has them from the start.
+    if (this.root.definition.type === 'code')
+      for (const { label } of start.brief)
+        if (label !== undefined) this.root.label = joinLabels(this.root.label, label);
+    const timeMs = Math.min(this.limits.timeMs, this.root.limits.timeMs ?? this.limits.timeMs);
+    this.#deadline = new Deadline(this.root, timeMs, this.stops, this.history?.worked(this.root.path));
     this.#activity.add(this.#deadline);
     this.journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
@@ -312,8 +337,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     const facts = {
       status,
       text,
-      ownUsage: root.usage,
-      usage: root.treeUsage(),
+      ...spentBy(root),
       steps: count.steps,
       toolCalls: count.toolCalls,
     };
@@ -405,10 +429,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       const out = {
         status,
         text,
-        ownUsage: self.usage,
-        usage: self.treeUsage(),
+        ...spentBy(self),
         steps: self.step,
-        toolCalls: self.toolCalls,
+        toolCalls: self.toolCalls + self.codeCalls,
       };
       const entry = {
         key: self.path,
@@ -496,10 +519,24 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     }
   }
 
-  limited(call: Call<never>, { used, max }: { readonly used: number; readonly max: number }): void {
+  limited(call: Call<never>, reached: Reached): void {
     const { self } = call;
     const entry = { key: `${call.key}/@limit`, place: self, step: self.step, attempt: 1, span: self.span } as const;
-    this.journal.note({ ...entry, kind: 'limit', event: 'done', value: { limit: 'tokens', used, max } });
+    this.journal.note({ ...entry, kind: 'limit', event: 'done', value: { ...reached } });
+  }
+
+  /** Each of a run's notes about gates has its own number, since they may stand at one address. */
+  gate(call: Call<never>, value: GateNote): void {
+    const { self } = call;
+    this.#gateNotes += 1;
+    const entry = {
+      key: `${call.key}/@gate`,
+      place: self,
+      step: self.step,
+      attempt: this.#gateNotes,
+      span: self.span,
+    } as const;
+    this.journal.note({ ...entry, kind: 'gate', event: 'done', value });
   }
 
   delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void {
@@ -511,6 +548,15 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 }
 
+/** Of itself, and of its subtree. */
+function spentBy(node: Invocation): Pick<AgentOut, 'ownUsage' | 'usage' | 'costUsd'> {
+  const spending = node.treeSpending();
+  const cost = costUsd(spending);
+  return { ownUsage: node.usage, usage: spending.usage, ...(cost !== undefined && { costUsd: cost }) };
+}
+
 function modelFacts(model: Model) {
-  return { model: modelName(model), ...(model.limits !== undefined && { modelLimits: model.limits }) };
+  const contextTokens = contextTokensOf(model);
+  const modelLimits = contextTokens === undefined ? model.limits : { ...model.limits, contextTokens };
+  return { model: modelName(model), ...(modelLimits !== undefined && { modelLimits }) };
 }

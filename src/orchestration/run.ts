@@ -3,7 +3,6 @@ import { agentResult, type Ending, type RunResult, type TreeNode, treeOf } from 
 import { ConfigurationError, type ErrorRecord, messageOf } from '../core/errors.ts';
 import {
   type EventBody,
-  type EventOf,
   type EventType,
   eventState,
   eventsOf,
@@ -14,26 +13,23 @@ import {
   toolProgress,
 } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
+import { shown } from '../core/options.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunRecord } from '../core/record.ts';
+import { isWithin } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
 import { asJson } from '../journal/row.ts';
 import { readDecision } from '../security/approval.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Start } from './input.ts';
 import { isInside, outside, within } from './inside.ts';
+import type { Listener, Run } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
 import { TextStream } from './text-stream.ts';
 
-type Listener<Type extends EventType> = (event: EventOf<Type>) => unknown;
-
-/**
- * A run under way: an emitter of events, an iterable of them, and `result`. It starts in the next microtask, so no early event
- * is missed; leaving a loop over it does not cancel it.
- */
-export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
-  /** Settles when the run is over and every view is flushed. Rejects only for programming errors and failed infrastructure. */
+/** The handle of a run: shows its records to whoever looks, and takes what people and processes say. */
+export class LiveRun<Output = unknown> implements Run<Output> {
   readonly result: Promise<RunResult<Output>>;
   readonly #tree: RunTree;
   readonly #options: CheckedOptions;
@@ -44,6 +40,7 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
   #state: ReturnType<typeof eventState> | undefined;
   #seq = 0;
   #ended = false;
+  #isWarned = false;
   #since = 0n;
 
   constructor(tree: RunTree, origin: Origin, options: CheckedOptions, team: boolean) {
@@ -68,25 +65,18 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     return this.#tree.id;
   }
 
-  /** 32 hex digits; of this epoch. */
   get traceId(): string {
     return this.#tree.traceId;
   }
 
-  /** The tree as it stands. */
   tree(): TreeNode {
     return treeOf(this.#tree.root);
   }
 
-  /** What waits for a person or another process. */
   pending(): readonly (ApprovalRequest | WaitRequest)[] {
     return this.#tree.waits.pending();
   }
 
-  /**
-   * Answers a request. The first decision wins; a later one, one of the wrong kind and one from inside the tree reject with a
-   * ConfigurationError.
-   */
   async decide(id: string, decision: Decision): Promise<void> {
     if (isInside(this.id)) {
       throw new ConfigurationError(
@@ -142,14 +132,20 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     return this.#tree.waits.get(id);
   }
 
-  /** Stops a node and all below it, or the whole run; resolves once it has ended. */
   async cancel(path: string = this.#tree.root.path, reason = 'cancelled'): Promise<void> {
+    const root = this.#tree.root.path;
+    if (typeof path !== 'string' || !isWithin(path, root)) {
+      throw new ConfigurationError(
+        'path',
+        `${shown(path)} is not in this run`,
+        `Paths begin with ${root}; without one the whole run is cancelled.`,
+      );
+    }
     this.#tree.cancel(path, reason);
     if (path === this.#tree.root.path) await this.result.catch(() => {});
     else await this.#tree.ended(path);
   }
 
-  /** Calls `listener` at each event of a type. One that throws or rejects reaches `onObserverError`, never the run. */
   on<Type extends EventType>(type: Type, listener: Listener<Type>): this {
     this.#emitter ??= new EventEmitter();
     this.#emitter.on(type, this.#guard(listener as (event: never) => unknown));
@@ -182,7 +178,6 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     return queue;
   }
 
-  /** The text of the root, or of the node at `path`, as it comes. What a retried stream repeats is not repeated. */
   text(path: string = this.#tree.root.path): AsyncIterable<string> {
     return new TextStream(this, path);
   }
@@ -207,8 +202,19 @@ export class Run<Output = unknown> implements AsyncIterable<RunEvent> {
     }
   }
 
+  /** Once a run: with nobody told, a log that cannot be written would be lost in silence. */
+  #warn(error: unknown): void {
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    process.emitWarning(
+      `run ${this.id}: a view or listener failed (${messageOf(error)}). onObserverError is told of each.`,
+      'CoxswainWarning',
+    );
+  }
+
   #observerFailed(error: unknown): void {
     try {
+      if (this.#options.onObserverError === undefined) this.#warn(error);
       const told: unknown = this.#options.onObserverError?.(error);
       if (told instanceof Promise) told.catch(noop);
     } catch {

@@ -1,12 +1,13 @@
 import { isAgent } from '../agents/delegate.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
-import type { Agent } from '../core/agent.ts';
+import type { Agent, InputArgument } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import { type Label, TRUSTED } from '../core/label.ts';
 import { shown } from '../core/options.ts';
 import { startInput } from './input.ts';
-import { Run } from './run.ts';
+import { LiveRun } from './run.ts';
+import type { Run } from './run-handle.ts';
 import { checkRunOptions, type OptionsArgument, type RunOptions } from './run-options.ts';
 import { RunTree } from './run-tree.ts';
 
@@ -21,7 +22,7 @@ import { RunTree } from './run-tree.ts';
  */
 export function startRun<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
-  input: Input,
+  input: InputArgument<Input>,
   ...[options]: OptionsArgument<Deps>
 ): Run<Output> {
   return startRunWith(agent, input, TRUSTED, options as RunOptions | undefined);
@@ -41,19 +42,21 @@ export function startRunWith<Input, Output, Deps>(
   const start = startInput(definition, input, label);
   const facts = treeFacts(definition);
   const team = facts.agents.size > 1 || facts.open;
-  return new Run<Output>(
-    new RunTree(checked.runId ?? crypto.randomUUID(), definition, checked),
-    { start },
-    checked,
-    team,
-  );
+  return new LiveRun<Output>(new RunTree(checked.runId ?? newRunId(), definition, checked), { start }, checked, team);
 }
 
 /** `startRun(…).result`: for those who only want the end. Rejects where `startRun` throws. */
 export async function runAgent<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
-  input: Input,
+  input: InputArgument<Input>,
   ...options: OptionsArgument<Deps>
 ): Promise<RunResult<Output>> {
   return startRun(agent, input, ...options).result;
+}
+
+/** A UUID in one piece: as Node gives it, it is a tree of small texts, which would live as long as the run. */
+function newRunId(): string {
+  const id = crypto.randomUUID();
+  id.charCodeAt(0);
+  return id;
 }

@@ -112,17 +112,19 @@ function resolve(decision: Decision): CheckedDecision {
 /** A decision as its type says, or what is wrong with it. Unknown fields are refused: who writes `argz` means something. */
 export function readDecision(answer: unknown): Decision | string {
   if (!isPlainObject(answer)) return `expected an object with 'decision'`;
-  const { decision } = answer;
+  // A copy: each member is read once, and what was judged is what holds.
+  const read: Record<string, unknown> = { ...answer };
+  const { decision } = read;
   const allowed = typeof decision === 'string' && Object.hasOwn(FIELDS, decision) ? FIELDS[decision] : undefined;
   if (allowed === undefined) return `'decision' must be one of ${Object.keys(FIELDS).join(', ')}`;
-  for (const [key, value] of Object.entries(answer)) {
+  for (const [key, value] of Object.entries(read)) {
     if (key === 'decision' || value === undefined) continue;
     if (!allowed.includes(key)) return `unknown field '${key.slice(0, 40)}'`;
     if (key === 'reason' && typeof value !== 'string') return `'reason' must be a string`;
     if (key === 'always' && typeof value !== 'boolean') return `'always' must be true or false`;
   }
-  if (decision === 'answer' && answer.value === undefined) return `'value' is missing`;
-  return answer as Decision;
+  if (decision === 'answer' && read.value === undefined) return `'value' is missing`;
+  return Object.freeze(read) as Decision;
 }
 
 const FIELDS: Record<string, readonly string[]> = {

@@ -41,7 +41,7 @@ export function shownRequest(request: ModelIn, content: Content): Record<string,
 }
 
 export function shownTurn(turn: ModelTurn, content: Content): Json {
-  const { usage: _, ...said } = turn;
+  const { usage: _, costUsd: __, ...said } = turn;
   if (content !== 'none') return json(said);
   return { stop: turn.stop, parts: turn.content.length, ...sizeOf(turn.content), ...responseOf(turn) };
 }
@@ -85,7 +85,10 @@ export function shownDecision(
 }
 
 function responseOf(turn: ModelTurn): Record<string, Json> {
-  return turn.response === undefined ? {} : { response: json(turn.response) };
+  return {
+    ...(turn.response === undefined ? {} : { response: json(turn.response) }),
+    ...(turn.by === undefined ? {} : { by: json(turn.by) }),
+  };
 }
 
 function sizeOf(content: string | readonly (Part | AssistantPart)[]): { chars: number } {

@@ -129,6 +129,7 @@ export class InvocationLog {
       line.toolCalls = shownCalls(record.value, this.#content);
       const usage: CallUsage | undefined = record.value.usage;
       if (usage !== undefined) line.usage = usage;
+      if (record.value.costUsd !== undefined) line.costUsd = record.value.costUsd;
       line.status = 'completed';
     } else {
       line.modelOut = { error: shownError(record.value, this.#content) };
@@ -168,7 +169,7 @@ function besideOf(record: RecordOf<'model'>): string {
 }
 
 type EffectRecord = RecordOf<
-  'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context' | 'stop' | 'diverged'
+  'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context' | 'gate' | 'stop' | 'diverged'
 >;
 
 /** What an effect beside model and tools ended with; undefined where it only began. */
@@ -183,6 +184,7 @@ function outcomeOf(record: EffectRecord, content: Content): Json | undefined {
       return shownDecision(record.value, content);
     case 'limit':
     case 'context':
+    case 'gate':
       return { ...record.value };
     default:
       return shownValue(record.value, content);

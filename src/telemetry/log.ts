@@ -1,3 +1,4 @@
+import { checkOneOf, checkOptions, checkText } from '../core/options.ts';
 import type { RunRecord, View } from '../core/record.ts';
 import { appender } from './append.ts';
 import type { Content } from './content.ts';
@@ -21,6 +22,9 @@ export interface LogOptions {
  * @example startRun(agent, input, { views: [jsonlLog('run.jsonl', { content: 'full' })] })
  */
 export function jsonlLog(file: string, options: LogOptions = {}): View {
+  checkText('jsonlLog.file', file, "Name the file: jsonlLog('run.jsonl').");
+  checkOptions('jsonlLog', options, ['content']);
+  checkOneOf('jsonlLog.content', options.content, ['none', 'redacted', 'full']);
   const content = options.content ?? 'none';
   const out = appender(file);
   /** Run → path → lines of the invocation. */

@@ -1,5 +1,6 @@
 import { context, isSpanContextValid, ProxyTracerProvider, type Tracer, trace } from '@opentelemetry/api';
 import type { ErrorRecord } from '../core/errors.ts';
+import { checkOneOf, checkOptions } from '../core/options.ts';
 import type { Instrument, RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
 import type { SpanContent } from './outcome.ts';
 import { RunSpans } from './run-spans.ts';
@@ -30,6 +31,8 @@ export interface OtelInstrument extends Instrument {
  * @example startRun(agent, input, { instrument: otel() })
  */
 export function otel(options: OtelOptions = {}): OtelInstrument {
+  checkOptions('otel', options, ['content', 'tracer']);
+  checkOneOf('otel.content', options.content, ['none', 'full']);
   const content = options.content ?? 'none';
   const runs = new Map<string, RunSpans>();
 

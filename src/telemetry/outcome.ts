@@ -27,7 +27,7 @@ export function endModel(open: OpenSpan, record: RecordOf<'model'>, content: Spa
   if (record.attempt > 1) open.span.setAttribute('coxswain.retry.attempt', record.attempt);
   if (record.event === 'failed' || record.event === 'cancel') fail(open, record.value.kind);
   if (record.event !== 'done') return;
-  const { stop, usage, response, content: said } = record.value;
+  const { stop, usage, response, by, costUsd, content: said } = record.value;
   const finish = finishReason(stop);
   const attributes: Attributes = { 'gen_ai.response.finish_reasons': [finish] };
   if (response?.id !== undefined) attributes['gen_ai.response.id'] = response.id;
@@ -40,6 +40,8 @@ export function endModel(open: OpenSpan, record: RecordOf<'model'>, content: Spa
     if (cacheWriteTokens !== undefined) attributes['gen_ai.usage.cache_write.input_tokens'] = cacheWriteTokens;
     if (reasoningTokens !== undefined) attributes['gen_ai.usage.reasoning.output_tokens'] = reasoningTokens;
   }
+  if (by !== undefined) attributes['coxswain.model'] = `${by.provider}/${by.id}`;
+  if (costUsd !== undefined) attributes['coxswain.cost_usd'] = costUsd;
   if (content === 'full') attributes['gen_ai.output.messages'] = outputText(said, finish);
   open.span.setAttributes(attributes);
 }

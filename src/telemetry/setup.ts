@@ -1,5 +1,6 @@
 import { ProxyTracerProvider, trace } from '@opentelemetry/api';
 import { ConfigurationError, CoxswainError, messageOf } from '../core/errors.ts';
+import { checkOptions, checkText } from '../core/options.ts';
 
 /** What {@link setupOtel} takes. */
 export interface SetupOptions {
@@ -25,7 +26,10 @@ const BATCH = { maxQueueSize: 65_536, maxExportBatchSize: 1_024, scheduledDelayM
  *
  * @example const { shutdown } = await setupOtel({ serviceName: 'research' });
  */
-export async function setupOtel({ serviceName, endpoint }: SetupOptions): Promise<OtelSetup> {
+export async function setupOtel(options: SetupOptions): Promise<OtelSetup> {
+  checkOptions('setupOtel', options, ['serviceName', 'endpoint']);
+  const { serviceName, endpoint } = options;
+  checkText('setupOtel.serviceName', serviceName, 'Name the service as it is searched for.');
   const url = endpoint === undefined ? undefined : tracesUrl(endpoint);
   const [
     { BatchSpanProcessor, NodeTracerProvider },
@@ -73,7 +77,7 @@ async function loadSdk() {
     throw new ConfigurationError(
       'setupOtel',
       `the OpenTelemetry SDK could not be loaded (${messageOf(thrown).split('\n')[0]})`,
-      'Run: npm install @opentelemetry/sdk-trace-node @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources',
+      'Run: npm install @opentelemetry/sdk-trace-node@2 @opentelemetry/exporter-trace-otlp-http@0.223 @opentelemetry/resources@2',
     );
   }
 }

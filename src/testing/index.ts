@@ -1,3 +1,22 @@
+export { type Baseline, saveBaseline } from './baseline.ts';
+export {
+  type CaseResult,
+  type EvaluateOptions,
+  type Evaluation,
+  type EvaluationCase,
+  evaluate,
+} from './evaluate.ts';
+export {
+  type FakeAnswer,
+  type FakeExchange,
+  type FakeProvider,
+  type FakeRequest,
+  type FakeScript,
+  fakeProvider,
+} from './fake-provider.ts';
+export type { ExpectedCall } from './match-calls.ts';
+export { recordModel } from './record-model.ts';
+export { type RecordedModelOptions, recordedModel } from './recorded-model.ts';
 export {
   callTools,
   type Script,

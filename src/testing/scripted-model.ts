@@ -20,7 +20,7 @@ export interface ScriptedModel extends Model {
 
 /** What it says of itself; default provider and id: `scripted`. */
 export type ScriptedModelOptions = Partial<
-  Pick<Model, 'provider' | 'id' | 'limits' | 'retry' | 'timeoutMs' | 'needsMaxOutputTokens'>
+  Pick<Model, 'provider' | 'id' | 'limits' | 'retry' | 'timeoutMs' | 'needsMaxOutputTokens' | 'price' | 'server'>
 >;
 
 /**

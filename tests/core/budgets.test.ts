@@ -184,7 +184,6 @@ const RETURNED: Record<string, () => unknown> = {
       },
     }),
   'a revoked proxy': revoked,
-  'parts that cannot be copied': () => [{ type: 'text', text: 'x', also: () => 1 }],
 };
 
 describe('a tool that fails', () => {

@@ -177,7 +177,6 @@ describe('a turn that must not be acted on', () => {
     ['usage that is a text', { ...text('x'), usage: '10' }, 'malformed_response'],
     ['usage without a count', { ...text('x'), usage: { inputTokens: 1 } }, 'malformed_response'],
     ['usage of NaN', { ...text('x'), usage: { inputTokens: Number.NaN, outputTokens: 1 } }, 'malformed_response'],
-    ['a cut text', { ...text('half'), stop: 'length' }, 'output_truncated'],
     ['a cut call', { content: call, stop: 'length' }, 'output_truncated'],
     ['a filtered call', { content: call, stop: 'filtered' }, 'content_filter'],
     ['a refusal', { content: call, stop: 'refused' }, 'refusal'],

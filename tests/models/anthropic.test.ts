@@ -40,7 +40,7 @@ const message = (content: object[], rest: object = {}): Answer => ({
 
 async function start(...answers: Answer[]) {
   const server = await play(...answers);
-  return { server, model: anthropic('claude-x', { baseURL: `${server.url}/`, apiKey: KEY }) };
+  return { server, model: anthropic('claude-x', { baseURL: `${server.url}/`, apiKey: KEY, cache: false }) };
 }
 
 describe('a message', () => {
@@ -63,7 +63,11 @@ describe('a message', () => {
       content: [{ type: 'text', text: 'Good day.' }],
       stop: 'end',
       usage: { inputTokens: 528, outputTokens: 15, cachedInputTokens: 500, cacheWriteTokens: 20 },
-      native: { role: 'assistant', content: [{ type: 'text', text: 'Good day.' }] },
+      native: {
+        api: 'messages',
+        endpoint: new URL(server.url).host,
+        turn: [{ type: 'text', text: 'Good day.' }],
+      },
       response: { id: 'msg_1', model: 'claude-x' },
     });
     expect(await model.generate(request(), silent)).toEqual(streamed);
@@ -136,7 +140,7 @@ describe('a message is an error, never half a turn,', () => {
   test('when only pings come for idleTimeoutMs', async () => {
     const beat = 'event: ping\ndata: {"type":"ping"}\n\n';
     const server = await play({ events: [begin()], beat, ends: 'hold' });
-    const model = anthropic('claude-x', { baseURL: server.url, idleTimeoutMs: 60 });
+    const model = anthropic('claude-x', { baseURL: server.url, idleTimeoutMs: 500 });
     await expect(model.generate(request(), listening())).rejects.toMatchObject({ kind: 'timeout', retryable: true });
     await server.closed;
   });
@@ -318,7 +322,7 @@ describe('a request', () => {
     const schema = { type: 'object', properties: { n: { type: 'integer' } }, additionalProperties: false };
     const output = { name: 'answer', schema };
     const words = await sent({ output });
-    expect(words.system).toContain('JSON Schema');
+    expect(JSON.stringify(words.system)).toContain('JSON Schema');
     expect(words).not.toHaveProperty('output_config');
     const { Anthropic } = await import('@anthropic-ai/sdk');
     const bodies: string[] = [];
@@ -341,5 +345,6 @@ test('anthropic() asks for maxOutputTokens and refuses what it does not know by 
     server: { address: 'api.anthropic.com', port: 443 },
   });
   expect(() => anthropic('claude-x', { dialect: 'x' } as never)).toThrow(/dialect/);
+  expect(() => anthropic('claude-x', { cache: '2h' } as never)).toThrow(/cache/);
   expect(() => anthropic('', {})).toThrow(/id/);
 });

@@ -64,7 +64,7 @@ describe('a chat completion', () => {
       content: [{ type: 'text', text: 'Good day.' }],
       stop: 'end',
       usage: { inputTokens: 900, outputTokens: 50, cachedInputTokens: 768, reasoningTokens: 32 },
-      native: { role: 'assistant', content: 'Good day.' },
+      native: { api: 'chat', endpoint: new URL(server.url).host, turn: { role: 'assistant', content: 'Good day.' } },
       response: { id: 'c1', model: 'm-1' },
     });
     expect(await model.generate(request(), silent)).toEqual(streamed);
@@ -174,7 +174,7 @@ describe('a chat completion is an error, never half a turn,', () => {
   test('when nothing moves it on for idleTimeoutMs, whatever pings come', async () => {
     const beat = 'data: {"choices":[{"index":0,"delta":{}}]}\n\n';
     const server = await play({ events: [chunk({ content: 'Well' })], beat, ends: 'hold' });
-    const model = openai('m', { baseURL: server.url, idleTimeoutMs: 60 });
+    const model = openai('m', { baseURL: server.url, idleTimeoutMs: 500 });
     await expect(model.generate(request(), listening())).rejects.toMatchObject({ kind: 'timeout', retryable: true });
     await server.closed;
   });
@@ -419,9 +419,11 @@ describe('a chat request', () => {
 
 describe('openai()', () => {
   test.each<[string, object]>([
-    ['api', { api: 'responses' }],
     ['api', { api: 'completions' }],
-    ['dialect', { dialect: 'gemini' }],
+    ['dialect', { dialect: 'claude' }],
+    ['debug', { debug: true }],
+    ['debug', { debug: () => {}, client: {} }],
+    ['extra', { extra: 'x' }],
     ['baseUrl', { baseUrl: 'http://x' }],
     ['baseURL', { baseURL: 'localhost' }],
     ['stream', { stream: 'yes' }],

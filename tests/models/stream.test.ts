@@ -9,8 +9,9 @@ import { serverEvents } from '../../src/models/server-events.ts';
 
 const NO_NAMES = new Map<string, string>();
 const newId = () => 'made';
-const chat = (events: readonly unknown[]) => assembleChatTurn(events, { names: NO_NAMES, newId, stream: true });
-const messages = (events: readonly unknown[]) => assembleAnthropicTurn(events, { names: NO_NAMES, newId });
+const from = { names: NO_NAMES, newId, origin: { api: 'chat', endpoint: 'here' } } as const;
+const chat = (events: readonly unknown[]) => assembleChatTurn(events, { ...from, stream: true });
+const messages = (events: readonly unknown[]) => assembleAnthropicTurn(events, from);
 
 /** Cuts bytes at the given places, sends them through the repair, and gives the data of the events. */
 async function repaired(bytes: Uint8Array, cuts: readonly number[]): Promise<unknown[]> {
@@ -109,7 +110,7 @@ describe('a chat turn', () => {
       { type: 'reasoning', text: 'hm' },
       { type: 'text', text: 'Hi.' },
     ]);
-    expect(turn.native).toMatchObject({ reasoning_details: [{ a: 1 }, { a: 2 }] });
+    expect(turn.native).toMatchObject({ turn: { reasoning_details: [{ a: 1 }, { a: 2 }] } });
   });
   test('takes the last usage and makes none up', () => {
     const used = (prompt_tokens: unknown, completion_tokens: unknown) => ({

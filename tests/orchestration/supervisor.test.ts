@@ -401,7 +401,7 @@ describe('concurrency', () => {
       (request, { agent = '' }) => {
         if (agent === 'lead') return request.messages.length === 1 ? go('ada', 'bob') : text('ok');
         order.push(agent);
-        if (agent === 'ada' && order.length === 1) throw new ModelError('overloaded', 'busy', { retryAfterMs: 80 });
+        if (agent === 'ada' && order.length === 1) throw new ModelError('overloaded', 'busy');
         return text(agent);
       },
       { retry: { baseMs: 80 } },

@@ -1,16 +1,35 @@
-import { randomUUID } from 'node:crypto';
 import type { Anthropic } from '@anthropic-ai/sdk';
 import { DEFAULTS } from '../../core/limits.ts';
 import type { Model } from '../../core/model.ts';
+import { callIds } from '../call-id.ts';
 import { exchange } from '../exchange.ts';
-import { type AdapterOptions, checkOptions, modelFields, urlOf } from '../options.ts';
+import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
 import { toolNames } from '../tool-name.ts';
 import { MAX_NAME } from './blocks.ts';
+import type { CacheOption } from './cache.ts';
 import { anthropicClient, anthropicSecrets, anthropicUrl } from './client.ts';
 import { anthropicRequest } from './request.ts';
 import { anthropicAssembler } from './turn.ts';
 
-export type AnthropicOptions = AdapterOptions<Anthropic>;
+/** Fields of the SDK's request type that an adapter may be given: not those it writes itself. */
+type Extra = Partial<
+  Omit<
+    Anthropic.MessageCreateParams,
+    'model' | 'messages' | 'system' | 'tools' | 'tool_choice' | 'stream' | 'max_tokens'
+  >
+>;
+
+export interface AnthropicOptions extends AdapterOptions<Anthropic> {
+  /**
+   * Whether instructions, tool definitions and the transcript are marked to be kept by the provider from step to step:
+   * `true` (default) and `'5m'` for five minutes after their last use, `'1h'` for an hour, at a higher price.
+   */
+  readonly cache?: CacheOption | undefined;
+  /** Sent with every request, named as the API names it: what coxswain has no word for. A setting of that name wins. */
+  readonly extra?: Extra | undefined;
+}
+
+const newId = callIds('toolu');
 
 /**
  * A model behind Anthropic's Messages API.
@@ -18,35 +37,46 @@ export type AnthropicOptions = AdapterOptions<Anthropic>;
  * The SDK (`npm install @anthropic-ai/sdk`) is loaded at the first call. Settings that are not neutral are sent as they
  * are, named as the API names them: `{ thinking: { type: 'enabled', budget_tokens: 4000 } }`.
  *
- * @throws ConfigurationError where an option is unknown, wrong, or not supported yet
+ * @throws ConfigurationError where an option is unknown or wrong
  * @example anthropic('claude-sonnet-4-5', { timeoutMs: 120_000 })
  */
 export function anthropic(id: string, options: AnthropicOptions = {}): Model {
-  checkOptions(id, options, { later: ['dialect'] });
+  checkOptions(id, options, { more: ['cache', 'extra'] });
+  checkChoice('cache', options.cache, [true, false, '5m', '1h']);
   const client = anthropicClient(options);
   const url = anthropicUrl(options);
   const secrets = anthropicSecrets(options);
   const { timeoutMs = DEFAULTS.modelTimeoutMs, idleTimeoutMs = DEFAULTS.modelIdleTimeoutMs, limits } = options;
-  const structured = takesSchema(id, url);
+  const origin = { api: 'messages', endpoint: urlOf(url)?.host ?? '' } as const;
+  const fixed = {
+    model: id,
+    structured: takesSchema(id, url),
+    maxOutputTokens: limits?.maxOutputTokens,
+    cache: options.cache ?? true,
+    dialect: options.dialect ?? 'anthropic',
+    origin,
+    extra: options.extra,
+  };
 
   return Object.freeze({
     provider: 'anthropic',
     id,
     ...modelFields(options, url),
     needsMaxOutputTokens: true,
+    check(request) {
+      toolNames(request.tools, MAX_NAME);
+      anthropicRequest(request, { ...fixed, stream: false });
+    },
     async generate(request, context) {
       const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
-      const body = anthropicRequest(request, {
-        model: id,
-        stream,
-        structured,
-        maxOutputTokens: limits?.maxOutputTokens,
-      });
+      const body = anthropicRequest(request, { ...fixed, stream });
       const names = toolNames(request.tools, MAX_NAME);
       return exchange({
         provider: 'anthropic',
-        assembler: anthropicAssembler({ names, newId, secrets }),
+        assembler: anthropicAssembler({ names, newId, origin, secrets }),
         context,
+        offered: request.toolChoice === 'none' ? [] : request.tools,
+        newId,
         timeoutMs,
         idleTimeoutMs: stream ? idleTimeoutMs : undefined,
         secrets,
@@ -61,10 +91,6 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
       });
     },
   } satisfies Model);
-}
-
-function newId(): string {
-  return `toolu_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
 }
 
 /** Models before 4.1 and servers that only speak the protocol refuse `output_config.format`. */

@@ -1,7 +1,10 @@
 import { ModelError } from '../../core/errors.ts';
 import { isPlainObject } from '../../core/json.ts';
-import { type AssistantMessage, type Message, type Part, type ToolMessage, toolCallsOf } from '../../core/message.ts';
+import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/message.ts';
+import { endOfString } from '../../core/strict-json.ts';
+import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
 import { fieldsOf, listField } from '../fields.ts';
+import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
 
 /** Longest name of a tool. */
@@ -16,41 +19,55 @@ export interface WireMessage {
 }
 
 /** A message never changes once it is frozen, so it is converted once and not in every step. */
-const converted = new WeakMap<Message, readonly Block[]>();
+const converted = new WeakMap<Origin, WeakMap<Message, readonly Block[]>>();
 
 /**
  * The transcript as the Messages API takes it: roles alternate, all results of a turn stand first in the one user message
  * after it, no text is blank.
  */
-export function anthropicMessages(messages: readonly Message[]): WireMessage[] {
+export function anthropicMessages(messages: readonly Message[], origin: Origin): WireMessage[] {
+  let known = converted.get(origin);
+  if (known === undefined) {
+    known = new WeakMap();
+    converted.set(origin, known);
+  }
   const wire: { role: 'user' | 'assistant'; content: Block[] }[] = [];
+  const ids = distinctIds(MAX_ID);
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user';
-    const blocks = convert(message);
+    let blocks = known.get(message);
+    if (blocks === undefined) {
+      blocks = convert(message, origin);
+      if (Object.isFrozen(message)) known.set(message, blocks);
+    }
     const last = wire.at(-1);
     if (blocks.length === 0) continue;
-    if (last?.role === role) last.content.push(...blocks);
-    else wire.push({ role, content: [...blocks] });
+    const distinct = blocks.map((block) => withDistinctId(block, ids));
+    if (last?.role === role) last.content.push(...distinct);
+    else wire.push({ role, content: distinct });
   }
   // The API wants a user message first, with something in it.
   if (wire[0]?.role !== 'user') wire.unshift({ role: 'user', content: [{ type: 'text', text: '(no input)' }] });
   return wire;
 }
 
-function convert(message: Message): readonly Block[] {
-  const before = converted.get(message);
-  if (before !== undefined) return before;
-  const blocks = convertFresh(message);
-  if (Object.isFrozen(message)) converted.set(message, blocks);
-  return blocks;
+function withDistinctId(block: Block, ids: DistinctIds): Block {
+  const { type, id, tool_use_id } = block;
+  if (type === 'tool_use' && typeof id === 'string') {
+    const given = ids.call(id);
+    return given === id ? block : { ...block, id: given };
+  }
+  if (type !== 'tool_result' || typeof tool_use_id !== 'string') return block;
+  const given = ids.result(tool_use_id);
+  return given === tool_use_id ? block : { ...block, tool_use_id: given };
 }
 
-function convertFresh(message: Message): readonly Block[] {
+function convert(message: Message, origin: Origin): readonly Block[] {
   switch (message.role) {
     case 'user':
       return contentBlocks(message.content);
     case 'assistant':
-      return nativeBlocks(message) ?? neutralBlocks(message);
+      return nativeBlocks(message, origin) ?? neutralBlocks(message);
     case 'tool':
       return [toolResult(message)];
   }
@@ -66,14 +83,12 @@ function toolResult({ callId, content, isError }: ToolMessage): Block {
   };
 }
 
-/** The provider's own blocks, in their order, where their calls are still those of the message. */
-function nativeBlocks({ native, content }: AssistantMessage): readonly Block[] | undefined {
-  if (native?.provider !== 'anthropic' || !isPlainObject(native.turn)) return undefined;
-  const blocks = listField(native.turn.content).map(fieldsOf);
-  const ids = blocks.filter((block) => block.type === 'tool_use').map((block) => block.id);
-  const calls = toolCallsOf(content);
-  if (ids.length !== calls.length || calls.some((call, index) => call.id !== ids[index])) return undefined;
-  return blocks.flatMap(replayed);
+/** The provider's own blocks, in their order, where they came from here. */
+function nativeBlocks(message: AssistantMessage, origin: Origin): readonly Block[] | undefined {
+  const turn = nativeFor(message, 'anthropic', origin, (own) =>
+    listField(own).flatMap((block) => (fieldsOf(block).type === 'tool_use' ? [fieldsOf(block).id] : [])),
+  );
+  return turn === undefined ? undefined : listField(turn).map(fieldsOf).flatMap(replayed).map(wellFormed);
 }
 
 /** A block as it may go back: as it came, but for what the API itself refuses. */
@@ -110,6 +125,7 @@ function neutralBlocks({ content }: AssistantMessage): Block[] {
 /** Arguments as the object the API demands. What is none goes back in a field that says so. */
 export function inputOf(text: string): { readonly [name: string]: unknown } {
   if (text.trim() === '') return {};
+  if (isTooDeep(text)) return { INVALID_JSON: '(nested too deep)' };
   try {
     const value: unknown = JSON.parse(text.toWellFormed());
     if (isPlainObject(value)) return value;
@@ -117,6 +133,21 @@ export function inputOf(text: string): { readonly [name: string]: unknown } {
     // The model wrote it, and the result beside it says what is wrong.
   }
   return { INVALID_JSON: text.toWellFormed() };
+}
+
+/** Deeper than this the engine runs out of stack when it freezes or writes the value. */
+const MAX_DEPTH = 500;
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = endOfString(text, at);
+    else if (code === 0x7b || code === 0x5b) depth += 1;
+    else if (code === 0x7d || code === 0x5d) depth -= 1;
+    if (depth > MAX_DEPTH) return true;
+  }
+  return false;
 }
 
 function contentBlocks(content: string | readonly Part[]): Block[] {

@@ -3,11 +3,13 @@ import { DEFAULTS } from '../../core/limits.ts';
 import { type AdapterOptions, withoutSlash } from '../options.ts';
 import { repairingFetch } from '../repair.ts';
 import { loadSdk, once } from '../sdk.ts';
+import { loggingFetch } from '../wire-log.ts';
 
 /** The user's client, or one of ours, made when it is first needed. */
 export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promise<Anthropic> {
   const { client, baseURL, apiKey, headers } = options;
   if (client !== undefined) return () => Promise.resolve(client);
+  const secrets = anthropicSecrets(options);
   return once(async () => {
     const { Anthropic } = await loadSdk('@anthropic-ai/sdk', () => import('@anthropic-ai/sdk'));
     return new Anthropic({
@@ -18,7 +20,10 @@ export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promi
       maxRetries: 0,
       timeout: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
       // Looked up at each call, so that one that is replaced later is used.
-      fetch: repairingFetch((input, init) => fetch(input, init)),
+      fetch: repairingFetch(
+        'anthropic',
+        loggingFetch((input, init) => fetch(input, init), options.debug, secrets),
+      ),
       // The SDK prints what it cannot parse, and that may be anybody's text.
       logLevel: 'off',
       // A model call has its span already; a second one would count its tokens twice.

@@ -1,8 +1,8 @@
-import type { Json } from '../../core/json.ts';
 import type { AssistantPart } from '../../core/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import { distinctId } from '../commit.ts';
 import { type Fields, listField, textField } from '../fields.ts';
+import { nativeTurn, type Origin } from '../native-turn.ts';
 import { inputOf } from './blocks.ts';
 
 type OnDelta = ((delta: ModelDelta) => void) | undefined;
@@ -12,7 +12,11 @@ export interface GrowingBlocks {
   readonly size: number;
   open(index: unknown, block: Fields, onDelta: OnDelta): boolean;
   grow(index: unknown, delta: Fields, onDelta: OnDelta): boolean;
-  finish(names: ReadonlyMap<string, string>, newId: () => string): Pick<ModelTurn, 'content' | 'native'>;
+  finish(
+    names: ReadonlyMap<string, string>,
+    newId: () => string,
+    origin: Origin,
+  ): Pick<ModelTurn, 'content' | 'native'>;
 }
 
 /** A block as it grows: as the provider sent it, and the JSON text of its input. */
@@ -43,18 +47,17 @@ export function growingBlocks(): GrowingBlocks {
       else if (delta.type === 'thinking_delta') onDelta?.({ type: 'reasoning', text: piece });
       return true;
     },
-    finish(names, newId) {
+    finish(names, newId, origin) {
       const taken = new Set<string>();
       const native: Fields[] = [];
       const content: AssistantPart[] = [];
       for (const growing of blocks.values()) {
         const block = finish(growing, taken, newId);
         native.push(block);
-        const part = partOf(block, growing.json, names);
+        const part = partOf(block, growing, names);
         if (part !== undefined) content.push(part);
       }
-      // Everything in it was parsed from JSON.
-      return { content, native: { role: 'assistant', content: native as unknown as Json } };
+      return { content, native: nativeTurn(origin, native) };
     },
   };
 }
@@ -136,10 +139,26 @@ function grow(growing: GrowingBlock, delta: Fields): string | undefined {
 function finish({ block, json }: GrowingBlock, taken: Set<string>, newId: () => string): Fields {
   const whole = json.trim() === '' ? block : { ...block, input: inputOf(json) };
   if (block.type !== 'tool_use') return whole;
-  return { ...whole, input: whole.input ?? {}, id: distinctId(textField(block.id), taken, newId) };
+  const text = json.trim() === '' ? textOfInput(block.input ?? {}) : json;
+  return { ...block, input: inputOf(text), id: distinctId(textField(block.id), taken, newId) };
 }
 
-function partOf(block: Fields, json: string, names: ReadonlyMap<string, string>): AssistantPart | undefined {
+/** The input as the text of arguments: some servers send it as text. */
+function textOfInput(input: unknown): string {
+  if (typeof input === 'string') return input;
+  try {
+    return JSON.stringify(input) ?? '';
+  } catch {
+    // Nested deeper than the engine can follow: no JSON, as the model will be told.
+    return '(nested too deep)';
+  }
+}
+
+function partOf(
+  block: Fields,
+  { block: start, json }: GrowingBlock,
+  names: ReadonlyMap<string, string>,
+): AssistantPart | undefined {
   switch (block.type) {
     case 'text':
       return textField(block.text) === undefined ? undefined : { type: 'text', text: String(block.text) };
@@ -149,7 +168,7 @@ function partOf(block: Fields, json: string, names: ReadonlyMap<string, string>)
       return { type: 'reasoning' };
     case 'tool_use': {
       const name = textField(block.name) ?? '';
-      const args = json.trim() === '' ? JSON.stringify(block.input) : json;
+      const args = json.trim() === '' ? textOfInput(start.input ?? {}) : json;
       return { type: 'tool_call', id: String(block.id), name: names.get(name) ?? name, arguments: args };
     }
   }

@@ -1,12 +1,15 @@
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { isPlainObject } from '../../core/json.ts';
 import { DEFAULTS } from '../../core/limits.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
-import type { JsonSchema } from '../../core/schema.ts';
+import type { Origin } from '../native-turn.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
+import { readSettings, type Settings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
+import { type Dialect, toolSchema } from '../tool-schema.ts';
 import { anthropicMessages, MAX_NAME } from './blocks.ts';
+import { type CacheOption, cacheMark, markLast, markMessages } from './cache.ts';
+import { type Thinking, thinkingOf } from './thinking.ts';
 
 /** What the adapter writes itself; a setting of that name would be lost or break the exchange. */
 const RESERVED = ['model', 'messages', 'system', 'tools', 'tool_choice', 'stream'];
@@ -17,6 +20,10 @@ export interface AnthropicRequestOptions {
   /** True where the model can be held to a schema (`output_config.format`). */
   readonly structured: boolean;
   readonly maxOutputTokens: number | undefined;
+  readonly cache: CacheOption;
+  readonly dialect: Dialect;
+  readonly origin: Origin;
+  readonly extra: object | undefined;
 }
 
 /** A request as the body of `POST /v1/messages`. */
@@ -24,79 +31,67 @@ export function anthropicRequest(
   request: ModelRequest,
   options: AnthropicRequestOptions,
 ): { readonly [field: string]: unknown } {
-  const { temperature, maxOutputTokens, output_config, ...more } = request.settings;
-  for (const name of RESERVED) {
-    if (more[name] !== undefined) {
-      throw new ConfigurationError(`settings.${name}`, 'is written by the model adapter', 'Leave it out.');
-    }
-  }
+  const settings = readSettings(request, options.extra, RESERVED);
+  const { output_config, max_tokens, thinking: own, ...more } = settings.more;
   const { output, tools } = request;
   const schema =
     output === undefined || !options.structured ? undefined : schemaSubset(output.schema, { allRequired: false });
   const inWords = output !== undefined && schema === undefined ? outputInstruction(output) : undefined;
   const system = joinTexts(request.instructions, inWords).toWellFormed();
+  const most = Math.min(options.maxOutputTokens ?? Number.POSITIVE_INFINITY, DEFAULTS.maxOutputTokens);
+  const maxTokens = settings.maxOutputTokens ?? (typeof max_tokens === 'number' ? max_tokens : most);
+  const choice = tools.length === 0 ? undefined : wireChoice(settings);
+  const isForced = choice?.type === 'any' || choice?.type === 'tool';
+  const thought: Thinking =
+    own === undefined ? thinkingOf(settings.reasoningEffort, options.model, maxTokens, isForced) : { thinking: own };
   const config = {
     ...(isPlainObject(output_config) ? output_config : {}),
+    ...(thought.effort === undefined ? {} : { effort: thought.effort }),
     ...(schema === undefined ? {} : { format: { type: 'json_schema', schema } }),
   };
+  const messages = anthropicMessages(request.messages, options.origin);
+  // Marks of the user's own go alone: the API takes four.
+  const mark = more.cache_control === undefined ? cacheMark(options.cache) : undefined;
+  // A single question without tools is not asked again with more behind it.
+  const goesOn = tools.length > 0 || messages.length > 1;
   return {
     // First, see `repairingFetch`.
     ...(options.stream ? { stream: true } : {}),
     model: options.model,
-    max_tokens:
-      maxOutputTokens ?? Math.min(options.maxOutputTokens ?? Number.POSITIVE_INFINITY, DEFAULTS.maxOutputTokens),
-    ...(system === '' ? {} : { system }),
-    messages: anthropicMessages(request.messages),
-    ...(tools.length === 0 ? {} : { tools: tools.map(wireTool) }),
-    ...(tools.length === 0 || request.toolChoice === undefined ? {} : { tool_choice: wireChoice(request.toolChoice) }),
+    max_tokens: maxTokens,
+    ...(system === ''
+      ? {}
+      : { system: mark === undefined ? system : markLast([{ type: 'text', text: system }], mark) }),
+    messages: goesOn ? markMessages(messages, mark) : messages,
+    ...(tools.length === 0 ? {} : { tools: markLast(wireTools(tools, options.dialect), mark) }),
+    ...(choice === undefined ? {} : { tool_choice: choice }),
     ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
-    ...(temperature === undefined ? {} : { temperature }),
+    ...(thought.thinking === undefined ? {} : { thinking: thought.thinking }),
+    ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     ...more,
   };
 }
 
-const wireTools = new WeakMap<ToolDefinition, unknown>();
-
-function wireTool(tool: ToolDefinition): unknown {
-  const before = wireTools.get(tool);
-  if (before !== undefined) return before;
-  const { schema, note } = withoutUnion(tool.parameters);
-  const description = joinTexts(tool.description, note).toWellFormed();
-  const wire = {
-    name: legalName(tool.name, MAX_NAME),
-    ...(description === '' ? {} : { description }),
-    input_schema: schema,
-  };
-  if (Object.isFrozen(tool)) wireTools.set(tool, wire);
-  return wire;
+function wireTools(tools: readonly ToolDefinition[], dialect: Dialect): { readonly [field: string]: unknown }[] {
+  return tools.map((tool) => {
+    const { schema, note } = toolSchema(tool, dialect);
+    const description = joinTexts(tool.description, note).toWellFormed();
+    return {
+      name: legalName(tool.name, MAX_NAME),
+      ...(description === '' ? {} : { description }),
+      input_schema: schema,
+    };
+  });
 }
 
-const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const;
-
-/**
- * The API refuses unions at the root of a tool's schema. Their properties move up, the rest is said in words; the
- * arguments are validated by the whole schema anyway.
- */
-function withoutUnion(parameters: JsonSchema): { schema: JsonSchema; note: string | undefined } {
-  const found = UNIONS.filter((keyword) => parameters[keyword] !== undefined);
-  if (found.length === 0) return { schema: parameters, note: undefined };
-  const variants = found.flatMap((keyword) => variantsOf(parameters[keyword]));
-  const own = variantsOf([parameters]);
-  const properties = Object.assign({}, ...[...variants, ...own].map((part) => part.properties ?? {}));
-  const rest = Object.entries(parameters).filter(([keyword]) => !UNIONS.some((union) => union === keyword));
-  const words = Object.fromEntries(found.map((keyword) => [keyword, parameters[keyword] ?? null]));
-  return {
-    schema: { ...Object.fromEntries(rest), type: 'object', properties },
-    note: `The arguments must also fit this JSON Schema: ${JSON.stringify(words)}`,
-  };
+/** One call at a time is a field of the choice here. */
+function wireChoice({ toolChoice, parallelToolCalls }: Settings): { readonly type: string } | undefined {
+  const alone = parallelToolCalls === false && toolChoice !== 'none' ? { disable_parallel_tool_use: true } : {};
+  if (toolChoice === undefined) return parallelToolCalls === false ? { type: 'auto', ...alone } : undefined;
+  return { ...typeOf(toolChoice), ...alone };
 }
 
-function variantsOf(value: Json | undefined): JsonSchema[] {
-  if (!Array.isArray(value)) return [];
-  return value.filter((variant: unknown): variant is JsonSchema => isPlainObject(variant));
-}
-
-function wireChoice(choice: ToolChoice): unknown {
+function typeOf(choice: ToolChoice): { readonly type: string; readonly name?: string } {
   if (typeof choice !== 'string') return { type: 'tool', name: legalName(choice.name, MAX_NAME) };
   return { type: choice === 'required' ? 'any' : choice };
 }

@@ -5,6 +5,7 @@ import { commit, type Ending } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
 import { bodyFailure } from '../failure.ts';
 import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import type { Origin } from '../native-turn.ts';
 import { growingBlocks } from './growing-blocks.ts';
 
 export interface AnthropicTurnOptions {
@@ -12,6 +13,7 @@ export interface AnthropicTurnOptions {
   readonly names: ReadonlyMap<string, string>;
   /** Makes an id where the server gave none. */
   readonly newId: () => string;
+  readonly origin: Origin;
   readonly secrets?: readonly string[];
 }
 
@@ -27,7 +29,7 @@ export function assembleAnthropicTurn(events: Iterable<unknown>, options: Anthro
 
 const ENDINGS: { readonly [reason: string]: Ending } = {
   max_tokens: 'length',
-  model_context_window_exceeded: 'length',
+  model_context_window_exceeded: 'full',
   pause_turn: 'paused',
   refusal: 'refused',
 };
@@ -83,11 +85,14 @@ export function anthropicAssembler(options: AnthropicTurnOptions): Assembler {
     get state() {
       return state;
     },
+    get usage() {
+      return usageOf(usage);
+    },
     take,
     turn() {
       const counted = usageOf(usage);
       return commit('anthropic', ending, {
-        ...blocks.finish(options.names, options.newId),
+        ...blocks.finish(options.names, options.newId, options.origin),
         ...(counted === undefined ? {} : { usage: counted }),
         response,
       });

@@ -1,5 +1,4 @@
 import { ModelError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
 import {
   type AssistantMessage,
   type Message,
@@ -9,6 +8,7 @@ import {
   toolCallsOf,
 } from '../../core/message.ts';
 import { fieldsOf, listField } from '../fields.ts';
+import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
 
 /** Longest name of a tool. */
@@ -17,11 +17,16 @@ export const MAX_NAME = 64;
 export type WireMessage = { readonly [field: string]: unknown };
 
 /** A message never changes once it is frozen, so it is converted once and not in every step. */
-const converted = new WeakMap<Message, readonly WireMessage[]>();
+const converted = new WeakMap<Origin, WeakMap<Message, readonly WireMessage[]>>();
 
 /** The transcript as Chat Completions takes it. Pictures of tool results follow them in a user message: results are text there. */
-export function chatMessages(instructions: string, messages: readonly Message[]): WireMessage[] {
+export function chatMessages(instructions: string, messages: readonly Message[], origin: Origin): WireMessage[] {
   const wire: WireMessage[] = [];
+  let known = converted.get(origin);
+  if (known === undefined) {
+    known = new WeakMap();
+    converted.set(origin, known);
+  }
   if (instructions.trim() !== '') wire.push({ role: 'system', content: instructions.toWellFormed() });
   let pending: unknown[] = [];
   for (const message of messages) {
@@ -29,7 +34,12 @@ export function chatMessages(instructions: string, messages: readonly Message[])
       wire.push(attachments(pending));
       pending = [];
     }
-    wire.push(...convert(message));
+    let fresh = known.get(message);
+    if (fresh === undefined) {
+      fresh = convert(message, origin);
+      if (Object.isFrozen(message)) known.set(message, fresh);
+    }
+    wire.push(...fresh);
     if (message.role === 'tool' && typeof message.content !== 'string') {
       pending.push(...message.content.filter((part) => part.type !== 'text').map(wirePart));
     }
@@ -42,22 +52,14 @@ function attachments(parts: readonly unknown[]): WireMessage {
   return { role: 'user', content: [{ type: 'text', text: 'Attachments of the tool results above:' }, ...parts] };
 }
 
-function convert(message: Message): readonly WireMessage[] {
-  const before = converted.get(message);
-  if (before !== undefined) return before;
-  const wire = convertFresh(message);
-  if (Object.isFrozen(message)) converted.set(message, wire);
-  return wire;
-}
-
-function convertFresh(message: Message): readonly WireMessage[] {
+function convert(message: Message, origin: Origin): readonly WireMessage[] {
   switch (message.role) {
     case 'user': {
       const { content } = message;
       return [{ role: 'user', content: typeof content === 'string' ? content.toWellFormed() : content.map(wirePart) }];
     }
     case 'assistant':
-      return [nativeMessage(message) ?? neutralMessage(message)];
+      return [nativeMessage(message, origin) ?? neutralMessage(message)];
     case 'tool':
       return [{ role: 'tool', tool_call_id: message.callId, content: resultText(message) }];
   }
@@ -70,15 +72,12 @@ function resultText({ content, isError }: ToolMessage): string {
   return isError && !/^error/i.test(text) ? `Error: ${text}` : text;
 }
 
-/** The server's own turn, where it is one and its calls are still those of the message. */
-function nativeMessage({ native, content }: AssistantMessage): WireMessage | undefined {
-  if (native?.provider !== 'openai' || !isPlainObject(native.turn)) return undefined;
-  const turn: WireMessage = native.turn;
-  if (turn.role !== 'assistant') return undefined;
-  const ids = listField(turn.tool_calls).map((call) => fieldsOf(call).id);
-  const calls = toolCallsOf(content);
-  if (ids.length !== calls.length || calls.some((call, index) => call.id !== ids[index])) return undefined;
-  return wellFormed(turn);
+/** The server's own turn, where it came from here. */
+function nativeMessage(message: AssistantMessage, origin: Origin): WireMessage | undefined {
+  const turn = nativeFor(message, 'openai', origin, (own) =>
+    listField(fieldsOf(own).tool_calls).map((call) => fieldsOf(call).id),
+  );
+  return turn === undefined ? undefined : wellFormed(fieldsOf(turn));
 }
 
 function neutralMessage({ content }: AssistantMessage): WireMessage {
@@ -117,12 +116,4 @@ function wirePart(part: Part): WireMessage {
     );
   }
   return { type: 'file', file: { filename: name ?? 'file', file_data: url } };
-}
-
-/** The same value without lone surrogates; itself where there are none. */
-function wellFormed<T>(value: T): T {
-  const text = JSON.stringify(value);
-  return /\\ud[89a-f]/i.test(text)
-    ? (JSON.parse(text, (_, item) => (typeof item === 'string' ? item.toWellFormed() : item)) as T)
-    : value;
 }

@@ -1,11 +1,15 @@
 import { ConfigurationError } from '../../core/errors.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
+import type { JsonSchema } from '../../core/schema.ts';
+import type { Origin } from '../native-turn.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
+import { readSettings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
+import { type Dialect, toolSchema } from '../tool-schema.ts';
 import { chatMessages, MAX_NAME } from './chat-messages.ts';
 
-const MAX_TOOLS = 128;
+export const MAX_TOOLS = 128;
 /** What the adapter writes itself; a setting of that name would be lost or break the exchange. */
 const RESERVED = ['model', 'messages', 'tools', 'tool_choice', 'stream', 'n', 'response_format'];
 
@@ -14,16 +18,18 @@ export interface ChatRequestOptions {
   readonly stream: boolean;
   /** OpenAI's own endpoints take `max_completion_tokens` only, most others `max_tokens` only. */
   readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
+  readonly dialect: Dialect;
+  /** True where the endpoint is OpenAI's: tools whose schema allows it are decoded strictly. */
+  readonly strictTools: boolean;
+  readonly origin: Origin;
+  readonly extra: object | undefined;
 }
 
 /** A request as the body of `POST /chat/completions`. */
 export function chatRequest(request: ModelRequest, options: ChatRequestOptions): { readonly [field: string]: unknown } {
-  const { temperature, maxOutputTokens, stream_options, ...more } = request.settings;
-  for (const name of RESERVED) {
-    if (more[name] !== undefined) {
-      throw new ConfigurationError(`settings.${name}`, 'is written by the model adapter', 'Leave it out.');
-    }
-  }
+  const settings = readSettings(request, options.extra, RESERVED);
+  const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice } = settings;
+  const { stream_options, ...more } = settings.more;
   const { output, tools } = request;
   if (tools.length > MAX_TOOLS) {
     throw new ConfigurationError('tools', `${tools.length} tools, the API takes ${MAX_TOOLS}`, 'Give the agent fewer.');
@@ -36,32 +42,49 @@ export function chatRequest(request: ModelRequest, options: ChatRequestOptions):
     ...(options.stream ? { stream: true } : {}),
     ...(options.stream && usage !== null ? { stream_options: usage } : {}),
     model: options.model,
-    messages: chatMessages(joinTexts(request.instructions, inWords), request.messages),
-    ...(tools.length === 0 ? {} : { tools: tools.map(wireTool) }),
-    ...(tools.length === 0 || request.toolChoice === undefined ? {} : { tool_choice: wireChoice(request.toolChoice) }),
+    messages: chatMessages(joinTexts(request.instructions, inWords), request.messages, options.origin),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map((tool) => wireTool(tool, options)),
+          ...(toolChoice === undefined ? {} : { tool_choice: wireChoice(toolChoice) }),
+          ...(parallelToolCalls === undefined ? {} : { parallel_tool_calls: parallelToolCalls }),
+        }),
     ...(format === undefined ? {} : { response_format: format }),
+    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { [options.maxTokensField]: maxOutputTokens }),
     ...more,
   };
 }
 
-const wireTools = new WeakMap<ToolDefinition, unknown>();
-
-function wireTool(tool: ToolDefinition): unknown {
-  const before = wireTools.get(tool);
-  if (before !== undefined) return before;
-  const { name, description, parameters } = tool;
-  const wire = {
+/** `strict` is sent to OpenAI only: elsewhere it is unknown, or taken for a promise that the server cannot keep. */
+function wireTool(tool: ToolDefinition, { dialect, strictTools }: ChatRequestOptions): unknown {
+  const { schema, note } = toolSchema(tool, dialect);
+  const description = joinTexts(tool.description, note).toWellFormed();
+  return {
     type: 'function',
     function: {
-      name: legalName(name, MAX_NAME),
-      ...(description === '' ? {} : { description: description.toWellFormed() }),
-      parameters,
+      name: legalName(tool.name, MAX_NAME),
+      ...(description === '' ? {} : { description }),
+      parameters: schema,
+      ...(strictTools ? { strict: isStrict(schema) } : {}),
     },
   };
-  if (Object.isFrozen(tool)) wireTools.set(tool, wire);
-  return wire;
+}
+
+const strictSchemas = new WeakMap<JsonSchema, boolean>();
+
+/** True where strict decoding takes the schema as it is: closed objects, all properties required, no keyword beyond the subset. */
+export function isStrict(schema: JsonSchema): boolean {
+  let strict = strictSchemas.get(schema);
+  if (strict === undefined) {
+    const { $schema, ...rest } = schema;
+    strict =
+      $schema === undefined && JSON.stringify(schemaSubset(rest, { allRequired: true })) === JSON.stringify(rest);
+    strictSchemas.set(schema, strict);
+  }
+  return strict;
 }
 
 function wireChoice(choice: ToolChoice): unknown {

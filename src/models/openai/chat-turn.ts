@@ -5,6 +5,7 @@ import { commit, type Ending } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
 import { bodyFailure } from '../failure.ts';
 import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import type { Origin } from '../native-turn.ts';
 import { DONE } from '../repair.ts';
 import { growingMessage } from './growing-message.ts';
 
@@ -15,6 +16,7 @@ export interface ChatTurnOptions {
   readonly newId: () => string;
   /** False where the whole answer is one object: it cannot have been cut. */
   readonly stream: boolean;
+  readonly origin: Origin;
   readonly secrets?: readonly string[];
 }
 
@@ -50,6 +52,7 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
   let state: Assembler['state'] = 'open';
   let ending: Ending = options.stream ? 'cut' : 'end';
   let choices = 0;
+  let isForeign = false;
   let usage: CallUsage | undefined;
   let response: { id?: string; model?: string } = {};
 
@@ -69,6 +72,9 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
     get state() {
       return state;
     },
+    get usage() {
+      return usage;
+    },
     take(chunk, onDelta) {
       const fields = fieldsOf(chunk);
       if (fields.object === DONE) {
@@ -76,7 +82,9 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
         state = 'closed';
         return true;
       }
-      if (!('choices' in fields)) refuseOther(chunk, fields, options.secrets);
+      if (!('choices' in fields)) refuseOther(chunk, fields, options);
+      // Chunks have an `object`; a `type` is how other protocols name their events.
+      isForeign ||= textField(fields.type) !== undefined;
       if (fields.error) throw bodyFailure(fields.error, 'openai', options.secrets);
       response = { ...response, ...identityOf(fields) };
       usage = usageOf(fields) ?? usage;
@@ -88,12 +96,13 @@ export function chatAssembler(options: ChatTurnOptions): Assembler {
       return moved;
     },
     turn() {
+      if (choices === 0 && isForeign) throw notChat();
       if (choices === 0 && (!options.stream || state === 'closed' || usage !== undefined)) {
         throw new ModelError('empty_response', 'openai: the answer has no choices');
       }
       const isRefusal = message.refused && (ending === 'end' || ending === 'filtered');
       return commit('openai', isRefusal ? 'refused' : ending, {
-        ...message.finish(options.names, options.newId),
+        ...message.finish(options.names, options.newId, options.origin),
         ...(usage === undefined ? {} : { usage }),
         response,
       });
@@ -108,12 +117,16 @@ function endingOf(reason: string): Ending {
 }
 
 /** An answer that is no chat completion at all. */
-function refuseOther(chunk: unknown, fields: Fields, secrets: readonly string[] | undefined): void {
+function refuseOther(chunk: unknown, fields: Fields, { stream, secrets }: ChatTurnOptions): void {
   const looksLikeError = fields.error !== undefined || fields.object === 'error' || fields.type === 'error';
   if (looksLikeError && fields.error !== null) throw bodyFailure(chunk, 'openai', secrets);
-  if (typeof chunk === 'string' || Object.keys(fields).length === 0) {
-    throw new ModelError('malformed_response', 'openai: the answer is no chat completion');
+  if (!stream || typeof chunk === 'string' || Object.keys(fields).length === 0) {
+    throw notChat();
   }
+}
+
+function notChat(): ModelError {
+  return new ModelError('malformed_response', 'openai: the answer is no chat completion');
 }
 
 function identityOf({ id, model }: Fields): { id?: string; model?: string } {

@@ -4,11 +4,13 @@ import type { AdapterOptions } from '../options.ts';
 import { withoutSlash } from '../options.ts';
 import { repairingFetch } from '../repair.ts';
 import { loadSdk, once } from '../sdk.ts';
+import { loggingFetch } from '../wire-log.ts';
 
 /** The user's client, or one of ours, made when it is first needed. */
 export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<OpenAI> {
   const { client, baseURL, apiKey, headers } = options;
   if (client !== undefined) return () => Promise.resolve(client);
+  const secrets = openaiSecrets(options);
   return once(async () => {
     const { OpenAI } = await loadSdk('openai', () => import('openai'));
     return new OpenAI({
@@ -27,7 +29,10 @@ export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<Ope
       maxRetries: 0,
       timeout: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
       // Looked up at each call, so that one that is replaced later is used.
-      fetch: repairingFetch((input, init) => fetch(input, init)),
+      fetch: repairingFetch(
+        'openai',
+        loggingFetch((input, init) => fetch(input, init), options.debug, secrets),
+      ),
       // The SDK prints what it cannot parse, and that may be anybody's text.
       logLevel: 'off',
     });

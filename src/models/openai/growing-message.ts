@@ -1,8 +1,8 @@
-import type { Json } from '../../core/json.ts';
 import type { AssistantPart } from '../../core/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import { distinctId } from '../commit.ts';
 import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import { nativeTurn, type Origin } from '../native-turn.ts';
 import { chatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
 
@@ -12,7 +12,11 @@ export interface GrowingMessage {
   readonly refused: boolean;
   /** Takes a choice; true where it moved the message on. */
   take(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean;
-  finish(names: ReadonlyMap<string, string>, newId: () => string): Pick<ModelTurn, 'content' | 'native'>;
+  finish(
+    names: ReadonlyMap<string, string>,
+    newId: () => string,
+    origin: Origin,
+  ): Pick<ModelTurn, 'content' | 'native'>;
 }
 
 export function growingMessage(): GrowingMessage {
@@ -39,14 +43,14 @@ export function growingMessage(): GrowingMessage {
       for (const call of fragmentsOf(message, !choice.delta)) moved = calls.take(call, onDelta) || moved;
       return keepExtra(extra, message) || moved;
     },
-    finish(names, newId) {
+    finish(names, newId, origin) {
       const taken = new Set<string>();
       const whole = calls.calls.map((call) => ({ ...call, id: distinctId(call.id, taken, newId) }));
       const content: AssistantPart[] = [];
       if (reasoning !== '') content.push({ type: 'reasoning', text: reasoning });
       if (text !== '') content.push({ type: 'text', text });
       for (const call of whole) content.push(partOf(call, names));
-      return { content, native: nativeOf(text, whole, extra) };
+      return { content, native: nativeTurn(origin, wireMessage(text, whole, extra)) };
     },
   };
 }
@@ -110,8 +114,8 @@ function partOf(call: WholeCall, names: ReadonlyMap<string, string>): AssistantP
 }
 
 /** The assistant message as the server wants it back. */
-function nativeOf(text: string, calls: readonly WholeCall[], extra: { [name: string]: unknown }): Json {
-  const message = {
+function wireMessage(text: string, calls: readonly WholeCall[], extra: { [name: string]: unknown }): Fields {
+  return {
     ...extra,
     role: 'assistant',
     content: text === '' && calls.length > 0 ? null : text,
@@ -126,6 +130,4 @@ function nativeOf(text: string, calls: readonly WholeCall[], extra: { [name: str
           })),
         }),
   };
-  // Everything in it was parsed from JSON.
-  return message as Json;
 }

@@ -1,77 +1,75 @@
-import { randomUUID } from 'node:crypto';
 import type { OpenAI } from 'openai';
-import { ConfigurationError } from '../../core/errors.ts';
-import { DEFAULTS } from '../../core/limits.ts';
 import type { Model } from '../../core/model.ts';
-import { exchange } from '../exchange.ts';
+import { callIds } from '../call-id.ts';
 import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
-import { toolNames } from '../tool-name.ts';
-import { MAX_NAME } from './chat-messages.ts';
-import { type ChatRequestOptions, chatRequest } from './chat-request.ts';
-import { chatAssembler } from './chat-turn.ts';
+import type { Dialect } from '../tool-schema.ts';
+import { chatProtocol } from './chat-protocol.ts';
 import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';
+import { responsesProtocol } from './responses-protocol.ts';
+import { sendOpenAI } from './send.ts';
+
+/** Fields of the SDK's request types that an adapter may be given: not those it writes itself. */
+type Extra = Partial<
+  Omit<
+    OpenAI.ChatCompletionCreateParams & OpenAI.Responses.ResponseCreateParams,
+    'model' | 'messages' | 'input' | 'instructions' | 'tools' | 'tool_choice' | 'stream' | 'n' | 'response_format'
+  >
+>;
 
 export interface OpenAIOptions extends AdapterOptions<OpenAI> {
-  /** The protocol. `'chat'` (default) is Chat Completions; `'responses'` is not supported yet. */
-  readonly api?: 'chat' | undefined;
+  /**
+   * The protocol: `'responses'` is the Responses API, `'chat'` Chat Completions. Default `'responses'` at api.openai.com,
+   * where only it carries a model's thoughts from step to step; `'chat'` at every other address.
+   */
+  readonly api?: 'responses' | 'chat' | undefined;
+  /** Sent with every request, named as the API names it: what coxswain has no word for. A setting of that name wins. */
+  readonly extra?: Extra | undefined;
 }
 
 /**
- * A model behind OpenAI's Chat Completions API, or behind any server that speaks it (Ollama, vLLM, llama.cpp, …).
+ * A model behind OpenAI's APIs, or behind any server that speaks one of them (Ollama, vLLM, llama.cpp, …).
  *
- * The SDK (`npm install openai`) is loaded at the first call. `maxOutputTokens` is sent as `max_completion_tokens` to
- * OpenAI and Azure, as `max_tokens` to every other `baseURL`; other settings are sent as they are, named as the API
- * names them.
+ * The SDK (`npm install openai`) is loaded at the first call. `maxOutputTokens` is sent as `max_output_tokens` in the
+ * Responses API, in Chat Completions as `max_completion_tokens` to OpenAI and Azure and as `max_tokens` to every other
+ * `baseURL`; settings that are not neutral are sent as they are, named as the API names them.
  *
- * @throws ConfigurationError where an option is unknown, wrong, or not supported yet
+ * @throws ConfigurationError where an option is unknown or wrong
  * @example
  * openai('gpt-5.4-mini')
  * openai('qwen3:8b', { baseURL: 'http://localhost:11434/v1' })
  */
 export function openai(id: string, options: OpenAIOptions = {}): Model {
-  checkOptions(id, options, { more: ['api'], later: ['dialect'] });
-  const api: unknown = options.api;
-  if (api === 'responses') throw new ConfigurationError('api', "'responses' is not supported yet", "Write 'chat'.");
-  checkChoice('api', api, ['chat']);
-  const client = openaiClient(options);
+  checkOptions(id, options, { more: ['api', 'extra'] });
+  checkChoice('api', options.api, ['responses', 'chat']);
   const url = openaiUrl(options);
-  const secrets = openaiSecrets(options);
-  const { timeoutMs = DEFAULTS.modelTimeoutMs, idleTimeoutMs = DEFAULTS.modelIdleTimeoutMs } = options;
+  const host = urlOf(url)?.hostname ?? '';
+  const api = options.api ?? (isOpenAI(host, options) ? 'responses' : 'chat');
+  const endpoint = {
+    id,
+    host: urlOf(url)?.host ?? '',
+    isOpenAI: /(^|\.)(openai\.com|azure\.com)$/.test(host),
+    dialect: options.dialect ?? dialectOf(host),
+    extra: options.extra,
+    secrets: openaiSecrets(options),
+    newId: callIds('call'),
+  };
+  const protocol = api === 'responses' ? responsesProtocol(endpoint) : chatProtocol(endpoint);
+  const send = sendOpenAI(protocol, openaiClient(options), options, endpoint);
 
   return Object.freeze({
     provider: 'openai',
     id,
     ...modelFields(options, url),
-    async generate(request, context) {
-      const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
-      const body = chatRequest(request, { model: id, stream, maxTokensField: maxTokensField(url) });
-      const names = toolNames(request.tools, MAX_NAME);
-      context.signal.throwIfAborted();
-      return exchange({
-        provider: 'openai',
-        assembler: chatAssembler({ names, newId, stream, secrets }),
-        context,
-        timeoutMs,
-        idleTimeoutMs: stream ? idleTimeoutMs : undefined,
-        secrets,
-        // The body is made of fields that the SDK's types do not all know: settings pass through.
-        send: async (signal) =>
-          (await client()).chat.completions.create(body as unknown as OpenAI.ChatCompletionCreateParams, {
-            signal,
-            maxRetries: 0,
-            timeout: timeoutMs,
-            ...(options.headers === undefined ? {} : { headers: { ...options.headers } }),
-          }),
-      });
-    },
+    check: (request) => void protocol.body(request, false),
+    generate: send,
   } satisfies Model);
 }
 
-function newId(): string {
-  return `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
+/** A client without a URL is somebody's stand-in for one. */
+function isOpenAI(host: string, { client }: OpenAIOptions): boolean {
+  return host === 'api.openai.com' && (client === undefined || client.baseURL !== undefined);
 }
 
-function maxTokensField(url: string): ChatRequestOptions['maxTokensField'] {
-  const host = urlOf(url)?.hostname ?? '';
-  return /(^|\.)(openai\.com|azure\.com)$/.test(host) ? 'max_completion_tokens' : 'max_tokens';
+function dialectOf(host: string): Dialect {
+  return host.endsWith('generativelanguage.googleapis.com') ? 'gemini' : 'openai';
 }

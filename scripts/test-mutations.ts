@@ -1,0 +1,60 @@
+/** Breaks each duty of the model adapters in turn and expects its test to fail: `npm run test:mutations [duty or part of a file's name]`. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MUTATIONS, type Mutation } from '../tests/mutations/mutations.ts';
+
+const CONFIG = 'tests/mutations/vitest.config.ts';
+const folder = mkdtempSync(join(tmpdir(), 'mutations-'));
+
+interface Report {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+}
+
+/** Runs the tests of a mutation, with it or without; undefined where vitest itself failed. */
+function run({ test }: Mutation, index: number | undefined): Report | undefined {
+  const file = join(folder, 'report.json');
+  rmSync(file, { force: true });
+  const isWire = typeof test !== 'string';
+  const env = {
+    ...process.env,
+    MUTATION: index === undefined ? '' : String(index),
+    WIRE_CASE: isWire ? test.wire : '',
+  };
+  const args = ['run', '--config', CONFIG, isWire ? 'tests/cases/wire.test.ts' : test];
+  const report = ['--reporter=json', `--outputFile=${file}`, '--testTimeout=30000'];
+  spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', ...args, ...report], { env, stdio: 'ignore' });
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : undefined;
+}
+
+function judge(mutation: Mutation, index: number): string | undefined {
+  const source = readFileSync(mutation.file, 'utf8');
+  if (source.split(mutation.search).length !== 2) return 'its text does not stand exactly once in the file';
+  const key = JSON.stringify(mutation.test);
+  if (!green.has(key)) green.set(key, run(mutation, undefined));
+  const before = green.get(key);
+  if (before === undefined || before.numFailedTests > 0 || before.numPassedTests === 0)
+    return `its test is not green without it: ${before?.numFailedTests} failed`;
+  const after = run(mutation, index);
+  if (after === undefined) return 'vitest did not run';
+  return after.numFailedTests === 0 ? 'no test noticed it' : undefined;
+}
+
+const green = new Map<string, Report | undefined>();
+const [only = ''] = process.argv.slice(2);
+let failed = 0;
+let passed = 0;
+for (const [index, mutation] of MUTATIONS.entries()) {
+  if (!mutation.file.includes(only) && mutation.duty !== only) continue;
+  const fault = judge(mutation, index);
+  if (fault === undefined) passed += 1;
+  else failed += 1;
+  console.log(
+    `${fault === undefined ? 'caught' : `MISSED (${fault})`}: ${mutation.duty}, ${mutation.file}: ${mutation.search}`,
+  );
+}
+rmSync(folder, { recursive: true });
+console.log(`${passed} passed, ${failed} failed`);
+if (failed > 0) process.exitCode = 1;

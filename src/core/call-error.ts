@@ -1,0 +1,24 @@
+import type { Agent } from './agent.ts';
+import { agentResult, type Ending, type RunResult } from './ending.ts';
+import { AgentError, type ToolError } from './errors.ts';
+import type { RunContext } from './run-context.ts';
+import { NO_USAGE } from './usage.ts';
+
+/** A child that was never started is a failed one for the code that asked for its output. */
+export function refusedChild(
+  run: RunContext,
+  { key, agent }: { key: string; agent: Agent },
+  refused: ToolError,
+): AgentError {
+  const error = { kind: refused.kind, message: refused.message, retryable: false };
+  const node = { path: key, agent: agent.name, step: 0, usage: NO_USAGE, children: [] };
+  const sums = { usage: NO_USAGE, steps: 0, toolCalls: 0, byAgent: {}, byModel: {} };
+  const facts = { runId: run.id, traceId: run.traceId, text: '', messages: [], ...sums };
+  const result: RunResult = { ...facts, tree: { ...node, status: 'model_error' }, status: 'model_error', error };
+  return new AgentError(`${agent.name} was not started: ${refused.message}`, result);
+}
+
+export function agentError(run: RunContext, ending: Ending): AgentError {
+  const cause = ending.error?.message ?? 'no cause given';
+  return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
+}

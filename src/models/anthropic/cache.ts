@@ -1,0 +1,36 @@
+import type { Block, WireMessage } from './blocks.ts';
+
+/** How long a prefix is kept. `false` marks nothing. */
+export type CacheOption = boolean | '5m' | '1h';
+
+type Marked = { readonly [field: string]: unknown };
+
+/** The mark of a prompt prefix that the provider is to keep (`cache_control`); undefined where nothing is marked. */
+export function cacheMark(cache: CacheOption): Marked | undefined {
+  if (cache === false) return undefined;
+  return cache === '1h' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' };
+}
+
+/** The last of a list with the mark: all that stands before it is kept with it. */
+export function markLast<T extends Marked>(list: readonly T[], mark: Marked | undefined): readonly Marked[] {
+  const last = list.at(-1);
+  if (mark === undefined || last === undefined) return list;
+  return [...list.slice(0, -1), { ...last, cache_control: mark }];
+}
+
+/**
+ * Marks the end of the transcript, and where the request before ended: the provider looks back 20 blocks only, which one
+ * turn with many calls exceeds. With system and tools these are the four marks that the API takes.
+ */
+export function markMessages(messages: readonly WireMessage[], mark: Marked | undefined): readonly WireMessage[] {
+  if (mark === undefined) return messages;
+  const users = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []));
+  const ends = new Set(users.slice(-2));
+  return messages.map((message, index) => (ends.has(index) ? markMessage(message, mark) : message));
+}
+
+function markMessage(message: WireMessage, mark: Marked): WireMessage {
+  const last: Block | undefined = message.content.at(-1);
+  if (last === undefined) return message;
+  return { ...message, content: [...message.content.slice(0, -1), { ...last, cache_control: mark }] };
+}

@@ -1,0 +1,31 @@
+/** Gives the ids of calls and results in the order in which they stand in a transcript. */
+export interface DistinctIds {
+  /** The id of a call: its own the first time, another where an earlier turn had it too. */
+  call(id: string): string;
+  /** The id that the newest call of that id was given. */
+  result(id: string): string;
+}
+
+/**
+ * Some servers begin to count again in every turn, and some endpoints want ids that are distinct over the whole transcript.
+ * What an id becomes depends on what stands before it alone, so an earlier message keeps its bytes.
+ *
+ * @param length longest id that the endpoint takes
+ */
+export function distinctIds(length: number): DistinctIds {
+  const taken = new Set<string>();
+  const newest = new Map<string, string>();
+  return {
+    call(id) {
+      let given = id;
+      for (let count = 2; taken.has(given); count++) {
+        const end = `_${count}`;
+        given = id.slice(0, length - end.length) + end;
+      }
+      taken.add(given);
+      newest.set(id, given);
+      return given;
+    },
+    result: (id) => newest.get(id) ?? id,
+  };
+}

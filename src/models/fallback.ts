@@ -1,0 +1,82 @@
+import { ConfigurationError } from '../core/errors.ts';
+import { fallsOver } from '../core/falls-over.ts';
+import type { Model, ModelContext, ModelDelta, ModelRequest, ModelTurn } from '../core/model.ts';
+import { modelFailure } from '../core/turn.ts';
+
+/**
+ * A model that asks the next of `models` when one failed for good.
+ *
+ * Within a run each model has its own retries (`model.retry`), and each of their attempts is an attempt of the one model call,
+ * with its own number, record, gate and deltas: the call goes on to the next model when an error is not retryable, asks to
+ * wait too long, or its retries are used up. `generate`, for callers outside of a run, tries each model once and passes on the
+ * deltas of the one that answered.
+ *
+ * It goes on after `auth`, `permission`, `not_found`, `quota`, `rate_limit`, `overloaded`, `server_error`, `network`, `timeout`,
+ * `malformed_response`, `empty_response` and `unknown`. It never does after what is wrong with the request or was judged about
+ * its content (`invalid_request`, `request_too_large`, `context_length`, `output_truncated`, `content_filter`, `refusal`), nor
+ * after an abort. The next call begins with the first model again.
+ *
+ * It stands under the first model's name; a turn of another says so in `by`, and its native form goes back to that provider
+ * only. Its limits are the smallest of all. Fallbacks in `models` are taken apart.
+ *
+ * @throws ConfigurationError where there is no model, or what is given is none
+ * @example fallback([anthropic('claude-sonnet-5'), openai('gpt-5.4-mini')])
+ */
+export function fallback(models: readonly Model[]): Model {
+  if (!Array.isArray(models) || models.length === 0) {
+    throw new ConfigurationError('models', 'expected a list of models', 'Write fallback([first, second]).');
+  }
+  models.forEach((model: unknown, index) => {
+    if (typeof model !== 'object' || model === null || !('generate' in model) || typeof model.generate !== 'function') {
+      throw new ConfigurationError(`models[${index}]`, 'is no model', 'Pass an object with generate().');
+    }
+  });
+  const candidates = Object.freeze(models.flatMap((model) => model.candidates ?? [model]));
+  const first = candidates[0] as Model;
+  const limits = {
+    ...smallest('contextTokens', candidates),
+    ...smallest('maxOutputTokens', candidates),
+  };
+  return Object.freeze({
+    provider: first.provider,
+    id: first.id,
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    candidates,
+    generate: (request, context) => firstThatAnswers(candidates, request, context),
+  } satisfies Model);
+}
+
+function smallest(name: 'contextTokens' | 'maxOutputTokens', models: readonly Model[]): NonNullable<Model['limits']> {
+  const known = models.flatMap((model) => model.limits?.[name] ?? []);
+  return known.length === 0 ? {} : { [name]: Math.min(...known) };
+}
+
+async function firstThatAnswers(
+  models: readonly Model[],
+  request: ModelRequest,
+  context: ModelContext,
+): Promise<ModelTurn> {
+  for (let index = 0; ; index += 1) {
+    const model = models[index] as Model;
+    const isLast = index === models.length - 1;
+    const held: ModelDelta[] = [];
+    try {
+      const turn = await model.generate(request, isLast ? context : holding(context, held));
+      for (const delta of held) context.onDelta?.(delta);
+      return index === 0 || turn.by !== undefined ? turn : { ...turn, by: { provider: model.provider, id: model.id } };
+    } catch (thrown) {
+      if (isLast || context.signal.aborted || !fallsOver(modelFailure(thrown).kind)) throw thrown;
+    }
+  }
+}
+
+/** What a model says is shown only once it has answered: what a failed one said must not stand before another's answer. */
+function holding(context: ModelContext, held: ModelDelta[]): ModelContext {
+  const { signal, onDelta, idempotencyKey, agent } = context;
+  return {
+    signal,
+    ...(onDelta === undefined ? {} : { onDelta: (delta: ModelDelta) => held.push(delta) }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(agent === undefined ? {} : { agent }),
+  };
+}

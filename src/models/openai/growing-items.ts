@@ -1,0 +1,209 @@
+import type { AssistantPart } from '../../core/message.ts';
+import type { ModelDelta } from '../../core/model.ts';
+import { distinctId } from '../commit.ts';
+import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
+
+type OnDelta = ((delta: ModelDelta) => void) | undefined;
+
+/** The items of one response as they grow. */
+export interface GrowingItems {
+  readonly size: number;
+  /** True where the answer refuses and says nothing else. */
+  readonly refused: boolean;
+  open(event: Fields, onDelta: OnDelta): void;
+  /** Adds to an item; true where it moved the answer on. */
+  grow(event: Fields, onDelta: OnDelta): boolean;
+  close(event: Fields, onDelta: OnDelta): void;
+  /** A part is done, and said whole once more: that counts. */
+  settle(event: Fields): void;
+  /** The whole output, as the last event has it: it mends what was not streamed. */
+  whole(output: unknown): void;
+  finish(names: ReadonlyMap<string, string>, newId: () => string): { content: AssistantPart[]; items: Fields[] };
+}
+
+/** An item as it was announced, what was streamed of it, and as it was when it was done. */
+interface GrowingItem {
+  readonly first: Fields;
+  readonly order: number;
+  /** Streamed text by part, in order of appearance: thoughts, texts and refusals. */
+  readonly texts: Map<string, string>;
+  arguments: string;
+  done: Fields | undefined;
+}
+
+/** Calls and texts of the Responses protocol. An item is known by its id; by its place where the id is new or not there. */
+export function growingItems(): GrowingItems {
+  const items: GrowingItem[] = [];
+  const byId = new Map<unknown, GrowingItem>();
+  const byPlace = new Map<unknown, GrowingItem>();
+
+  const add = ({ output_index }: Fields, item: Fields): GrowingItem => {
+    const order = typeof output_index === 'number' ? output_index : items.length;
+    const growing = { first: item, order, texts: new Map(), arguments: '', done: undefined };
+    items.push(growing);
+    if (textField(item.id) !== undefined) byId.set(item.id, growing);
+    byPlace.set(output_index, growing);
+    return growing;
+  };
+  const find = (id: unknown, place: unknown) => byId.get(id) ?? byPlace.get(place);
+  const callIndex = (item: GrowingItem) => items.filter(({ first }) => first.type === 'function_call').indexOf(item);
+
+  const announce = (item: GrowingItem, onDelta: OnDelta) => {
+    const { type, call_id, name } = item.first;
+    if (onDelta === undefined || type !== 'function_call') return;
+    const [id, called] = [textField(call_id), textField(name)];
+    const known = { ...(id !== undefined && { id }), ...(called !== undefined && { name: called }) };
+    onDelta({ type: 'tool_call', index: callIndex(item), ...known });
+  };
+  return {
+    get size() {
+      return items.length;
+    },
+    get refused() {
+      const said = items.map((item) => saidBy(finished(item)));
+      return said.some(({ refusal }) => refusal !== '') && said.every(({ text }) => text === '');
+    },
+    open(event, onDelta) {
+      const item = fieldsOf(event.item);
+      if (byId.get(item.id) !== undefined) return;
+      announce(add(event, item), onDelta);
+    },
+    grow(event, onDelta) {
+      const piece = textField(event.delta);
+      if (piece === undefined) return false;
+      const kind = String(event.type);
+      const item = find(event.item_id, event.output_index) ?? add(event, impliedItem(kind, event.item_id));
+      if (kind.includes('function_call_arguments')) {
+        item.arguments += piece;
+        onDelta?.({ type: 'tool_call', index: callIndex(item), arguments: piece });
+        return true;
+      }
+      const part = `${partOf(kind)}/${event.content_index ?? event.summary_index ?? 0}`;
+      item.texts.set(part, (item.texts.get(part) ?? '') + piece);
+      if (part.startsWith('text')) onDelta?.({ type: 'text', text: piece });
+      else if (part.startsWith('thought')) onDelta?.({ type: 'reasoning', text: piece });
+      return true;
+    },
+    close(event, onDelta) {
+      const done = fieldsOf(event.item);
+      const known = byId.get(done.id) ?? openAt(byPlace.get(event.output_index), done);
+      const item = known ?? add(event, done);
+      if (known === undefined) announce(item, onDelta);
+      item.done = done;
+    },
+    settle({ type, item_id, output_index, arguments: args, text, content_index, summary_index }) {
+      const item = find(item_id, output_index);
+      if (item === undefined) return;
+      if (typeof args === 'string' && args !== '') item.arguments = args;
+      if (typeof text === 'string')
+        item.texts.set(`${partOf(String(type))}/${content_index ?? summary_index ?? 0}`, text);
+    },
+    whole(output) {
+      const all = listField(output).map(fieldsOf);
+      const isKnown = all.length <= items.length;
+      all.forEach((item, index) => {
+        const known = byId.get(item.id) ?? (isKnown ? [...items].sort(inOrder)[index] : undefined);
+        if (known === undefined) add({ output_index: index }, item).done = item;
+        else if (known.done === undefined && known.first.type === item.type) known.done = item;
+      });
+    },
+    finish(names, newId) {
+      const taken = new Set<string>();
+      const whole = [...items]
+        .sort(inOrder)
+        .map(finished)
+        .map((item) => withId(item, taken, newId));
+      return { content: whole.flatMap((item) => partsOf(item, names)), items: whole };
+    },
+  };
+}
+
+function inOrder(a: GrowingItem, b: GrowingItem): number {
+  return a.order - b.order;
+}
+
+/** Ids that change between events are told apart by the place, as long as the item there is open and of the same kind. */
+function openAt(item: GrowingItem | undefined, done: Fields): GrowingItem | undefined {
+  return item !== undefined && item.done === undefined && item.first.type === done.type ? item : undefined;
+}
+
+/** A text whose start was lost can still be read; a call without its name cannot. */
+function impliedItem(kind: string, id: unknown): Fields {
+  if (kind.includes('function_call_arguments')) return { type: 'function_call', id };
+  return kind.includes('reasoning')
+    ? { type: 'reasoning', id, summary: [] }
+    : { type: 'message', id, role: 'assistant' };
+}
+
+function partOf(kind: string): 'thought' | 'refusal' | 'text' {
+  if (kind.includes('reasoning')) return 'thought';
+  return kind.includes('refusal') ? 'refusal' : 'text';
+}
+
+/** The item as it goes back: as it was when it was done, else as it grew. */
+function finished({ first, texts, arguments: grown, done }: GrowingItem): Fields {
+  const item = done ?? { ...first, status: 'completed' };
+  switch (item.type) {
+    case 'function_call': {
+      const given = item.arguments;
+      const text =
+        typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given);
+      const named = { name: textField(item.name) ?? textField(first.name) ?? '' };
+      const called = textField(item.call_id) ?? textField(first.call_id);
+      return { ...item, ...named, call_id: called, arguments: text.trim() === '' ? grown : text };
+    }
+    case 'message': {
+      if (listField(item.content).length > 0 || texts.size === 0) return item;
+      const content = [...texts].map(([part, text]) =>
+        part.startsWith('refusal')
+          ? { type: 'refusal', refusal: text }
+          : { type: 'output_text', text, annotations: [] },
+      );
+      return { ...item, role: 'assistant', content };
+    }
+    case 'reasoning': {
+      if (listField(item.summary).length > 0 || listField(item.content).length > 0 || texts.size === 0) return item;
+      return { ...item, summary: [...texts.values()].map((text) => ({ type: 'summary_text', text })) };
+    }
+  }
+  return item;
+}
+
+function withId(item: Fields, taken: Set<string>, newId: () => string): Fields {
+  if (item.type !== 'function_call') return item;
+  return { ...item, call_id: distinctId(textField(item.call_id), taken, newId) };
+}
+
+function saidBy(item: Fields): { text: string; refusal: string } {
+  let text = '';
+  let refusal = '';
+  if (item.type !== 'message') return { text, refusal };
+  if (typeof item.content === 'string') return { text: item.content, refusal };
+  for (const part of listField(item.content).map(fieldsOf)) {
+    text += part.type === 'refusal' ? '' : (textField(part.text) ?? '');
+    refusal += textField(part.refusal) ?? '';
+  }
+  return { text, refusal };
+}
+
+function partsOf(item: Fields, names: ReadonlyMap<string, string>): AssistantPart[] {
+  switch (item.type) {
+    case 'function_call': {
+      const name = String(item.name);
+      const args = String(item.arguments);
+      return [{ type: 'tool_call', id: String(item.call_id), name: names.get(name) ?? name, arguments: args }];
+    }
+    case 'reasoning': {
+      const texts = [...listField(item.summary), ...listField(item.content)].map((part) =>
+        textField(fieldsOf(part).text),
+      );
+      const text = texts.filter((piece) => piece !== undefined).join('\n\n');
+      return [text === '' ? { type: 'reasoning' } : { type: 'reasoning', text }];
+    }
+    case 'message': {
+      const { text } = saidBy(item);
+      return text === '' ? [] : [{ type: 'text', text }];
+    }
+  }
+  return [];
+}

@@ -1,0 +1,136 @@
+import { ModelError } from '../../core/errors.ts';
+import {
+  type AssistantMessage,
+  type Message,
+  type Part,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+} from '../../core/message.ts';
+import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
+import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
+import { legalName } from '../tool-name.ts';
+import { wireFunction } from './chat-messages.ts';
+
+/** Longest id of a call. */
+const MAX_ID = 64;
+
+export type Item = { readonly [field: string]: unknown };
+
+/** Where items go. `keepsPlainReasoning` is false where an endpoint refuses thoughts that it did not encrypt. */
+export interface Destination {
+  readonly origin: Origin;
+  readonly keepsPlainReasoning: boolean;
+}
+
+/** A message never changes once it is frozen, so it is converted once and not in every step. */
+const converted = new WeakMap<Destination, WeakMap<Message, readonly Item[]>>();
+
+/** The transcript as the items of `input`. */
+export function responsesItems(messages: readonly Message[], destination: Destination): Item[] {
+  let known = converted.get(destination);
+  if (known === undefined) {
+    known = new WeakMap();
+    converted.set(destination, known);
+  }
+  const items: Item[] = [];
+  const ids = distinctIds(MAX_ID);
+  for (const message of messages) {
+    let fresh = known.get(message);
+    if (fresh === undefined) {
+      fresh = convert(message, destination);
+      if (Object.isFrozen(message)) known.set(message, fresh);
+    }
+    for (const item of fresh) items.push(withDistinctId(item, ids));
+  }
+  return items;
+}
+
+function withDistinctId(item: Item, ids: DistinctIds): Item {
+  const { type, call_id } = item;
+  if (typeof call_id !== 'string' || (type !== 'function_call' && type !== 'function_call_output')) return item;
+  const given = type === 'function_call' ? ids.call(call_id) : ids.result(call_id);
+  return given === call_id ? item : { ...item, call_id: given };
+}
+
+function convert(message: Message, destination: Destination): readonly Item[] {
+  switch (message.role) {
+    case 'user': {
+      const { content } = message;
+      return [{ role: 'user', content: typeof content === 'string' ? content.toWellFormed() : content.map(wirePart) }];
+    }
+    case 'assistant': {
+      const native = nativeFor(message, 'openai', destination.origin, callIds);
+      return native === undefined ? neutralItems(message) : replayed(listField(native).map(fieldsOf), destination);
+    }
+    case 'tool':
+      return [{ type: 'function_call_output', call_id: legalName(message.callId, MAX_ID), output: outputOf(message) }];
+  }
+}
+
+function callIds(items: unknown): readonly unknown[] {
+  return listField(items)
+    .map(fieldsOf)
+    .filter(({ type }) => type === 'function_call')
+    .map(({ call_id }) => call_id);
+}
+
+/**
+ * The provider's own items, in their order. Where a thought may not go back, the items after it lose their ids: an id tells
+ * the endpoint to look for the thought that belongs to it.
+ */
+function replayed(items: readonly Fields[], { keepsPlainReasoning }: Destination): Item[] {
+  const isLost = (item: Fields) =>
+    item.type === 'reasoning' && !keepsPlainReasoning && textField(item.encrypted_content) === undefined;
+  const kept = items.filter((item) => !isLost(item));
+  const sent = kept.length === items.length ? kept : kept.map(({ id, ...rest }) => rest);
+  return sent.map((item) => wellFormed(item.type === 'function_call' ? replayedCall(item) : item));
+}
+
+function replayedCall(item: Fields): Item {
+  const { name, arguments: args } = wireFunction(String(item.name), String(item.arguments ?? ''));
+  return { ...item, call_id: legalName(String(item.call_id), MAX_ID), name, arguments: args };
+}
+
+function neutralItems({ content }: AssistantMessage): Item[] {
+  const text = textOf(content).toWellFormed();
+  const calls = toolCallsOf(content);
+  const said = text.trim() === '' && calls.length > 0 ? [] : [{ type: 'message', role: 'assistant', content: text }];
+  return [
+    ...said,
+    ...calls.map(({ id, name, arguments: args }) => ({
+      type: 'function_call',
+      call_id: legalName(id, MAX_ID),
+      ...wireFunction(name, args),
+    })),
+  ];
+}
+
+/** Pictures and files go into the result itself here. */
+function outputOf({ content, isError }: ToolMessage): unknown {
+  const text = textOf(content).toWellFormed();
+  const marked = isError && !/^error/i.test(text) ? `Error: ${text}` : text;
+  const parts = typeof content === 'string' ? [] : content.filter((part) => part.type !== 'text');
+  if (parts.length === 0) return marked.trim() === '' ? '(no output)' : marked;
+  return [...(marked.trim() === '' ? [] : [{ type: 'input_text', text: marked }]), ...parts.map(wirePart)];
+}
+
+function wirePart(part: Part): Item {
+  if (part.type === 'text') return { type: 'input_text', text: part.text.toWellFormed() };
+  const { mediaType, data, name } = part;
+  const url = typeof data === 'string' ? `data:${mediaType};base64,${data}` : data.url;
+  if (part.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' };
+  if (typeof data !== 'string') return { type: 'input_file', file_url: url };
+  if (mediaType.startsWith('text/')) {
+    const text = Buffer.from(data, 'base64').toString('utf8').toWellFormed();
+    return { type: 'input_text', text: name === undefined ? text : `${name}:\n${text}` };
+  }
+  if (/^(image|audio|video)\//.test(mediaType)) {
+    throw new ModelError(
+      'invalid_request',
+      `openai: a file of type ${mediaType} cannot be sent; a picture is an image part`,
+    );
+  }
+  return { type: 'input_file', filename: name ?? 'file', file_data: url };
+}

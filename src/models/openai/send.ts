@@ -1,0 +1,61 @@
+import type { OpenAI } from 'openai';
+import { DEFAULTS } from '../../core/limits.ts';
+import type { Model, ModelRequest } from '../../core/model.ts';
+import { type Assembler, exchange } from '../exchange.ts';
+import type { AdapterOptions } from '../options.ts';
+import { toolNames } from '../tool-name.ts';
+import type { Dialect } from '../tool-schema.ts';
+import { MAX_NAME } from './chat-messages.ts';
+
+/** What both protocols of one model know. */
+export interface Endpoint {
+  readonly id: string;
+  /** Host and port. */
+  readonly host: string;
+  /** OpenAI itself, or Azure. */
+  readonly isOpenAI: boolean;
+  readonly dialect: Dialect;
+  readonly extra: object | undefined;
+  readonly secrets: readonly string[];
+  /** Makes an id for a call that came without one. */
+  readonly newId: () => string;
+}
+
+/** One of OpenAI's two protocols: how a request is written, sent, and its answer put together. */
+export interface Protocol {
+  body(request: ModelRequest, stream: boolean): object;
+  assembler(names: ReadonlyMap<string, string>, stream: boolean): Assembler;
+  /** The body is made of fields that the SDK's types do not all know: settings pass through. */
+  create(client: OpenAI, body: object, options: OpenAI.RequestOptions): PromiseLike<unknown>;
+}
+
+/** `generate` of a model: one path for both protocols, streamed or not. */
+export function sendOpenAI(
+  protocol: Protocol,
+  client: () => Promise<OpenAI>,
+  options: AdapterOptions<OpenAI>,
+  { secrets, newId }: Endpoint,
+): Model['generate'] {
+  const { timeoutMs = DEFAULTS.modelTimeoutMs, idleTimeoutMs = DEFAULTS.modelIdleTimeoutMs, headers } = options;
+  return async (request, context) => {
+    const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
+    const body = protocol.body(request, stream);
+    return exchange({
+      provider: 'openai',
+      assembler: protocol.assembler(toolNames(request.tools, MAX_NAME), stream),
+      context,
+      offered: request.toolChoice === 'none' ? [] : request.tools,
+      newId,
+      timeoutMs,
+      idleTimeoutMs: stream ? idleTimeoutMs : undefined,
+      secrets,
+      send: async (signal) =>
+        protocol.create(await client(), body, {
+          signal,
+          maxRetries: 0,
+          timeout: timeoutMs,
+          ...(headers === undefined ? {} : { headers: { ...headers } }),
+        }),
+    });
+  };
+}

@@ -1,0 +1,127 @@
+import { createRequire } from 'node:module';
+import type { Provider, Usage } from '@pydantic/genai-prices';
+import type { Model, ModelPrice } from '../core/model.ts';
+import type { CallUsage } from '../core/usage.ts';
+
+/** What of a model decides its price. */
+export type Priced = Pick<Model, 'provider' | 'id' | 'server' | 'price'>;
+
+/**
+ * What a call cost, in USD; undefined where no price is known. The model's own `price` wins; else the prices of
+ * `@pydantic/genai-prices` hold, which come with the package and are never fetched. They belong to the providers
+ * themselves: a server of your own has no known price, whatever its models are named.
+ *
+ * @example costOf({ provider: 'openai', id: 'gpt-4o' }, { inputTokens: 1000, outputTokens: 100 }) // 0.0035
+ */
+export function costOf(model: Priced, usage: CallUsage): number | undefined {
+  const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
+  // Counts that contradict themselves would give a cost that is too low, or none.
+  const cached = Math.min(cachedInputTokens, inputTokens);
+  const written = Math.min(cacheWriteTokens, inputTokens - cached);
+  if (model.price !== undefined) {
+    const { inputPerMTok, outputPerMTok, cachedInputPerMTok, cacheWritePerMTok } = model.price;
+    const plain = (inputTokens - cached - written) * inputPerMTok + outputTokens * outputPerMTok;
+    const cache = cached * (cachedInputPerMTok ?? inputPerMTok) + written * (cacheWritePerMTok ?? inputPerMTok);
+    const cost = (plain + cache) / 1e6;
+    // The price of a user's own model was checked by nobody.
+    return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
+  }
+  return knownCost(model, {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cache_read_tokens: cached,
+    cache_write_tokens: written,
+  });
+}
+
+/** What so many tokens cost at most, in USD: as if all input were of its dearest kind. */
+export function worstCostOf(model: Priced, inputTokens: number, outputTokens: number): number | undefined {
+  const plain = costOf(model, { inputTokens, outputTokens });
+  const written = costOf(model, { inputTokens, outputTokens, cacheWriteTokens: inputTokens });
+  return plain === undefined || written === undefined ? undefined : Math.max(plain, written);
+}
+
+/** A model's window in tokens: its own `limits`, else what is known of it. Of a fallback, the smallest. */
+export function contextTokensOf(model: Model): number | undefined {
+  const windows = (model.candidates ?? [model]).map((one) => one.limits?.contextTokens ?? knownWindow(one));
+  const known = windows.filter((window) => window !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** The fields of a `price` option. */
+export const PRICE_FIELDS: readonly (keyof ModelPrice)[] = [
+  'inputPerMTok',
+  'outputPerMTok',
+  'cachedInputPerMTok',
+  'cacheWritePerMTok',
+];
+
+/** Providers that the data knows, so that it is not read for others: scripted models, a provider of your own. */
+export const KNOWN_PROVIDERS: ReadonlySet<string> = new Set([
+  'anthropic',
+  'arcee',
+  'avian',
+  'aws',
+  'azure',
+  'baseten',
+  'cerebras',
+  'cloudflare',
+  'cohere',
+  'cursor',
+  'deepseek',
+  'doubleword',
+  'fireworks',
+  'github-copilot',
+  'google',
+  'groq',
+  'minimax',
+  'mistral',
+  'modal',
+  'moonshotai',
+  'novita',
+  'openai',
+  'openrouter',
+  'ovhcloud',
+  'perplexity',
+  'quicksilverpro',
+  'together',
+  'typesafe',
+  'voyageai',
+  'x-ai',
+  'zai',
+  'zhipuai',
+]);
+
+type Data = typeof import('@pydantic/genai-prices');
+let data: Data | undefined;
+
+/** Half a megabyte of prices: read when the first one is asked for. */
+function load(): Data {
+  data ??= createRequire(import.meta.url)('@pydantic/genai-prices') as Data;
+  return data;
+}
+
+const NOWHERE = { input_tokens: 0, output_tokens: 0 };
+
+function knownCost(model: Priced, usage: Usage): number | undefined {
+  const provider = providerOf(model);
+  return provider === undefined ? undefined : load().calcPrice(usage, model.id, { provider })?.total_price;
+}
+
+function knownWindow(model: Priced): number | undefined {
+  const provider = providerOf(model);
+  return provider === undefined ? undefined : load().calcPrice(NOWHERE, model.id, { provider })?.model.context_window;
+}
+
+/** The endpoint decides where there is one: a model at a server of your own is not the provider's. */
+function providerOf({ provider, server }: Priced): Provider | undefined {
+  if (server !== undefined) {
+    return isPrivate(server.address) ? undefined : load().findProvider({ providerApiUrl: `https://${server.address}` });
+  }
+  return KNOWN_PROVIDERS.has(provider) ? load().findProvider({ providerId: provider }) : undefined;
+}
+
+/** A name without a dot, an address in numbers: nobody whose prices are known, so nothing needs to be read. */
+function isPrivate(address: string): boolean {
+  return !address.includes('.') || /^[\d.]+$|\.(local|internal|test)$/.test(address);
+}

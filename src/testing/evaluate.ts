@@ -1,0 +1,193 @@
+import type { Agent } from '../core/agent.ts';
+import type { RunResult } from '../core/ending.ts';
+import { messageOf } from '../core/errors.ts';
+import type { Model } from '../core/model.ts';
+import { checkOneOf, checkOptions, checkText, checkWhole } from '../core/options.ts';
+import { addSpending, costUsd, NOTHING_SPENT, type Spending, toPicoUsd } from '../core/spending.ts';
+import type { Status } from '../core/status.ts';
+import type { Usage } from '../core/usage.ts';
+import type { RunOptions } from '../orchestration/run-options.ts';
+import { startRun } from '../orchestration/start-run.ts';
+import { type Baseline, readBaseline } from './baseline.ts';
+import { type CallRules, type ExpectedCall, type MadeCall, matchCalls } from './match-calls.ts';
+
+/** One question with what is expected of the answer. */
+export interface EvaluationCase<Input = unknown, Output = unknown> extends CallRules {
+  /** Names the question in results and baselines. */
+  readonly name: string;
+  readonly input: Input;
+  /** Calls of the whole tree that should be made, delegations among them. */
+  readonly calls?: readonly ExpectedCall[] | undefined;
+  /** Default `completed`. */
+  readonly status?: Status | undefined;
+  /** Whether the answer is right: false, a text that says what is wrong, or a throw is a failure. */
+  readonly check?: ((result: RunResult<Output>) => unknown) | undefined;
+}
+
+/** With the options of a run; `runId` would be the same for all. */
+export interface EvaluateOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'model' | 'runId'> {
+  /** How often each question is asked; default 1. */
+  readonly repeats?: number | undefined;
+  /** Runs at once; default 1. */
+  readonly parallel?: number | undefined;
+  /** A file of `saveBaseline`, or what it holds. A file that does not exist is none. */
+  readonly baseline?: string | Baseline | undefined;
+  /** A model for all runs, or one made for each: scripts are used up. */
+  readonly model?: Model | ((name: string, repeat: number) => Model) | undefined;
+}
+
+/** Options are asked for only where `deps` are needed. */
+type OptionsArgument<Deps> = unknown extends Deps
+  ? [options?: EvaluateOptions<Deps>]
+  : [options: EvaluateOptions<Deps> & { readonly deps: Deps }];
+
+/** How one question went. */
+export interface CaseResult {
+  readonly name: string;
+  readonly repeats: number;
+  readonly passed: number;
+  /** 0 … 1. */
+  readonly passRate: number;
+  /** The pass rate of the baseline, where it has this question. */
+  readonly baseline?: number;
+  /** Why runs failed; `repeat` counts from 1. */
+  readonly failures: readonly {
+    readonly repeat: number;
+    readonly runId: string;
+    readonly reasons: readonly string[];
+  }[];
+  readonly usage: Usage;
+  readonly costUsd?: number;
+}
+
+export interface Evaluation {
+  readonly cases: readonly CaseResult[];
+  /** Of all runs. */
+  readonly passRate: number;
+  /** Questions that passed less often than in the baseline. */
+  readonly worse: readonly string[];
+  readonly usage: Usage;
+  readonly costUsd?: number;
+}
+
+/**
+ * Asks an agent fixed questions and says how often each was answered as expected: status, calls, answer. Takes all options of
+ * a run too; each run has its own budget. Rejects only where a run does.
+ *
+ * @example
+ * const { cases, worse } = await evaluate(agent, [
+ *   { name: 'capital', input: 'Capital of France?', calls: [{ name: 'search', args: { query: /france/i } }], check: ({ text }) => text.includes('Paris') },
+ * ], { model, repeats: 5, baseline: 'evaluation.json' });
+ */
+export async function evaluate<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  cases: readonly EvaluationCase<Input, Output>[],
+  ...[options]: OptionsArgument<Deps>
+): Promise<Evaluation> {
+  const { repeats = 1, parallel = 1, baseline, model, ...run } = (options ?? {}) as EvaluateOptions<Deps>;
+  checkWhole('repeats', repeats, 1);
+  checkWhole('parallel', parallel, 1);
+  cases.forEach((one, index) => {
+    checkCase(one, `cases[${index}]`);
+  });
+  const before = typeof baseline === 'string' ? readBaseline(baseline) : baseline;
+  const jobs = cases.flatMap((one) => Array.from({ length: repeats }, (_, index) => ({ one, repeat: index + 1 })));
+  const played = new Map<unknown, Played[]>(cases.map((one) => [one, []]));
+  const queue = jobs.values();
+  const work = async () => {
+    for (const { one, repeat } of queue) {
+      const chosen = typeof model === 'function' ? model(one.name, repeat) : model;
+      const settings = chosen === undefined ? run : { ...run, model: chosen };
+      played.get(one)?.push(await play(agent as Agent, one as EvaluationCase, repeat, settings as RunOptions));
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, work));
+  return summary(cases, played, before);
+}
+
+interface Played {
+  readonly repeat: number;
+  readonly runId: string;
+  readonly reasons: readonly string[];
+  readonly spending: Spending;
+}
+
+const CASE = ['name', 'input', 'calls', 'order', 'only', 'status', 'check'];
+
+function checkCase(one: unknown, field: string): void {
+  checkOptions(field, one, CASE);
+  const { name, order } = one as EvaluationCase;
+  checkText(`${field}.name`, name, 'Name the question.');
+  checkOneOf(`${field}.order`, order, ['free', 'fixed']);
+}
+
+async function play(agent: Agent, one: EvaluationCase, repeat: number, options: RunOptions): Promise<Played> {
+  const run = startRun(agent, one.input as never, options as never);
+  const made: MadeCall[] = [];
+  run.on('tool.start', ({ name, args, agent }) => made.push({ name, args, agent }));
+  const result = await run.result;
+  const reasons = [
+    ...wrongStatus(one.status ?? 'completed', result),
+    ...matchCalls(one.calls ?? [], made, one),
+    ...(await wrongAnswer(one, result)),
+  ];
+  return { repeat, runId: result.runId, reasons, spending: spendingOf(result) };
+}
+
+function wrongStatus(expected: Status, result: RunResult): string[] {
+  if (result.status === expected) return [];
+  const cause = 'error' in result ? ` (${result.error.message})` : '';
+  return [`status: expected ${expected}, got ${result.status}${cause}`];
+}
+
+async function wrongAnswer({ check }: EvaluationCase, result: RunResult): Promise<string[]> {
+  if (check === undefined) return [];
+  try {
+    const answer = await check(result);
+    if (answer === false) return ['the check said false'];
+    return typeof answer === 'string' ? [answer] : [];
+  } catch (thrown) {
+    return [messageOf(thrown)];
+  }
+}
+
+function spendingOf({ usage, costUsd }: RunResult): Spending {
+  const unpriced = costUsd === undefined ? usage.modelCalls : 0;
+  return { usage, picoUsd: costUsd === undefined ? 0 : toPicoUsd(costUsd), unpriced };
+}
+
+function summary(
+  cases: readonly { readonly name: string }[],
+  played: ReadonlyMap<unknown, readonly Played[]>,
+  before: Baseline | undefined,
+): Evaluation {
+  const results = cases.map((one): CaseResult => {
+    const runs = [...(played.get(one) ?? [])].sort((a, b) => a.repeat - b.repeat);
+    const passed = runs.filter(({ reasons }) => reasons.length === 0).length;
+    const baseline = before?.cases[one.name]?.passRate;
+    return {
+      name: one.name,
+      repeats: runs.length,
+      passed,
+      passRate: passed / runs.length,
+      ...(baseline === undefined ? {} : { baseline }),
+      failures: runs.flatMap(({ repeat, runId, reasons }) =>
+        reasons.length === 0 ? [] : [{ repeat, runId, reasons }],
+      ),
+      ...spent(runs),
+    };
+  });
+  const all = [...played.values()].flat();
+  return {
+    cases: results,
+    passRate: all.length === 0 ? 1 : all.filter(({ reasons }) => reasons.length === 0).length / all.length,
+    worse: results.flatMap(({ name, passRate, baseline }) => (passRate < (baseline ?? 0) ? [name] : [])),
+    ...spent(all),
+  };
+}
+
+function spent(runs: readonly Played[]): { usage: Usage; costUsd?: number } {
+  const sum = runs.reduce((total, { spending }) => addSpending(total, spending) ?? total, NOTHING_SPENT);
+  const cost = costUsd(sum);
+  return { usage: sum.usage, ...(cost === undefined ? {} : { costUsd: cost }) };
+}

@@ -1,0 +1,62 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import type { ErrorRecord } from '../core/errors.ts';
+import type { Model, ModelRequest, ModelTurn } from '../core/model.ts';
+import { modelFailure } from '../core/turn.ts';
+import { fallback } from '../models/fallback.ts';
+
+/** One exchange of a recording, as a line of JSON. */
+export interface Exchange {
+  readonly agent?: string;
+  readonly request: Pick<ModelRequest, 'instructions' | 'messages' | 'toolChoice'>;
+  readonly turn?: ModelTurn;
+  readonly error?: ErrorRecord;
+}
+
+/**
+ * The same model, whose exchanges are written to a file that {@link recordedModel} plays back. The file is begun anew at the
+ * first call and readable by its owner only; it holds prompts and answers as they are, and no keys: those are not part of a
+ * request.
+ *
+ * @example await runAgent(agent, question, { model: recordModel(openai('gpt-5.4-mini'), 'tests/answer.jsonl') });
+ */
+export function recordModel(model: Model, file: string): Model {
+  let begun = false;
+  const write = (exchange: Exchange) => {
+    const line = `${JSON.stringify(exchange)}\n`;
+    if (begun) appendFileSync(file, line);
+    else writeFileSync(file, line, { mode: 0o600 });
+    begun = true;
+  };
+  return recording(model, write);
+}
+
+/** Of a fallback, each model is recorded: the run goes through them itself. */
+function recording(model: Model, write: (exchange: Exchange) => void): Model {
+  if (model.candidates !== undefined) return fallback(model.candidates.map((one) => recording(one, write)));
+  const { provider, id, limits, retry, timeoutMs, needsMaxOutputTokens, price, server } = model;
+  return Object.freeze({
+    provider,
+    id,
+    ...(limits === undefined ? {} : { limits }),
+    ...(retry === undefined ? {} : { retry }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(needsMaxOutputTokens === undefined ? {} : { needsMaxOutputTokens }),
+    ...(price === undefined ? {} : { price }),
+    ...(server === undefined ? {} : { server }),
+    async generate(request, context) {
+      const { instructions, messages, toolChoice } = request;
+      const asked = {
+        ...(context.agent === undefined ? {} : { agent: context.agent }),
+        request: { instructions, messages, ...(toolChoice === undefined ? {} : { toolChoice }) },
+      };
+      try {
+        const turn = await model.generate(request, context);
+        write({ ...asked, turn });
+        return turn;
+      } catch (thrown) {
+        if (!context.signal.aborted) write({ ...asked, error: modelFailure(thrown) });
+        throw thrown;
+      }
+    },
+  } satisfies Model);
+}

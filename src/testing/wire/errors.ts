@@ -1,0 +1,32 @@
+import type { ModelError, ModelErrorKind } from '../../core/errors.ts';
+import type { WireError } from './message.ts';
+
+type Words = Omit<WireError, 'message'>;
+
+/** The HTTP status and the words with which providers say what went wrong; `network` is a connection that breaks. */
+const WORDS: { readonly [kind in ModelErrorKind]?: Words } = {
+  auth: { status: 401, type: 'authentication_error', code: 'invalid_api_key' },
+  permission: { status: 403, type: 'permission_error', code: 'permission_denied' },
+  not_found: { status: 404, type: 'not_found_error', code: 'model_not_found' },
+  invalid_request: { status: 400, type: 'invalid_request_error', code: 'invalid_value' },
+  request_too_large: { status: 413, type: 'request_too_large', code: 'request_too_large' },
+  quota: { status: 429, type: 'billing_error', code: 'insufficient_quota' },
+  context_length: { status: 400, type: 'invalid_request_error', code: 'context_length_exceeded' },
+  rate_limit: { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  overloaded: { status: 529, type: 'overloaded_error', code: 'overloaded' },
+  timeout: { status: 408, type: 'timeout_error', code: 'timeout' },
+  content_filter: { status: 400, type: 'invalid_request_error', code: 'content_filter' },
+};
+
+const SERVER_ERROR: Words = { status: 500, type: 'api_error', code: 'server_error' };
+
+/** What the message must say for a reader that has no code to look at. */
+const SAYS: { readonly [kind in ModelErrorKind]?: string } = {
+  context_length: 'prompt is too long: ',
+  content_filter: 'Output blocked by content filtering policy: ',
+};
+
+export function wireError(error: ModelError): WireError {
+  const words = WORDS[error.kind] ?? SERVER_ERROR;
+  return { ...words, status: error.status ?? words.status, message: `${SAYS[error.kind] ?? ''}${error.message}` };
+}

@@ -1,0 +1,283 @@
+/** A change of the source that breaks one duty of the model adapters, and the smallest tests that must notice it. */
+export interface Mutation {
+  /** What an adapter must do, in the order of docs/providers.md; `more` is what this package promises beyond that. */
+  readonly duty:
+    | 'assembly'
+    | 'stream repair'
+    | 'terminal signal'
+    | 'whole turns'
+    | 'retries'
+    | 'idle timer'
+    | 'arguments'
+    | 'replay'
+    | 'names and schemas'
+    | 'usage'
+    | 'loop guards'
+    | 'more';
+  readonly file: string;
+  /** Stands exactly once in the file. */
+  readonly search: string;
+  readonly replacement: string;
+  /** A test file, or the beginning of the names of wire cases. */
+  readonly test: string | { readonly wire: string };
+}
+
+const wire = (start: string) => ({ wire: start });
+const openai = 'src/models/openai';
+const anthropic = 'src/models/anthropic';
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    duty: 'assembly',
+    file: `${openai}/chat-calls.ts`,
+    search: 'known === undefined || beginsAnother(known, piece) ? begin(piece.index) : known;',
+    replacement: 'known ?? begin(piece.index);',
+    test: wire('chat-parallel-index-all-zero'),
+  },
+  {
+    duty: 'assembly',
+    file: `${openai}/growing-items.ts`,
+    search: 'byId.get(id) ?? byPlace.get(place);',
+    replacement: 'items.at(-1);',
+    test: 'tests/models/responses.test.ts',
+  },
+  {
+    duty: 'assembly',
+    file: `${anthropic}/growing-blocks.ts`,
+    search: "const args = json.trim() === '' ? textOfInput(start.input ?? {}) : json;",
+    replacement: 'const args = json;',
+    test: wire('anthropic-full-input-in-block-start'),
+  },
+  {
+    duty: 'stream repair',
+    file: 'src/models/repair.ts',
+    search: "event === undefined || event === 'message' ? (typeOf(data) ?? event) : event;",
+    replacement: 'event;',
+    test: wire('anthropic-no-event-lines'),
+  },
+  {
+    duty: 'stream repair',
+    file: 'src/models/server-events.ts',
+    search: 'if (data.length > 0) into.push(',
+    replacement: 'into.push(',
+    test: 'tests/models/stream.test.ts',
+  },
+  {
+    duty: 'terminal signal',
+    file: `${openai}/chat-turn.ts`,
+    search: "let ending: Ending = options.stream ? 'cut' : 'end';",
+    replacement: "let ending: Ending = 'end';",
+    test: wire('chat-clean-eof-inside-arguments'),
+  },
+  {
+    duty: 'terminal signal',
+    file: `${openai}/responses-turn.ts`,
+    search: "let ending: Ending = 'cut';",
+    replacement: "let ending: Ending = 'end';",
+    test: wire('responses-eof-after-finished-call'),
+  },
+  {
+    duty: 'terminal signal',
+    file: `${anthropic}/turn.ts`,
+    search: "let ending: Ending = 'cut';",
+    replacement: "let ending: Ending = 'end';",
+    test: wire('anthropic-eof-without-message-stop'),
+  },
+  {
+    duty: 'whole turns',
+    file: 'src/models/commit.ts',
+    search: "if (!has('text') || has('tool_call')) {",
+    replacement: "if (!has('text') && !has('tool_call')) {",
+    test: 'tests/models/openai.test.ts',
+  },
+  {
+    duty: 'whole turns',
+    file: 'src/models/commit.ts',
+    search: "return { ...turn, stop: has('tool_call') ? 'tool_calls' : 'end' };",
+    replacement:
+      "return ending === 'end' ? { ...turn, content: turn.content.filter((part) => part.type !== 'tool_call'), stop: ending } : { ...turn, stop: ending };",
+    test: wire('chat-finish-stop-with-tool-calls'),
+  },
+  {
+    duty: 'retries',
+    file: `${openai}/send.ts`,
+    search: 'maxRetries: 0,',
+    replacement: 'maxRetries: 2,',
+    test: wire('chat-502-html'),
+  },
+  {
+    duty: 'retries',
+    file: 'src/models/retry-after.ts',
+    search: 'if (exact !== undefined) return exact;',
+    replacement: '',
+    test: wire('chat-retry-after-ms-wins'),
+  },
+  {
+    duty: 'retries',
+    file: 'src/models/error-kind.ts',
+    search: "if (has(QUOTA_CODES) || status === 402 || (!rateLimited && QUOTA.test(message))) return 'quota';",
+    replacement: '',
+    test: wire('chat-429-insufficient-quota'),
+  },
+  {
+    duty: 'retries',
+    file: `${openai}/responses-turn.ts`,
+    search: "if (status === 'failed' || fields.error) throw",
+    replacement: "if (status === 'nothing') throw",
+    test: wire('responses-failed-rate-limit'),
+  },
+  {
+    duty: 'idle timer',
+    file: 'src/models/exchange.ts',
+    search: 'if (assembler.take(next.value, context.onDelta)) watch.progress();',
+    replacement: 'assembler.take(next.value, context.onDelta); watch.progress();',
+    test: 'tests/models/openai.test.ts',
+  },
+  {
+    duty: 'idle timer',
+    file: 'src/models/watch.ts',
+    search: 'let idle = idleMs === undefined ? undefined : setTimeout(tooQuiet, idleMs);',
+    replacement: 'let idle: NodeJS.Timeout | undefined;',
+    test: wire('responses-stall-after-headers'),
+  },
+  {
+    duty: 'arguments',
+    file: 'src/core/strict-json.ts',
+    search: "new Set(['__proto__', 'constructor', 'prototype'])",
+    replacement: 'new Set([])',
+    test: 'tests/core/parse-arguments.test.ts',
+  },
+  {
+    duty: 'arguments',
+    file: 'src/core/strict-json.ts',
+    search: '(!Number.isInteger(value) || Number.isSafeInteger(value))',
+    replacement: 'true',
+    test: wire('chat-integer-beyond-2-53'),
+  },
+  {
+    duty: 'replay',
+    file: 'src/models/native-turn.ts',
+    search: 'return sameCalls(toolCallsOf(content), idsOf(turn)) ? turn : undefined;',
+    replacement: 'return undefined;',
+    test: wire('chat-reasoning-content-replay'),
+  },
+  {
+    duty: 'replay',
+    file: `${anthropic}/blocks.ts`,
+    search: 'return turn === undefined ? undefined : listField(turn).map(fieldsOf).flatMap(replayed).map(wellFormed);',
+    replacement: 'return undefined;',
+    test: wire('anthropic-interleaved-thinking-replay'),
+  },
+  {
+    duty: 'replay',
+    file: `${openai}/responses-items.ts`,
+    search: 'native === undefined ? neutralItems(message) :',
+    replacement: 'native !== null ? neutralItems(message) :',
+    test: wire('responses-reasoning-item-replay'),
+  },
+  {
+    duty: 'replay',
+    file: 'src/models/native-turn.ts',
+    search: 'endpoint !== origin.endpoint || ',
+    replacement: '',
+    test: 'tests/models/moving.test.ts',
+  },
+  {
+    duty: 'replay',
+    file: `${anthropic}/blocks.ts`,
+    search: 'if (last?.role === role) last.content.push(...distinct);',
+    replacement: 'if (last?.role === undefined) wire.push({ role, content: distinct });',
+    test: wire('anthropic-parallel-results-in-one-message'),
+  },
+  {
+    duty: 'replay',
+    file: 'src/models/distinct-ids.ts',
+    search: 'newest.set(id, given);\n      return given;',
+    replacement: 'newest.set(id, id);\n      return id;',
+    test: 'tests/models/moving.test.ts',
+  },
+  {
+    duty: 'names and schemas',
+    file: 'src/models/tool-name.ts',
+    search: 'if (name.length <= length && LEGAL.test(name)) return name;',
+    replacement: 'if (length > 0) return name;',
+    test: wire('chat-multi-tool-use-parallel'),
+  },
+  {
+    duty: 'names and schemas',
+    file: `${openai}/responses-request.ts`,
+    search: 'strict: strictTools && isStrict(schema),',
+    replacement: 'strict: true,',
+    test: 'tests/models/responses.test.ts',
+  },
+  {
+    duty: 'names and schemas',
+    file: 'src/models/tool-schema.ts',
+    search: 'if (found.length === 0) return { schema: parameters, note: undefined };',
+    replacement: 'if (found.length >= 0) return { schema: parameters, note: undefined };',
+    test: wire('anthropic-union-at-top-level'),
+  },
+  {
+    duty: 'names and schemas',
+    file: `${openai}/chat-request.ts`,
+    search: 'MAX_TOOLS = 128',
+    replacement: 'MAX_TOOLS = 1280',
+    test: wire('chat-129-tools'),
+  },
+  {
+    duty: 'usage',
+    file: `${anthropic}/turn.ts`,
+    search: 'inputTokens: input + (read ?? 0) + (written ?? 0),',
+    replacement: 'inputTokens: input,',
+    test: wire('anthropic-usage-cumulative-with-cache'),
+  },
+  {
+    duty: 'usage',
+    file: `${openai}/chat-turn.ts`,
+    search: 'usage = usageOf(fields) ?? usage;',
+    replacement: 'usage ??= usageOf(fields);',
+    test: wire('chat-usage-cumulative-in-every-chunk'),
+  },
+  {
+    duty: 'usage',
+    file: 'src/core/ask.ts',
+    search: 'const { usage, costUsd } = outcome.ok ? outcome.value : outcome.error;',
+    replacement: 'const { usage, costUsd }: Partial<ModelTurn> = outcome.ok ? outcome.value : {};',
+    test: 'tests/core/cut-answers.test.ts',
+  },
+  {
+    duty: 'loop guards',
+    file: 'src/core/call-tools.ts',
+    search: 'if (repeats.isRepeat(seen)) {',
+    replacement: 'if (false as boolean) {',
+    test: 'tests/core/repeats.test.ts',
+  },
+  {
+    duty: 'loop guards',
+    file: 'src/models/printed-call.ts',
+    search: "if (typeof name !== 'string' || !offered.some((tool) => tool.name === name)) return undefined;",
+    replacement: "if (typeof name !== 'string') return undefined;",
+    test: 'tests/models/printed-call.test.ts',
+  },
+  {
+    duty: 'more',
+    file: `${anthropic}/cache.ts`,
+    search: 'new Set(users.slice(-2));',
+    replacement: 'new Set(users.slice(-1));',
+    test: 'tests/models/prompt-cache.test.ts',
+  },
+  {
+    duty: 'more',
+    file: 'src/core/answer.ts',
+    search: 'if (first.ok) return first.value.stop ===',
+    replacement: "if (first.ok) return 'never' as string ===",
+    test: 'tests/core/cut-answers.test.ts',
+  },
+  {
+    duty: 'more',
+    file: 'src/models/without-secrets.ts',
+    search: "shown = shown.replaceAll(secret, '[redacted]');",
+    replacement: 'shown = String(shown);',
+    test: 'tests/models/wire-log.test.ts',
+  },
+];
