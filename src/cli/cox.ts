@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
+import { addMemoryCommand } from './memory-command.ts';
 import type { RunCommandOptions } from './run-command.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -49,6 +50,10 @@ Example:
     const { runCommand } = await import('./run-command.ts');
     code = await runCommand(file, input, options);
   });
+
+addMemoryCommand(program, (ended) => {
+  code = ended;
+});
 
 try {
   await program.parseAsync();

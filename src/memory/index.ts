@@ -1,10 +1,18 @@
 export type { Embedder, MemoryEntry, MemoryGrant, MemoryHit, MemoryQuery, MemoryStore } from '../core/memory.ts';
 export { type ConsolidationOptions, type ConsolidationResult, consolidation } from './consolidation.ts';
 export { cosineSimilarity } from './cosine-similarity.ts';
+export {
+  type Layer,
+  type LayeredFiles,
+  type LayeredFilesOptions,
+  type LayeredLine,
+  layeredFiles,
+} from './layered-files.ts';
 export { longTermMemory } from './long-term-memory.ts';
 export type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
 export type { LongTermMemoryOptions } from './memory-options.ts';
 export { memoryReviewTools } from './memory-review-tools.ts';
+export { type NotebookOptions, notebook } from './notebook.ts';
 export type { Change, Consolidated, Provenance, Read } from './operations.ts';
 export type { MemoryUpdate, NewEntry } from './parse-entry.ts';
 export type { Proposal, ProposalInput } from './proposals.ts';
