@@ -5,6 +5,7 @@ import type { RunCommandOptions } from './drive-run.ts';
 import { addDurableCommands } from './durable-commands.ts';
 import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
+import { addMemoryCommand } from './memory-command.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
@@ -56,6 +57,10 @@ Example:
     code = await runCommand(file, input, options);
   });
 addDurableCommands(program, (ended) => {
+  code = ended;
+});
+
+addMemoryCommand(program, (ended) => {
   code = ended;
 });
 

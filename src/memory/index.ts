@@ -1,10 +1,22 @@
 export type { Embedder, MemoryEntry, MemoryGrant, MemoryHit, MemoryQuery, MemoryStore } from '../core/memory.ts';
+export { type ConsolidationOptions, type ConsolidationResult, consolidation } from './consolidation.ts';
 export { cosineSimilarity } from './cosine-similarity.ts';
-export type { Memory } from './entry-rows.ts';
 export {
-  type LongTermMemory,
-  longTermMemory,
-  type MemoryHits,
-  type MemoryUpdate,
-} from './long-term-memory.ts';
+  type Layer,
+  type LayeredFiles,
+  type LayeredFilesOptions,
+  type LayeredLine,
+  layeredFiles,
+} from './layered-files.ts';
+export { longTermMemory } from './long-term-memory.ts';
+export type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
 export type { LongTermMemoryOptions } from './memory-options.ts';
+export { memoryReviewTools } from './memory-review-tools.ts';
+export { type NotebookOptions, notebook } from './notebook.ts';
+export type { Change, Consolidated, Provenance, Read } from './operations.ts';
+export type { MemoryUpdate, NewEntry } from './parse-entry.ts';
+export type { Proposal, ProposalInput } from './proposals.ts';
+export { type EditableStore, proposeOnly } from './propose-only.ts';
+export type { SearchOptions } from './search-options.ts';
+export type { Memory, MemoryVersion } from './versions.ts';
+export type { Added } from './write-entry.ts';

@@ -1,67 +1,64 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
-import { ConfigurationError, MemoryConflict, messageOf } from '../core/errors.ts';
-import { deepFreeze, type Json } from '../core/json.ts';
-import { type Label, UNTRUSTED } from '../core/label.ts';
-import { DEFAULTS } from '../core/limits.ts';
-import type { Embedder, MemoryEntry, MemoryHit, MemoryQuery, MemoryStore } from '../core/memory.ts';
-import { embedOne } from './embed-one.ts';
-import {
-  type EntryIndex,
-  entryById,
-  entryByNumber,
-  eraseEntry,
-  insertEntry,
-  type Memory,
-  memoryOf,
-} from './entry-rows.ts';
+import { ConfigurationError, messageOf } from '../core/errors.ts';
+import { deepFreeze } from '../core/json.ts';
+import type { Embedder } from '../core/memory.ts';
+import { embedAll } from './embed-one.ts';
+import { LexicalScores } from './lexical-scores.ts';
+import { listEntries, namespacesOf } from './list-entries.ts';
+import type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
 import { type MemoryFile, openMemoryFile } from './memory-file.ts';
 import {
   fieldsOf,
-  jsonObjectOf,
   type LongTermMemoryOptions,
   labelOf,
+  namespaceOf,
   parseMemoryOptions,
   stringOf,
   vectorOf,
-  wholeOf,
 } from './memory-options.ts';
-import { DEFAULT_MIN_SCORE, searchFile } from './search-file.ts';
-import { queryTerms, termsOf } from './terms.ts';
+import {
+  applyChanges,
+  type Change,
+  type Consolidated,
+  eraseByProvenance,
+  type Provenance,
+  undoOperations,
+} from './operations.ts';
+import { type MemoryUpdate, type NewEntry, parseEntry, parseUpdate } from './parse-entry.ts';
+import {
+  insertProposal,
+  type Proposal,
+  type ProposalInput,
+  parseProposal,
+  proposalsIn,
+  takeProposal,
+} from './proposals.ts';
+import { countWithoutVector, reembed } from './reembed.ts';
+import { searchFile } from './search-file.ts';
+import { parseSearch, type SearchOptions } from './search-options.ts';
+import { queryTerms } from './terms.ts';
+import { exportLines, importLines } from './transfer.ts';
+import { VectorIndex } from './vector-index.ts';
+import {
+  currentById,
+  currentByKey,
+  currentByText,
+  eraseEntry,
+  type Memory,
+  type MemoryVersion,
+  memoryOf,
+  memoryVersionOf,
+  versionsOf,
+} from './versions.ts';
+import { type Added, addEntry, expectVersion, replace, type Writing } from './write-entry.ts';
 
-/** New content of an entry; what is not given stays. `vector` is made ready outside, else by the store's embedder. */
-export interface MemoryUpdate {
-  readonly text: string;
-  /** The version that was read. */
-  readonly version: number;
-  readonly source?: string | undefined;
-  readonly metadata?: { readonly [key: string]: Json } | undefined;
-  readonly label?: Label | undefined;
-  readonly vector?: Float32Array | undefined;
-}
-
-/**
- * Hits, best first. `degraded` says why the embedder was not used, where it failed and the search was lexical only; it is
- * not enumerable, so the list compares and prints as a plain one.
- */
-export type MemoryHits = readonly MemoryHit[] & { readonly degraded?: string };
-
-/** A {@link MemoryStore} whose entries can be changed and removed. Its methods reject with a ConfigurationError for wrong arguments. */
-export interface LongTermMemory extends MemoryStore {
-  /** Nothing is stored where the embedder fails or gives a bad vector. Without a label the entry is untrusted and public. */
-  add(entry: MemoryEntry & { readonly vector?: Float32Array }, signal?: AbortSignal): Promise<Memory>;
-  /** Scores and `minScore` (default {@link DEFAULT_MIN_SCORE}) are 0 … 1; a query without a word gives `[]`. */
-  search(
-    query: string,
-    options: MemoryQuery & { readonly vector?: Float32Array | null },
-    signal?: AbortSignal,
-  ): Promise<MemoryHits>;
-  /** Replaces the text, and what else is given, if the entry still has this version; else rejects with a MemoryConflict. */
-  update(id: string, update: MemoryUpdate, signal?: AbortSignal): Promise<Memory>;
-  /** Removes text, index and vector from the file; true where there was such an entry. */
-  remove(id: string): Promise<boolean>;
-  close(): Promise<void>;
-}
+/** A query is cut here: more words than this say no more. */
+const MAX_QUERY = 10_000;
+/** Vectors of queries that are kept: the same question is often asked again. */
+const KNOWN_QUERIES = 256;
+/** An embedder that failed in the background is asked again after this, by the next search. */
+const REEMBED_AGAIN_MS = 60_000;
 
 /**
  * A long-term memory in one SQLite file, which is opened at the first use.
@@ -81,8 +78,13 @@ class SqliteMemory implements LongTermMemory {
   readonly id: string;
   readonly embedder: Embedder | undefined;
   readonly #path: string;
+  readonly #lexical = new LexicalScores();
+  readonly #vectors = new VectorIndex();
+  readonly #queries = new Map<string, Float32Array>();
+  readonly #closing = new AbortController();
   #file: Promise<MemoryFile> | undefined;
-  #closed = false;
+  #background: Promise<void> | undefined;
+  #backgroundAfter = 0;
 
   constructor(options: LongTermMemoryOptions) {
     this.#path = options.file;
@@ -90,125 +92,299 @@ class SqliteMemory implements LongTermMemory {
     this.embedder = options.embedder;
   }
 
-  async add(entry: MemoryEntry & { readonly vector?: Float32Array }, signal?: AbortSignal): Promise<Memory> {
-    const fields = fieldsOf(entry, 'entry', ['text', 'namespace', 'source', 'metadata', 'label', 'vector']);
-    const memory: Memory = deepFreeze({
-      id: randomUUID(),
-      version: 1,
-      text: stringOf(fields, 'text', 'entry'),
-      namespace: stringOf(fields, 'namespace', 'entry'),
-      source: stringOf(fields, 'source', 'entry'),
-      label: structuredClone(labelOf(fields.label, 'entry.label') ?? UNTRUSTED),
-      ...metadataOf(fields.metadata, 'entry.metadata'),
-    });
-    const content = await this.#content(memory.text, fields.vector, signal);
-    const file = await this.#open();
-    signal?.throwIfAborted();
-    file.transaction(() => insertEntry(file, memory, content, this.embedder, Date.now()));
-    return memory;
+  async add(entry: NewEntry, signal?: AbortSignal): Promise<Added> {
+    const [added] = await this.#addAll([parseEntry(entry, randomUUID())], signal);
+    if (added === undefined) throw new ConfigurationError('entry', 'nothing was given', 'Give an entry.');
+    return added;
   }
 
-  async search(
-    query: string,
-    options: MemoryQuery & { readonly vector?: Float32Array | null },
-    signal?: AbortSignal,
-  ): Promise<MemoryHits> {
-    if (typeof query !== 'string') throw new ConfigurationError('query', 'expected a string', 'Give the words.');
-    const fields = fieldsOf(options, 'options', ['namespace', 'topK', 'minScore', 'where', 'vector']);
-    const namespace = stringOf(fields, 'namespace', 'options');
-    const topK = fields.topK === undefined ? DEFAULTS.memoryTopK : wholeOf(fields.topK, 'options.topK');
-    const minScore = fields.minScore === undefined ? DEFAULT_MIN_SCORE : fields.minScore;
-    if (typeof minScore !== 'number' || !(minScore >= 0 && minScore <= 1)) {
-      throw new ConfigurationError('options.minScore', 'expected a number from 0 to 1', 'Give 0 for every match.');
-    }
-    const where = jsonObjectOf(fields.where, 'options.where') ?? {};
-    const terms = queryTerms(query);
-    if (terms.length === 0) return [];
+  addAll(entries: readonly NewEntry[], signal?: AbortSignal): Promise<Added[]> {
+    const list: unknown = entries;
+    if (!Array.isArray(list)) throw new ConfigurationError('entries', 'expected a list', 'Give entries.');
+    return this.#addAll(
+      list.map((entry, index) => parseEntry(entry, randomUUID(), `entries[${index}]`)),
+      signal,
+    );
+  }
 
-    let vector: Float32Array | undefined;
-    let degraded: string | undefined;
-    if (fields.vector === null) vector = undefined;
-    else if (fields.vector !== undefined) vector = vectorOf(fields.vector, this.embedder, 'options.vector');
-    else if (this.embedder !== undefined) {
-      try {
-        vector = await embedOne(this.embedder, query, signal);
-      } catch (thrown) {
-        signal?.throwIfAborted();
-        degraded = messageOf(thrown);
-      }
-    }
+  async search(query: string, options: SearchOptions, signal?: AbortSignal): Promise<MemoryHits> {
+    if (typeof query !== 'string') throw new ConfigurationError('query', 'expected a string', 'Give the words.');
+    const { vector: given, ...parsed } = parseSearch(options, this.embedder);
+    const asked = query.slice(0, MAX_QUERY).toWellFormed();
+    const terms = queryTerms(asked);
+    if (terms.length === 0) return [];
+    const { vector, degraded } = given === undefined ? await this.#queryVector(asked, signal) : { vector: given };
     const file = await this.#open();
     signal?.throwIfAborted();
-    const embedder = this.embedder === undefined || vector === undefined ? undefined : { id: this.embedder.id, vector };
-    const found = searchFile(file, { namespace, terms, embedder, where, topK, minScore });
-    const hits = found.flatMap(({ entry, score }) => {
-      const row = entryByNumber(file, entry);
-      return row === undefined ? [] : [deepFreeze({ ...memoryOf(row), score })];
-    });
+    this.#startReembedding(file);
+    const embedder = this.embedder && vector ? { id: this.embedder.id, vector } : undefined;
+    const legs = { lexical: this.#lexical, vectors: this.#vectors };
+    const found = file.snapshot(() => searchFile(file, legs, { ...parsed, terms, embedder, now: Date.now() }));
+    const hits = found.map(({ row, score }) => deepFreeze({ ...memoryOf(row), score }));
     if (degraded !== undefined) Object.defineProperty(hits, 'degraded', { value: degraded });
     return hits;
   }
 
   async update(id: string, update: MemoryUpdate, signal?: AbortSignal): Promise<Memory> {
-    const fields = fieldsOf(update, 'update', ['text', 'version', 'source', 'metadata', 'label', 'vector']);
-    const version = wholeOf(fields.version, 'update.version');
-    const text = stringOf(fields, 'text', 'update');
-    const changes = {
-      ...(fields.source === undefined ? {} : { source: stringOf(fields, 'source', 'update') }),
-      ...(fields.label === undefined ? {} : { label: structuredClone(labelOf(fields.label, 'update.label')) }),
-      ...metadataOf(fields.metadata, 'update.metadata'),
-    };
-    const content = await this.#content(text, fields.vector, signal);
+    const { version, changes, vector } = parseUpdate(update);
+    const [ready] = await this.#vectorsFor([changes.text], [vector], signal);
     const file = await this.#open();
     signal?.throwIfAborted();
     return file.transaction(() => {
-      const row = entryById(file, id);
-      if (row === undefined) throw new MemoryConflict(`entry ${JSON.stringify(id)} is not there, or was removed`);
-      if (row.version !== version) {
-        throw new MemoryConflict(
-          `entry ${JSON.stringify(id)} has version ${row.version}, expected ${version}: read it again`,
-        );
-      }
-      const memory = deepFreeze({ ...memoryOf(row), text, version: version + 1, ...changes }) as Memory;
-      eraseEntry(file, row);
-      insertEntry(file, memory, content, this.embedder, row.created);
-      return memory;
+      const row = expectVersion(file, id, version);
+      const memory = deepFreeze({ ...memoryOf(row), ...changes, version: version + 1 });
+      return replace(file, row, memory, this.#writing(ready), 'update');
     });
   }
 
-  async remove(id: string): Promise<boolean> {
+  async remove(id: string, expected?: { readonly version: number }): Promise<boolean> {
     const file = await this.#open();
     const removed = file.transaction(() => {
-      const row = entryById(file, id);
-      if (row !== undefined) eraseEntry(file, row);
-      return row !== undefined;
+      const was = versionsOf(file, id).length > 0;
+      if (was && expected !== undefined) expectVersion(file, id, expected.version);
+      eraseEntry(file, id);
+      return was;
     });
     if (removed) file.purge();
     return removed;
   }
 
+  async removeFrom(provenance: Provenance): Promise<number> {
+    const fields = fieldsOf(provenance, 'provenance', ['namespace', 'source', 'origin']);
+    if (fields.source === undefined && fields.origin === undefined) {
+      throw new ConfigurationError('provenance', 'names no source and no origin', "Write { source: 'wiki' }.");
+    }
+    const file = await this.#open();
+    const erased = file.transaction(() => eraseByProvenance(file, provenance, Date.now()));
+    if (erased > 0) file.purge();
+    return erased;
+  }
+
+  async get(id: string): Promise<MemoryVersion | undefined> {
+    const file = await this.#open();
+    const row = currentById(file, id);
+    return row && deepFreeze(memoryVersionOf(row));
+  }
+
+  async getByKey(namespace: string, key: string): Promise<MemoryVersion | undefined> {
+    const name = namespaceOf({ namespace }, 'getByKey');
+    const file = await this.#open();
+    const row = currentByKey(file, name, stringOf({ key }, 'key', 'getByKey'));
+    return row && deepFreeze(memoryVersionOf(row));
+  }
+
+  async history(id: string): Promise<MemoryVersion[]> {
+    const file = await this.#open();
+    return versionsOf(file, id).map((row) => deepFreeze(memoryVersionOf(row)));
+  }
+
+  async list(options: ListOptions): Promise<MemoryVersion[]> {
+    const file = await this.#open();
+    return listEntries(file, options);
+  }
+
+  async namespaces(): Promise<Namespace[]> {
+    return namespacesOf(await this.#open());
+  }
+
+  async propose(input: ProposalInput): Promise<Proposal> {
+    const file = await this.#open();
+    return file.transaction(() => insertProposal(file, parseProposal(file, input), Date.now()));
+  }
+
+  async proposals(namespace: string): Promise<Proposal[]> {
+    return proposalsIn(await this.#open(), namespace);
+  }
+
+  async accept(id: string, options: AcceptOptions = {}, signal?: AbortSignal): Promise<Memory | undefined> {
+    const open = await this.#open();
+    const row = open.get<{ body: string }>('SELECT body FROM proposals WHERE id = ?', id);
+    const text = row && (JSON.parse(row.body) as Proposal).text;
+    const [vector] = text === undefined ? [] : await this.#vectorsFor([text], [undefined], signal);
+    const file = await this.#open();
+    const done = file.transaction(() => this.#accept(file, id, options, vector));
+    if (done === undefined) file.purge();
+    return done;
+  }
+
+  async reject(id: string, options: { readonly namespace?: string } = {}): Promise<boolean> {
+    const file = await this.#open();
+    const taken = file.transaction(() => takeProposal(file, id, options.namespace));
+    if (taken !== undefined) file.purge();
+    return taken !== undefined;
+  }
+
+  async consolidated(
+    name: string,
+    namespace: string,
+    changes: readonly Change[],
+    signal?: AbortSignal,
+  ): Promise<Consolidated> {
+    const texts = changes.flatMap(({ text }) => text ?? []);
+    const ready = await this.#vectorsFor(texts, [], signal);
+    let next = 0;
+    const vectors = changes.map(({ text }) => (text === undefined ? undefined : ready[next++]));
+    const file = await this.#open();
+    const writing = { embedder: this.embedder, now: Date.now() };
+    return file.transaction(() => applyChanges(file, name, namespace, changes, vectors, writing));
+  }
+
+  async undo(name: string): Promise<number> {
+    const file = await this.#open();
+    return file.transaction(() => undoOperations(file, name, Date.now()));
+  }
+
+  async *export(options: { readonly namespace?: string; readonly vectors?: boolean } = {}): AsyncGenerator<string> {
+    const { namespace, vectors = false } = options;
+    yield* exportLines(await this.#open(), namespace, vectors);
+  }
+
+  async import(lines: Iterable<string> | AsyncIterable<string>): Promise<number> {
+    const all: string[] = [];
+    for await (const line of lines) all.push(line);
+    const file = await this.#open();
+    return file.transaction(() => importLines(file, all));
+  }
+
+  async reembed(signal?: AbortSignal): Promise<number> {
+    if (this.embedder === undefined) return 0;
+    const stop = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+    return reembed(() => this.#open(), this.embedder, stop);
+  }
+
+  async settled(): Promise<void> {
+    await this.#background;
+  }
+
+  async vacuum(): Promise<void> {
+    const file = await this.#open();
+    if (this.embedder !== undefined && countWithoutVector(file, this.embedder) === 0) {
+      const { id, dimensions } = this.embedder;
+      file.run(
+        'DELETE FROM vectors WHERE segment IN (SELECT number FROM segments WHERE embedder <> ? OR dimensions <> ?)',
+        id,
+        dimensions,
+      );
+    }
+    file.vacuum();
+  }
+
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort(new ConfigurationError('memory', 'it is closed', 'Make another longTermMemory.'));
+    await this.#background;
     const file = await this.#file?.catch(() => undefined);
     file?.close();
   }
 
   #open(): Promise<MemoryFile> {
-    if (this.#closed) throw new ConfigurationError('memory', 'it is closed', 'Make another longTermMemory.');
+    if (this.#closing.signal.aborted) {
+      throw new ConfigurationError('memory', 'it is closed', 'Make another longTermMemory.');
+    }
     this.#file ??= openMemoryFile(this.#path);
     return this.#file;
   }
 
-  async #content(text: string, vector: unknown, signal: AbortSignal | undefined): Promise<EntryIndex> {
-    const terms = termsOf(text, 'index');
-    if (vector !== undefined) return { terms, vector: vectorOf(vector, this.embedder, 'vector') };
-    if (this.embedder === undefined) return { terms, vector: undefined };
-    return { terms, vector: await embedOne(this.embedder, text, signal) };
+  #writing(vector: Float32Array | undefined): Writing {
+    return { vector, embedder: this.embedder, now: Date.now() };
   }
-}
 
-function metadataOf(value: unknown, at: string): { readonly metadata?: { readonly [key: string]: Json } } {
-  const metadata = jsonObjectOf(value, at);
-  return metadata === undefined ? {} : { metadata: structuredClone(metadata) };
+  async #addAll(
+    entries: readonly { memory: Memory; vector: unknown }[],
+    signal: AbortSignal | undefined,
+  ): Promise<Added[]> {
+    const file = await this.#open();
+    // What is there already needs no vector.
+    const isNew = entries.map(({ memory }) => currentByText(file, memory.namespace, memory.text).length === 0);
+    const fresh = entries.filter((_, index) => isNew[index]);
+    const ready = await this.#vectorsFor(
+      fresh.map(({ memory }) => memory.text),
+      fresh.map(({ vector }) => vector),
+      signal,
+    );
+    signal?.throwIfAborted();
+    const again = await this.#open();
+    const missing: Memory[] = [];
+    const added = again.transaction(() => {
+      let next = 0;
+      return entries.map(({ memory, vector }, index) => {
+        const own = isNew[index]
+          ? ready[next++]
+          : vector === undefined
+            ? undefined
+            : vectorOf(vector, this.embedder, 'vector');
+        const done = addEntry(again, deepFreeze(memory), this.#writing(own));
+        if (own === undefined && this.embedder !== undefined && done.merged !== true) missing.push(done);
+        return deepFreeze(done);
+      });
+    });
+    if (missing.length > 0) this.#startReembedding(again, true);
+    return added;
+  }
+
+  #accept(file: MemoryFile, id: string, options: AcceptOptions, vector: Float32Array | undefined): Memory | undefined {
+    const proposal = takeProposal(file, id, options.namespace);
+    const label = labelOf(options.label, 'options.label');
+    if (proposal === undefined) throw new ConfigurationError('id', 'there is no such proposal', 'List what waits.');
+    const { operation, entry, id: _, ...proposed } = proposal;
+    const content = label === undefined ? proposed : { ...proposed, label: structuredClone(label) };
+    if (operation === 'add') return addEntry(file, parseEntry(content, randomUUID()).memory, this.#writing(vector));
+    const row = expectVersion(file, entry?.id ?? '', entry?.version ?? 0);
+    if (operation === 'remove') {
+      eraseEntry(file, row.id);
+      return undefined;
+    }
+    const memory = { ...memoryOf(row), ...content, id: row.id, version: row.version + 1 } as Memory;
+    return replace(file, row, memory, this.#writing(vector), 'update');
+  }
+
+  /** One vector a text, those given first; none without an embedder. */
+  async #vectorsFor(
+    texts: readonly string[],
+    given: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<(Float32Array | undefined)[]> {
+    const ready = texts.map((_, index) =>
+      given[index] === undefined ? undefined : vectorOf(given[index], this.embedder, 'vector'),
+    );
+    if (this.embedder === undefined) return ready;
+    const wanted = texts.filter((_, index) => ready[index] === undefined);
+    const made = await embedAll(this.embedder, wanted, signal);
+    let next = 0;
+    return ready.map((vector) => vector ?? made[next++]);
+  }
+
+  async #queryVector(
+    query: string,
+    signal: AbortSignal | undefined,
+  ): Promise<{ vector?: Float32Array; degraded?: string }> {
+    if (this.embedder === undefined) return {};
+    const known = this.#queries.get(query);
+    if (known !== undefined) return { vector: known };
+    try {
+      const [vector] = await embedAll(this.embedder, [query], signal);
+      if (vector === undefined) return {};
+      const [oldest] = this.#queries.keys();
+      if (this.#queries.size >= KNOWN_QUERIES && oldest !== undefined) this.#queries.delete(oldest);
+      this.#queries.set(query, vector);
+      return { vector };
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      return { degraded: messageOf(thrown) };
+    }
+  }
+
+  /** Off the caller's path; what fails is tried again by a later search. */
+  #startReembedding(file: MemoryFile, now = false): void {
+    if (this.embedder === undefined || this.#background !== undefined) return;
+    if (!now && Date.now() < this.#backgroundAfter) return;
+    this.#backgroundAfter = Date.now() + REEMBED_AGAIN_MS;
+    if (countWithoutVector(file, this.embedder) === 0) return;
+    this.#background = this.reembed()
+      .then(() => undefined)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#background = undefined;
+      });
+  }
 }

@@ -1,49 +1,24 @@
+import { statSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
-
-/** "cxme": marks a file as one of ours. */
-const APPLICATION_ID = 0x63786d65;
-const SCHEMA_VERSION = 1;
-
-const SCHEMA = `
-  CREATE TABLE namespaces (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-    entries INTEGER NOT NULL DEFAULT 0, terms INTEGER NOT NULL DEFAULT 0
-  );
-  CREATE TABLE entries (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, namespace INTEGER NOT NULL REFERENCES namespaces,
-    text TEXT NOT NULL, source TEXT NOT NULL, metadata TEXT, label TEXT NOT NULL, version INTEGER NOT NULL,
-    terms INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL
-  );
-  CREATE INDEX entries_by_namespace ON entries (namespace);
-  CREATE TABLE facets (
-    key TEXT NOT NULL, value TEXT NOT NULL, entry INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE,
-    PRIMARY KEY (key, value, entry)
-  ) WITHOUT ROWID;
-  CREATE INDEX facets_by_entry ON facets (entry);
-  CREATE TABLE vectors (
-    entry INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, namespace INTEGER NOT NULL,
-    embedder TEXT NOT NULL, dimensions INTEGER NOT NULL, data BLOB NOT NULL
-  );
-  CREATE INDEX vectors_by_segment ON vectors (namespace, embedder, dimensions);
-  CREATE VIRTUAL TABLE lexical USING fts5 (body, tokenize = "ascii tokenchars '_'");
-  INSERT INTO lexical (lexical, rank) VALUES ('secure-delete', 1);
-  CREATE VIRTUAL TABLE postings USING fts5vocab (lexical, instance);
-  CREATE VIRTUAL TABLE frequencies USING fts5vocab (lexical, row);
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};
-`;
+import { APPLICATION_ID, createSchema, migrateFrom1, SCHEMA_VERSION } from './schema.ts';
 
 /** One open memory file: statements are prepared once, writes are transactions. */
 export interface MemoryFile {
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[];
   iterate<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row>;
   get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined;
+  /** What `SELECT json_group_array(…) AS list` gives: many numbers at the price of one row. */
+  numbers(sql: string, ...values: SQLInputValue[]): number[];
   run(sql: string, ...values: SQLInputValue[]): void;
-  /** All of `work` or nothing. */
+  /** All of `work` or nothing. Inside of another transaction it is part of that one. */
   transaction<T>(work: () => T): T;
+  /** All that `work` reads is of one moment. */
+  snapshot<T>(work: () => T): T;
   /** Empties the write-ahead log, so that what was removed is in no file; best effort while others read. */
   purge(): void;
+  /** Rewrites the file without what is free in it. */
+  vacuum(): void;
   close(): void;
 }
 
@@ -65,19 +40,42 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
     statements.set(sql, prepared);
     return prepared;
   };
-  // Rows have the columns that the statement names: the schema above is the parse.
+  const check = presence(file);
+  // Rows have the columns that the statement names: the schema is the parse.
   return {
     all: <Row>(sql: string, ...values: SQLInputValue[]) => statement(sql).all(...values) as Row[],
     iterate: <Row>(sql: string, ...values: SQLInputValue[]) => statement(sql).iterate(...values) as Iterable<Row>,
     get: <Row>(sql: string, ...values: SQLInputValue[]) => statement(sql).get(...values) as Row | undefined,
+    numbers: (sql, ...values) => JSON.parse(String(statement(sql).get(...values)?.list ?? '[]')) as number[],
     run: (sql, ...values) => {
       statement(sql).run(...values);
     },
-    transaction: (work) => transaction(database, work),
+    transaction: (work) => {
+      check();
+      return database.isTransaction ? work() : within(database, 'BEGIN IMMEDIATE', work);
+    },
+    snapshot: (work) => {
+      check();
+      return database.isTransaction ? work() : within(database, 'BEGIN', work);
+    },
     purge: () => {
       database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     },
+    vacuum: () => {
+      database.exec("INSERT INTO lexical (lexical) VALUES ('optimize'); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+    },
     close: () => database.close(),
+  };
+}
+
+/** What is written to a file that was deleted is lost without an error: SQLite holds it open. */
+function presence(file: string): () => void {
+  if (file === ':memory:') return () => {};
+  const opened = statSync(file).ino;
+  return () => {
+    if (statSync(file, { throwIfNoEntry: false })?.ino === opened) return;
+    const problem = `${JSON.stringify(file)} was deleted or replaced while in use`;
+    throw new ConfigurationError('file', problem, 'Put it back, or close this memory and open another.');
   };
 }
 
@@ -92,35 +90,42 @@ function connect(open: () => DatabaseSync, file: string): DatabaseSync {
 function prepareSchema(database: DatabaseSync, file: string): void {
   const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
   const shown = JSON.stringify(file);
-  let empty: boolean;
-  try {
-    empty = number('SELECT count(*) FROM sqlite_schema') === 0;
-  } catch {
-    throw new ConfigurationError('file', `${shown} is no SQLite file`, 'Name another file.');
-  }
-  const check = () => {
+  const isEmpty = () => {
+    try {
+      return number('SELECT count(*) FROM sqlite_schema') === 0;
+    } catch (thrown) {
+      const { errcode } = thrown as { errcode?: number };
+      if (errcode === SQLITE_BUSY) throw new ConfigurationError('file', `${shown} is locked`, 'Try again later.');
+      throw new ConfigurationError('file', `${shown} is no SQLite file, or torn`, 'Name another file.');
+    }
+  };
+  const versionOf = (): number => {
     if (number('PRAGMA application_id') !== APPLICATION_ID) {
       throw new ConfigurationError('file', `${shown} belongs to another program`, 'Name another file.');
     }
     const version = number('PRAGMA user_version');
-    if (version !== SCHEMA_VERSION) {
-      const problem = `${shown} has schema ${version}, this coxswain knows ${SCHEMA_VERSION}`;
-      throw new ConfigurationError('file', problem, 'Use the coxswain that wrote it, or a later one.');
-    }
+    if (version >= 1 && version <= SCHEMA_VERSION) return version;
+    const problem = `${shown} has schema ${version}, this coxswain knows ${SCHEMA_VERSION}`;
+    throw new ConfigurationError('file', problem, 'Use the coxswain that wrote it, or a later one.');
   };
   // Before anything is set: a foreign file stays as it is.
-  if (!empty) check();
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON');
-  if (!empty) return;
-  transaction(database, () => {
+  const isNew = isEmpty();
+  const version = isNew ? 0 : versionOf();
+  database.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON',
+  );
+  if (version === SCHEMA_VERSION) return;
+  within(database, 'BEGIN IMMEDIATE', () => {
     // Another process may have been first.
-    if (number('SELECT count(*) FROM sqlite_schema') === 0) database.exec(SCHEMA);
-    else check();
+    if (isEmpty()) createSchema(database);
+    else if (versionOf() === 1) migrateFrom1(database);
   });
 }
 
-function transaction<T>(database: DatabaseSync, work: () => T): T {
-  database.exec('BEGIN IMMEDIATE');
+const SQLITE_BUSY = 5;
+
+function within<T>(database: DatabaseSync, begin: string, work: () => T): T {
+  database.exec(begin);
   try {
     const value = work();
     database.exec('COMMIT');

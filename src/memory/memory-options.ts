@@ -31,6 +31,32 @@ export function stringOf(fields: Fields, name: string, at: string): string {
   throw new ConfigurationError(`${at}.${name}`, 'expected a well-formed text that is not blank', 'Give a string.');
 }
 
+/** Longer texts are documents: they belong in files. In UTF-16 code units. */
+export const MAX_TEXT = 1_000_000;
+const MAX_NAME = 256;
+
+/** A text to store. */
+export function textOf(fields: Fields, name: string, at: string): string {
+  const text = stringOf(fields, name, at);
+  if (text.length <= MAX_TEXT) return text;
+  const problem = `has ${text.length} characters, at most ${MAX_TEXT} are stored`;
+  throw new ConfigurationError(`${at}.${name}`, problem, 'Store what matters of it, in pieces.');
+}
+
+/** The name of a namespace, which is compared as a whole: one that could be taken for a path out of another is refused. */
+export function namespaceOf(fields: Fields, at: string): string {
+  const name = stringOf(fields, 'namespace', at);
+  const parts = name.split(/[/\\]/);
+  const isName =
+    name.length <= MAX_NAME &&
+    name === name.trim() &&
+    !/\p{C}/u.test(name) &&
+    !parts.some((part) => part === '' || part === '.' || part === '..');
+  if (isName) return name;
+  const mend = `Write a name or name/name of up to ${MAX_NAME} characters: no control character, no empty part, no . or ..`;
+  throw new ConfigurationError(`${at}.namespace`, 'is no name of a namespace', mend);
+}
+
 export function wholeOf(value: unknown, at: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
   throw new ConfigurationError(at, 'expected a whole number above 0', 'Give 1, 2, 3, …');
@@ -87,6 +113,12 @@ export function vectorOf(value: unknown, embedder: Embedder | undefined, at: str
 }
 
 export function parseMemoryOptions(value: unknown): LongTermMemoryOptions {
+  if (isPlainObject(value)) {
+    for (const name of ['consolidate', 'extract', 'select']) {
+      if (value[name] === undefined) continue;
+      throw new ConfigurationError(`longTermMemory.${name}`, 'this option is not built yet', 'Leave it out.');
+    }
+  }
   const options = fieldsOf(value, 'longTermMemory', ['file', 'embedder']);
   const file = stringOf(options, 'file', 'longTermMemory');
   const { embedder } = options;

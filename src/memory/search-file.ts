@@ -1,126 +1,187 @@
-import { canonical, type Json } from '../core/json.ts';
+import { canonical } from '../core/json.ts';
 import { dotProduct } from './cosine-similarity.ts';
+import type { LexicalScores, WordScores } from './lexical-scores.ts';
 import type { MemoryFile } from './memory-file.ts';
+import { addNeighbourScores } from './neighbour-scores.ts';
+import type { ParsedSearch } from './search-options.ts';
+import { floatsOf, type VectorIndex } from './vector-index.ts';
+import { type Ranked, rank } from './vectors/rank.ts';
+import { TopK } from './vectors/top-k.ts';
+import { type VersionRow, versionByNumber } from './versions.ts';
 
-/** Below this a match is chance: a common word out of a long query. */
-export const DEFAULT_MIN_SCORE = 0.1;
 /** Share of the vector leg where both legs speak; the rest is the lexical leg's. */
 const VECTOR_WEIGHT = 0.5;
 
-/** BM25 (Robertson & Zaragoza 2009) with its usual constants. */
-const K1 = 1.2;
-const B = 0.75;
-/** Entries without the term that are assumed beside the namespace's own: with three notes, what is rare is not known yet. */
-const BACKGROUND = 20;
-
-export interface FileQuery {
-  readonly namespace: string;
+export interface FileQuery extends Omit<ParsedSearch, 'vector'> {
   /** Without duplicates. */
   readonly terms: readonly string[];
   readonly embedder: { readonly id: string; readonly vector: Float32Array } | undefined;
-  readonly where: { readonly [key: string]: Json };
-  readonly topK: number;
-  readonly minScore: number;
+  /** Milliseconds since 1970, for the age of entries. */
+  readonly now: number;
 }
 
-export interface Scored {
-  /** Number of the entry's row. */
-  readonly entry: number;
+export interface Found {
+  readonly row: VersionRow;
   readonly score: number;
 }
 
-interface Scope {
-  readonly namespace: number;
-  readonly entries: number;
-  readonly meanTerms: number;
-  readonly filter: string;
-  readonly filterValues: readonly string[];
+interface Allowed {
+  readonly numbers: readonly number[];
+  has(number: number): boolean;
+}
+
+interface Legs {
+  readonly lexical: LexicalScores;
+  readonly vectors: VectorIndex;
 }
 
 /** The best entries of one namespace: filtered first, then scored, best first; equal scores in the order they were added. */
-export function searchFile(file: MemoryFile, query: FileQuery): Scored[] {
-  const row = file.get<{ number: number; entries: number; terms: number }>(
+export function searchFile(file: MemoryFile, legs: Legs, query: FileQuery): Found[] {
+  const scope = file.get<{ number: number; entries: number; terms: number }>(
     'SELECT number, entries, terms FROM namespaces WHERE name = ?',
     query.namespace,
   );
-  if (row === undefined) return [];
-  const filters = Object.entries(query.where);
-  const scope: Scope = {
-    namespace: row.number,
-    entries: row.entries,
-    meanTerms: Math.max(1, row.terms / row.entries),
-    filter: filters.map(() => 'AND entry IN (SELECT entry FROM facets WHERE key = ? AND value = ?)').join(' '),
-    filterValues: filters.flatMap(([key, value]) => [key, canonical(value)]),
-  };
-  const scores = lexicalScores(file, scope, query.terms);
-  if (query.embedder !== undefined) {
-    for (const [entry, cosine] of cosineScores(file, scope, query.embedder)) {
-      scores.set(entry, fuse(cosine, scores.get(entry) ?? 0));
-    }
-  }
-  return best(scores, query.topK, query.minScore);
+  if (scope === undefined) return [];
+  const allowed = allowedBy(file, scope.number, query);
+  if (allowed?.numbers.length === 0) return [];
+  // Neighbours may be of another kind than what is looked for: they are scored, and only then filtered.
+  const spreads = query.neighbours > 0;
+  const history = query.at !== undefined;
+  const lexical = { ...scope, namespace: scope.number, history, allowed: spreads ? undefined : allowed };
+  const words = legs.lexical.score(file, lexical, query.terms);
+  if (spreads) addNeighbourScores(file, scope.number, words, query.neighbours);
+  const age = ageFactor(file, query);
+  const best = (k: number) => rankBoth(file, legs.vectors, { scope, words, allowed, age, k, query });
+  return chosen(file, best, query);
+}
+
+interface Ranking {
+  readonly scope: { readonly number: number; readonly entries: number };
+  readonly words: WordScores;
+  readonly allowed: Allowed | undefined;
+  readonly age: (number: number) => number;
+  readonly k: number;
+  readonly query: FileQuery;
 }
 
 /**
  * Convex combination of both legs, each scaled by the least and most it can be (min–max with theoretical bounds; Bruch, Gai &
- * Ingber 2023): unlike ranks or the bounds of one result list, it leaves room for "nothing fits".
+ * Ingber 2023): unlike ranks or the bounds of one result list, it leaves room for "nothing fits". What has no vector keeps
+ * its words' score.
  */
-function fuse(cosine: number, lexical: number): number {
-  return VECTOR_WEIGHT * Math.max(0, cosine) + (1 - VECTOR_WEIGHT) * lexical;
-}
-
-/**
- * BM25 over the most the query could score: the share of the query's information that an entry holds. All statistics are of
- * the namespace, so that a score tells nothing of another. Words that the namespace does not know count as missing.
- */
-function lexicalScores(file: MemoryFile, scope: Scope, terms: readonly string[]): Map<number, number> {
-  const scores = new Map<number, number>();
-  let most = 0;
-  for (const term of terms) {
-    const key = `${scope.namespace}_${term}`;
-    const known = file.get<{ doc: number }>('SELECT doc FROM frequencies WHERE term = ?', key)?.doc ?? 0;
-    const idf = Math.log(1 + (scope.entries + BACKGROUND - known + 0.5) / (known + 0.5));
-    most += idf * (K1 + 1);
-    if (known === 0) continue;
-    const rows = file.iterate<{ entry: number; count: number; terms: number }>(
-      `SELECT p.doc AS entry, count(*) AS count, e.terms AS terms FROM postings p JOIN entries e ON e.number = p.doc
-       WHERE p.term = ? ${scope.filter} GROUP BY p.doc`,
-      key,
-      ...scope.filterValues,
-    );
-    for (const { entry, count, terms: length } of rows) {
-      const weight = (count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / scope.meanTerms));
-      scores.set(entry, (scores.get(entry) ?? 0) + idf * weight);
+function rankBoth(file: MemoryFile, index: VectorIndex, ranking: Ranking): Ranked[] {
+  const { words, allowed, age, k, query, scope } = ranking;
+  const { embedder } = query;
+  const fuse = (number: number, cosine: number) =>
+    age(number) * (VECTOR_WEIGHT * Math.max(0, cosine) + (1 - VECTOR_WEIGHT) * words.get(number));
+  const top = new TopK(k);
+  const row = embedder && segmentRow(file, scope.number, embedder);
+  const segment = row && embedder && index.segment(file, row.number, embedder.vector.length);
+  const old = new Set<number>();
+  if (segment !== undefined && embedder !== undefined && row !== undefined) {
+    const exact = (number: number) => vectorAt(file, row.number, number);
+    const ranked = rank(segment, { vector: embedder.vector, k, allowed, exact, fuse });
+    for (const { number, score } of ranked) top.offer(number, score);
+    for (const { version, data } of query.at === undefined ? [] : closedVectors(file, row.number)) {
+      if (allowed?.has(version) !== true) continue;
+      old.add(version);
+      top.offer(version, fuse(version, dotProduct(floatsOf(data), embedder.vector)));
     }
   }
-  for (const [entry, score] of scores) scores.set(entry, score / most);
-  return scores;
+  // Where every entry has a vector, all are ranked already.
+  if (segment?.count === scope.entries && query.at === undefined) return top.sorted();
+  for (const number of words.numbers) {
+    if (old.has(number) || segment?.slotOf(number) !== undefined) continue;
+    if (allowed === undefined || allowed.has(number)) top.offer(number, age(number) * words.get(number));
+  }
+  return top.sorted();
 }
 
-function* cosineScores(
-  file: MemoryFile,
-  scope: Scope,
-  embedder: { readonly id: string; readonly vector: Float32Array },
-): Generator<[number, number]> {
-  const rows = file.iterate<{ entry: number; data: Uint8Array }>(
-    `SELECT entry, data FROM vectors WHERE namespace = ? AND embedder = ? AND dimensions = ? ${scope.filter}`,
-    scope.namespace,
-    embedder.id,
-    embedder.vector.length,
-    ...scope.filterValues,
+/** Rows of the best, down to the least score, with a bound on each source. More are ranked where the bound leaves too few. */
+function chosen(file: MemoryFile, best: (k: number) => Ranked[], query: FileQuery): Found[] {
+  const { topK, perSource, minScore } = query;
+  for (let k = perSource === undefined ? topK : topK * 4; ; k *= 4) {
+    const ranked = best(k);
+    const found: Found[] = [];
+    const bySource = new Map<string, number>();
+    for (const { number, score } of ranked) {
+      if (found.length === topK || score < minScore || score <= 0) break;
+      const row = versionByNumber(file, number);
+      if (row === undefined) continue;
+      const before = bySource.get(row.source) ?? 0;
+      if (perSource !== undefined && before >= perSource) continue;
+      bySource.set(row.source, before + 1);
+      // Rounding may carry a perfect match a hair above 1.
+      found.push({ row, score: Math.min(1, score) });
+    }
+    const last = ranked.at(-1);
+    const exhausted = ranked.length < k || last === undefined || last.score < minScore || last.score <= 0;
+    if (found.length === topK || exhausted) return found;
+  }
+}
+
+/** The versions that a query may see; undefined where that is every current one of the namespace. */
+function allowedBy(file: MemoryFile, namespace: number, { where, kind, at }: FileQuery): Allowed | undefined {
+  const facets = Object.entries(where).map(([key, value]): [string, string] => [`.${key}`, canonical(value)]);
+  if (kind !== undefined) facets.push(['@kind', canonical(kind)]);
+  const lists = facets.map(([key, value]) =>
+    file.numbers(
+      'SELECT json_group_array(version) AS list FROM facets WHERE namespace = ? AND key = ? AND value = ?',
+      namespace,
+      key,
+      value,
+    ),
   );
-  for (const { entry, data } of rows) {
-    const bytes = data.byteOffset % 4 === 0 ? data : data.slice();
-    const vector = new Float32Array(bytes.buffer, bytes.byteOffset, embedder.vector.length);
-    yield [entry, dotProduct(vector, embedder.vector)];
+  if (at !== undefined) {
+    const valid = 'valid_from <= ?2 AND (valid_to IS NULL OR valid_to > ?2)';
+    lists.push(
+      file.numbers(
+        `SELECT json_group_array(number) AS list FROM versions WHERE namespace = ?1 AND ${valid}`,
+        namespace,
+        at,
+      ),
+    );
   }
+  const [first, ...more] = lists.sort((a, b) => a.length - b.length);
+  if (first === undefined) return undefined;
+  const sets = more.map((list) => new Set(list));
+  const set = new Set(first.filter((number) => sets.every((other) => other.has(number))));
+  return { numbers: [...set], has: (number) => set.has(number) };
 }
 
-function best(scores: ReadonlyMap<number, number>, topK: number, minScore: number): Scored[] {
-  const list: Scored[] = [];
-  for (const [entry, score] of scores) {
-    // Rounding may carry a perfect match a hair above 1.
-    if (score >= minScore && score > 0) list.push({ entry, score: Math.min(1, score) });
-  }
-  return list.sort((a, b) => b.score - a.score || a.entry - b.entry).slice(0, topK);
+function ageFactor(file: MemoryFile, { recency, at, now, namespace }: FileQuery): (number: number) => number {
+  if (recency === undefined) return () => 1;
+  const from = 'FROM versions e JOIN namespaces n ON n.number = e.namespace WHERE n.name = ?';
+  const numbers = file.numbers(`SELECT json_group_array(e.number) AS list ${from}`, namespace);
+  const times = file.numbers(`SELECT json_group_array(e.valid_from) AS list ${from}`, namespace);
+  const byNumber = new Map(numbers.map((number, index) => [number, times[index] as number]));
+  return (number) => {
+    const age = Math.max(0, (at ?? now) - (byNumber.get(number) ?? now));
+    return 1 - recency.weight * (1 - 2 ** (-age / recency.halfLifeMs));
+  };
+}
+
+function segmentRow(file: MemoryFile, namespace: number, { id, vector }: { id: string; vector: Float32Array }) {
+  return file.get<{ number: number }>(
+    'SELECT number FROM segments WHERE namespace = ? AND embedder = ? AND dimensions = ?',
+    namespace,
+    id,
+    vector.length,
+  );
+}
+
+function vectorAt(file: MemoryFile, segment: number, version: number): Float32Array {
+  const row = file.get<{ data: Uint8Array }>(
+    'SELECT data FROM vectors WHERE segment = ? AND version = ?',
+    segment,
+    version,
+  );
+  return row === undefined ? new Float32Array(0) : floatsOf(row.data);
+}
+
+function closedVectors(file: MemoryFile, segment: number) {
+  return file.iterate<{ version: number; data: Uint8Array }>(
+    'SELECT version, data FROM vectors WHERE segment = ? AND current = 0',
+    segment,
+  );
 }

@@ -323,7 +323,14 @@ describe('with an embedder', () => {
 
   it('never compares vectors of two embedders', async () => {
     await memory(weather()).add(entry('sun'));
-    const other = memory(weather({ id: 'weather-2' }));
+    const { embed } = weather();
+    const other = memory(
+      // It does not get to embed what is there already.
+      weather({
+        id: 'weather-2',
+        embed: async (list) => (list.includes('sun') ? Promise.reject('down') : embed(list)),
+      }),
+    );
     await other.add(entry('snow'));
     expect(
       texts(await other.search('suns', { namespace: 'team', minScore: 0, vector: new Float32Array([1, 0.1, 0.1]) })),

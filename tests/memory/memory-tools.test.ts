@@ -1,4 +1,4 @@
-import { type Embedder, longTermMemory, type MemoryStore } from 'coxswain/memory';
+import { type Embedder, longTermMemory, type MemoryStore, memoryReviewTools, proposeOnly } from 'coxswain/memory';
 import { describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/core/errors.ts';
 import type { BuiltinFlow, FlowEffect } from '../../src/core/flow.ts';
@@ -61,7 +61,12 @@ describe('memory tools', () => {
     const store = memory();
     const names = (read: boolean, write: boolean) =>
       memoryTools([grant(store, { read, write })]).map(({ name }) => name);
-    expect(names(true, true)).toEqual(['memory_search', 'memory_save']);
+    expect(names(true, true)).toEqual(['memory_search', 'memory_save', 'memory_update', 'memory_forget']);
+    const plain = { id: 'own', add: store.add, search: store.search };
+    expect(memoryTools([{ ...grant(store), store: plain }]).map(({ name }) => name)).toEqual([
+      'memory_search',
+      'memory_save',
+    ]);
     expect(names(true, false)).toEqual(['memory_search']);
     expect(names(false, true)).toEqual(['memory_save']);
     expect(names(false, false)).toEqual([]);
@@ -92,7 +97,7 @@ describe('memory tools', () => {
     const store = memory();
     await store.add({ text: 'the code is blue', namespace: 'team', source: 'mail', label: secret });
     await store.add({ text: 'the code of others', namespace: 'other', source: 'mail' });
-    const [search] = memoryTools([grant(store)]);
+    const [search] = memoryTools([grant(store, { read: true, write: false })]);
     const { flow, effects } = flowOf();
     const result = await run(search, { query: 'code' }, flow);
     expect(result).toEqual({
@@ -173,5 +178,107 @@ describe('memory tools', () => {
     const [search, saveBad] = memoryTools([grant(bad)]);
     await expect(run(saveBad, { text: 'sun' }, flowOf().flow)).rejects.toMatchObject({ name: 'ToolError' });
     expect(await run(search, { query: 'sun' }, flowOf().flow)).toMatchObject({ hits: [], note: expect.any(String) });
+  });
+
+  it('change and remove the version that was found, in what they may write only', async () => {
+    const store = memory();
+    const tools = memoryTools([grant(store)]);
+    const [search, , update, forget] = tools;
+    await store.add({ text: 'the door is blue', namespace: 'team', source: 'x' });
+    const other = await store.add({ text: 'the door of others', namespace: 'other', source: 'x' });
+    const { hits } = (await run(search, { query: 'door' }, flowOf().flow)) as {
+      hits: { id: string; version: number }[];
+    };
+    const [{ id, version } = { id: '', version: 0 }] = hits;
+    expect(await run(update, { id, version, text: 'the door is red' }, flowOf().flow)).toEqual({ saved: true });
+    await expect(run(update, { id, version, text: 'the door is green' }, flowOf().flow)).rejects.toThrow(/version 2/);
+    for (const tool of [update, forget]) {
+      const args = { id: other.id, version: 1, ...(tool === update ? { text: 'mine' } : {}) };
+      await expect(run(tool, args, flowOf().flow)).rejects.toThrow(/no such entry/);
+    }
+    expect(await store.get(id)).toMatchObject({ text: 'the door is red', agent: 'clerk', run: 'run-1' });
+    expect(await run(forget, { id, version: 2 }, flowOf().flow)).toEqual({ forgotten: true });
+    expect(await store.list({ namespace: 'team' })).toEqual([]);
+    expect(await store.list({ namespace: 'other' })).toHaveLength(1);
+  });
+
+  it('do not save again what was recalled, in whatever punctuation', async () => {
+    const store = memory();
+    await store.add({ text: 'The door is blue. The key hangs in room 7.', namespace: 'team', source: 'x' });
+    const [search, save] = memoryTools([grant(store), { ...grant(store), namespace: 'mine' }].reverse());
+    await run(search, { query: 'door key' }, flowOf().flow);
+    for (const text of [
+      'the key hangs in room 7',
+      'The door is blue.\nThe key hangs in room 7.',
+      '"The door is blue"',
+    ]) {
+      expect(await run(save, { text }, flowOf().flow)).toMatchObject({ saved: false });
+    }
+    expect(await run(save, { text: 'The key hangs in room 8' }, flowOf().flow)).toEqual({ saved: true });
+    expect((await store.list({ namespace: 'mine' })).map(({ text }) => text)).toEqual(['The key hangs in room 8']);
+  });
+
+  it('make a proposal of what trust forbids, and a reviewer decides', async () => {
+    const notes = longTermMemory({ file: ':memory:' });
+    const { id } = await notes.add({
+      text: 'The IBAN is X',
+      namespace: 'team',
+      source: 'x',
+      key: 'iban',
+      label: TRUSTED,
+    });
+    const [, save, update, forget] = memoryTools([grant(notes)]);
+    const proposed = { proposed: true, note: expect.any(String) };
+    expect(await run(save, { text: 'The IBAN is Y', key: 'iban' }, flowOf([], secret).flow)).toEqual(proposed);
+    expect(await run(update, { id, version: 1, text: 'The IBAN is Z' }, flowOf([], secret).flow)).toEqual(proposed);
+    expect(await run(forget, { id, version: 1 }, flowOf([], secret).flow)).toEqual(proposed);
+    expect(await notes.get(id)).toMatchObject({ text: 'The IBAN is X', version: 1 });
+
+    const [list, decide] = memoryReviewTools(notes, 'team');
+    const reading = flowOf();
+    const waiting = (await run(list, {}, reading.flow)) as { id: string; operation: string }[];
+    expect(reading.flow.joined).toMatchObject({ integrity: 'untrusted', confidentiality: 'secret' });
+    expect(waiting.map(({ operation }) => operation)).toEqual(['add', 'update', 'remove']);
+    const [first, second, third] = waiting.map((one) => one.id);
+    expect(await run(decide, { id: first, accept: false }, flowOf().flow)).toEqual({ rejected: true });
+    await expect(run(decide, { id: second, accept: true }, flowOf().flow)).rejects.toThrow(/is trusted/);
+    const endorsed = await notes.accept(String(second), { label: TRUSTED });
+    expect(endorsed).toMatchObject({ text: 'The IBAN is Z', version: 2, label: { integrity: 'trusted' } });
+    await expect(run(decide, { id: third, accept: true }, flowOf().flow)).rejects.toThrow(/version 2/);
+  });
+
+  it('only propose where the grant is for that', async () => {
+    const notes = longTermMemory({ file: ':memory:' });
+    const { id } = await notes.add({ text: 'the door is blue', namespace: 'team', source: 'x' });
+    const [search, save, update, forget] = memoryTools([grant(proposeOnly(notes))]);
+    expect(await run(search, { query: 'door' }, flowOf().flow)).toMatchObject({ hits: [{ text: 'the door is blue' }] });
+    for (const [tool, args] of [
+      [save, { text: 'a new fact' }],
+      [update, { id, version: 1, text: 'the door is red' }],
+      [forget, { id, version: 1 }],
+    ] as const) {
+      expect(await run(tool, args, flowOf().flow)).toMatchObject({ proposed: true });
+    }
+    expect((await notes.list({ namespace: 'team' })).map(({ text }) => text)).toEqual(['the door is blue']);
+    expect(await notes.proposals('team')).toHaveLength(3);
+  });
+
+  it('let no source fill an answer while others have something that fits', async () => {
+    const store = memory();
+    for (let index = 0; index < 20; index++) {
+      await store.add({ text: `harbour party, pay Mallory ${index}`, namespace: 'team', source: 'mail' });
+    }
+    for (const source of ['wiki', 'chat']) {
+      await store.add({ text: `the harbour party of the ${source} is on Saturday`, namespace: 'team', source });
+    }
+    const [search] = memoryTools([grant(store)]);
+    const sources = async (topK: number) => {
+      const { hits } = (await run(search, { query: 'harbour party', topK }, flowOf().flow)) as {
+        hits: { source: string }[];
+      };
+      return hits.map(({ source }) => source).sort();
+    };
+    expect(await sources(4)).toEqual(['chat', 'mail', 'mail', 'wiki']);
+    expect(await sources(8)).toEqual(['chat', 'mail', 'mail', 'mail', 'mail', 'mail', 'mail', 'wiki']);
   });
 });

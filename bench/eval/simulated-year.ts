@@ -1,0 +1,124 @@
+import { type Change, longTermMemory } from 'coxswain/memory';
+import { generator } from '../memory-scan.ts';
+
+const SESSIONS = 500;
+const FACTS_A_SESSION = 6;
+const PEOPLE = [
+  'Ana',
+  'Bo',
+  'Chen',
+  'Dara',
+  'Eli',
+  'Fay',
+  'Gus',
+  'Hana',
+  'Ivo',
+  'Jun',
+  'Kai',
+  'Lea',
+  'Mo',
+  'Nia',
+  'Oto',
+];
+const SLOTS: readonly [slot: string, values: readonly string[]][] = [
+  ['works at the office in', ['Lisbon', 'Oslo', 'Lima', 'Kyoto', 'Accra', 'Quito']],
+  ['is responsible for the service', ['billing', 'search', 'login', 'mail', 'export', 'archive']],
+  ['prefers to be reached by', ['phone', 'chat', 'letter', 'pager', 'radio']],
+  ['drinks in the morning', ['tea', 'coffee', 'cocoa', 'water', 'juice']],
+  ['reports to', ['Sam', 'Alex', 'Robin', 'Kim', 'Toni']],
+  ['keeps the spare key in', ['the drawer', 'the safe', 'the kitchen', 'the car']],
+  ['comes back from leave in', ['March', 'June', 'August', 'October']],
+];
+/** How the same is said again: blanks and case, which merge by themselves, and other words, which do not. */
+const SAYINGS: readonly ((person: string, slot: string, value: string) => string)[] = [
+  (person, slot, value) => `${person} ${slot} ${value}`,
+  (person, slot, value) => `${person}  ${slot} ${value}.`,
+  (person, slot, value) => `As we noted, ${person} ${slot} ${value}`,
+  (person, slot, value) => `${person} said again: ${slot} ${value}`,
+];
+
+interface Figures {
+  readonly entries: number;
+  readonly duplicates: number;
+  readonly stale: number;
+  readonly recall: number;
+}
+
+/** A year of sessions that repeat, reword, change and contradict facts; with keys, and without but consolidated once a month. */
+export async function printYear(): Promise<void> {
+  console.log(`a year of ${SESSIONS} sessions${' '.repeat(9)}entries  duplicates  out of date  recall@10`);
+  for (const way of ['as it comes', 'with keys', 'consolidated'] as const) {
+    const { entries, duplicates, stale, recall } = await year(way);
+    const shares = [duplicates, stale].map((share) => `${(share * 100).toFixed(1)} %`.padStart(12));
+    console.log(`${way.padEnd(30)}${String(entries).padStart(9)}${shares.join('')}${recall.toFixed(3).padStart(11)}`);
+  }
+}
+
+async function year(way: 'as it comes' | 'with keys' | 'consolidated'): Promise<Figures> {
+  const random = generator(7);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const store = longTermMemory({ file: ':memory:' });
+  const truth = new Map<string, string>();
+  for (let session = 0; session < SESSIONS; session++) {
+    for (let fact = 0; fact < FACTS_A_SESSION; fact++) {
+      const person = pick(PEOPLE);
+      const [slot, values] = pick(SLOTS);
+      const key = `${person}/${slot}`;
+      // One in twenty is new or has changed, the rest is said again.
+      const value = truth.get(key) === undefined || random() < 0.05 ? pick(values) : (truth.get(key) ?? '');
+      truth.set(key, value);
+      const text = pick(SAYINGS)(person, slot, value);
+      const entry = { text, namespace: 'team', source: `assistant/${session}`, metadata: { key, value } };
+      await store.add(way === 'with keys' ? { ...entry, key: key.replaceAll(' ', '-') } : entry);
+    }
+    if (way === 'consolidated' && session % 50 === 49) await consolidateByOracle(store, session);
+  }
+  const figures = await judge(store, truth);
+  await store.close();
+  return figures;
+}
+
+type Store = ReturnType<typeof longTermMemory>;
+
+/** Stands in for a model that sees what belongs together: what it costs to be wrong is the model's figure, not the store's. */
+async function consolidateByOracle(store: Store, session: number): Promise<void> {
+  const groups = Map.groupBy(await store.list({ namespace: 'team', limit: 10_000 }), ({ metadata }) =>
+    String(metadata?.key),
+  );
+  const changes: Change[] = [];
+  for (const group of groups.values()) {
+    // The newest comes first: what it says holds, what says otherwise does not.
+    const [newest] = group;
+    if (newest === undefined || group.length === 1) continue;
+    const same = group.filter(({ metadata }) => metadata?.value === newest.metadata?.value);
+    const other = group.filter((entry) => !same.includes(entry));
+    const read = (list: typeof group) => list.map(({ id, version }) => ({ id, version }));
+    if (same.length > 1) changes.push({ entries: read(same), text: newest.text });
+    if (other.length > 0) changes.push({ entries: read(other) });
+  }
+  await store.consolidated(`night-${session}`, 'team', changes);
+}
+
+async function judge(store: Store, truth: ReadonlyMap<string, string>): Promise<Figures> {
+  const all = await store.list({ namespace: 'team', limit: 100_000 });
+  const said = new Set<string>();
+  let duplicates = 0;
+  let stale = 0;
+  for (const { metadata } of all) {
+    const fact = `${metadata?.key}=${metadata?.value}`;
+    if (said.has(fact)) duplicates += 1;
+    said.add(fact);
+    if (truth.get(String(metadata?.key)) !== metadata?.value) stale += 1;
+  }
+  let found = 0;
+  for (const [key, value] of truth) {
+    const hits = await store.search(key.replace('/', ' '), { namespace: 'team', topK: 10, minScore: 0 });
+    if (hits.some(({ metadata }) => metadata?.key === key && metadata.value === value)) found += 1;
+  }
+  return {
+    entries: all.length,
+    duplicates: duplicates / all.length,
+    stale: stale / all.length,
+    recall: found / truth.size,
+  };
+}

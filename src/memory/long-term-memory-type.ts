@@ -1,0 +1,93 @@
+import type { Label } from '../core/label.ts';
+import type { MemoryHit, MemoryStore } from '../core/memory.ts';
+import type { Change, Consolidated, Provenance } from './operations.ts';
+import type { MemoryUpdate, NewEntry } from './parse-entry.ts';
+import type { Proposal, ProposalInput } from './proposals.ts';
+import type { SearchOptions } from './search-options.ts';
+import type { Memory, MemoryVersion } from './versions.ts';
+import type { Added } from './write-entry.ts';
+
+/**
+ * Hits, best first. `degraded` says why the embedder was not used, where it failed and the search was lexical only; it is
+ * not enumerable, so the list compares and prints as a plain one.
+ */
+export type MemoryHits = readonly (MemoryHit & Memory)[] & { readonly degraded?: string };
+
+export interface ListOptions {
+  readonly namespace: string;
+  readonly kind?: string | undefined;
+  /** Default 100. */
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+}
+
+export interface AcceptOptions {
+  /** Only a proposal for this namespace. */
+  readonly namespace?: string | undefined;
+  /** What the accepted text is trusted with, in the place of the proposer's label: an endorsement, which is the caller's. */
+  readonly label?: Label | undefined;
+}
+
+export interface Namespace {
+  readonly name: string;
+  /** Current ones. */
+  readonly entries: number;
+}
+
+/**
+ * A {@link MemoryStore} whose entries have versions, and can be changed, proposed and removed. Its methods reject with a
+ * ConfigurationError for wrong arguments. A version is never changed: what replaces it is a version of its own, and says
+ * until when the old one was valid.
+ */
+export interface LongTermMemory extends MemoryStore {
+  /**
+   * Nothing is stored where the embedder fails or gives a bad vector. Without a label the entry is untrusted and public. A
+   * text that the namespace has already, with an equal label, is not stored again: the entry that is there comes back with
+   * `merged`. With the `key` of another entry it becomes that entry's next version.
+   */
+  add(entry: NewEntry, signal?: AbortSignal): Promise<Added>;
+  /** All or none, embedded in one call. */
+  addAll(entries: readonly NewEntry[], signal?: AbortSignal): Promise<Added[]>;
+  /** Scores and `minScore` (default 0.1) are 0 … 1; a query without a word gives `[]`. */
+  search(query: string, options: SearchOptions, signal?: AbortSignal): Promise<MemoryHits>;
+  /** Replaces the text, and what else is given, if the entry still has this version; else rejects with a MemoryConflict. */
+  update(id: string, update: MemoryUpdate, signal?: AbortSignal): Promise<Memory>;
+  /** Removes all versions with index and vectors from the file; true where there was such an entry. */
+  remove(id: string, expected?: { readonly version: number }): Promise<boolean>;
+  /** Removes what a source or an origin said, wherever it went. Gives how many versions are gone. */
+  removeFrom(provenance: Provenance): Promise<number>;
+  get(id: string): Promise<MemoryVersion | undefined>;
+  getByKey(namespace: string, key: string): Promise<MemoryVersion | undefined>;
+  /** All versions of an entry, oldest first. */
+  history(id: string): Promise<MemoryVersion[]>;
+  /** Current entries of a namespace, the newest first. */
+  list(options: ListOptions): Promise<MemoryVersion[]>;
+  namespaces(): Promise<Namespace[]>;
+  /** Stores a change that waits for {@link accept} or {@link reject}; no search finds it until then. */
+  propose(proposal: ProposalInput): Promise<Proposal>;
+  proposals(namespace: string): Promise<Proposal[]>;
+  /** Makes a proposed change; undefined where it removed an entry. Rejects with a MemoryConflict where the entry was changed since. */
+  accept(id: string, options?: AcceptOptions, signal?: AbortSignal): Promise<Memory | undefined>;
+  /** Drops a proposed change; true where there was such a one. */
+  reject(id: string, options?: { readonly namespace?: string }): Promise<boolean>;
+  /** Makes the changes of a consolidation under a name, once; what was changed since it was read is left out. */
+  consolidated(
+    name: string,
+    namespace: string,
+    changes: readonly Change[],
+    signal?: AbortSignal,
+  ): Promise<Consolidated>;
+  /** Undoes a consolidation by its name. Gives how many entries came back. */
+  undo(name: string): Promise<number>;
+  /** A header, then one version a line, as JSON. */
+  export(options?: { readonly namespace?: string; readonly vectors?: boolean }): AsyncIterable<string>;
+  /** Takes the lines of an export, all or none; versions that are there already are passed over. Gives how many were new. */
+  import(lines: Iterable<string> | AsyncIterable<string>): Promise<number>;
+  /** Gives every entry a vector of the present embedder; a search starts it by itself. Gives how many were written. */
+  reembed(signal?: AbortSignal): Promise<number>;
+  /** Resolves when nothing is at work in the background. */
+  settled(): Promise<void>;
+  /** Rewrites the file without free space, and without vectors of other embedders once every entry has one of this. */
+  vacuum(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,46 @@
+import { ConfigurationError, MemoryConflict, toolError } from '../core/errors.ts';
+import type { BuiltinFlow } from '../core/flow.ts';
+import type { Outcome } from '../core/journal.ts';
+import type { Json } from '../core/json.ts';
+import { DEFAULTS } from '../core/limits.ts';
+import type { Embedder } from '../core/memory.ts';
+import { embedOne } from './embed-one.ts';
+
+/** The vector as it was recorded, so that a resume searches with the same one; undefined for a text without a word. */
+export async function embedEffect(
+  embedder: Embedder,
+  text: string,
+  flow: BuiltinFlow,
+  id: string,
+): Promise<Float32Array | 'failed' | undefined> {
+  if (!/[\p{L}\p{N}]/u.test(text)) return undefined;
+  const outcome = await flow.effect({
+    id,
+    kind: 'embedding',
+    facts: { operation: 'embeddings', model: embedder.id, dimensions: embedder.dimensions },
+    sideEffect: 'none',
+    timeoutMs: DEFAULTS.toolTimeoutMs,
+    execute: (signal) => asData(async () => Array.from(await embedOne(embedder, text, signal))),
+  });
+  return outcome.ok ? Float32Array.from(outcome.value as readonly number[]) : 'failed';
+}
+
+/** What a model asked for (a blank text) or an embedder gave is no mistake in the run's configuration: it fails the call, not the run. */
+export async function asData(work: () => Promise<Json>): Promise<Json> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const isTheirs = thrown instanceof ConfigurationError || thrown instanceof MemoryConflict;
+    throw isTheirs ? new Error(thrown.message) : thrown;
+  }
+}
+
+/** The first of its kind is `search`, the next `search-2`. */
+export function numbered(name: string, index: number): string {
+  return index === 0 ? name : `${name}-${index + 1}`;
+}
+
+export function outcomeValue(outcome: Outcome): unknown {
+  if (outcome.ok) return outcome.value;
+  throw toolError(outcome.error);
+}

@@ -1,0 +1,19 @@
+import type { WordScores } from './lexical-scores.ts';
+import type { MemoryFile } from './memory-file.ts';
+
+/** Gives each entry a share of the scores of the current entries before and after it from the same source. */
+export function addNeighbourScores(file: MemoryFile, namespace: number, words: WordScores, share: number): void {
+  const rows = file.all<{ list: string }>(
+    `SELECT json_group_array(number ORDER BY number) AS list FROM versions
+     WHERE namespace = ? AND valid_to IS NULL GROUP BY source`,
+    namespace,
+  );
+  for (const { list } of rows) {
+    const numbers = JSON.parse(list) as number[];
+    const own = numbers.map((number) => words.get(number));
+    numbers.forEach((number, index) => {
+      const beside = (own[index - 1] ?? 0) + (own[index + 1] ?? 0);
+      if (beside > 0) words.add(number, share * beside);
+    });
+  }
+}

@@ -1,0 +1,122 @@
+import { globSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, resolve, sep } from 'node:path';
+import { ConfigurationError } from '../core/errors.ts';
+import { type Label, UNTRUSTED } from '../core/label.ts';
+import type { Embedder, MemoryStore } from '../core/memory.ts';
+import { longTermMemory } from './long-term-memory.ts';
+import { fieldsOf, labelOf, stringOf } from './memory-options.ts';
+
+export interface NotebookOptions {
+  /** A folder of Markdown files, also in folders below it. */
+  readonly folder: string;
+  /** Of what is read there. Default: untrusted and public. */
+  readonly label?: Label | undefined;
+  /** Without one the search is by words. */
+  readonly embedder?: Embedder | undefined;
+}
+
+const MAX_FILES = 2_000;
+const MAX_BYTES = 1_000_000;
+const NAMESPACE = 'notebook';
+
+/**
+ * A folder of Markdown files as a store that agents can search, not write: each paragraph with its heading is an entry, whose
+ * source is file and line. Files are read at the first search, and again when they changed. Links out of the folder, hidden
+ * and large files are passed over.
+ *
+ * @throws ConfigurationError at once for options; at a search for a folder that is not there or has too many files.
+ * @example memory: [{ store: notebook({ folder: 'notes' }), namespace: 'notes' }]
+ */
+export function notebook(options: NotebookOptions): MemoryStore {
+  const fields = fieldsOf(options, 'notebook', ['folder', 'label', 'embedder']);
+  const folder = resolve(stringOf(fields, 'folder', 'notebook'));
+  const label = labelOf(fields.label, 'notebook.label') ?? UNTRUSTED;
+  const entries = longTermMemory({ file: ':memory:', embedder: options.embedder });
+  const known = new Map<string, string>();
+  let reading: Promise<void> = Promise.resolve();
+
+  const refresh = async (signal: AbortSignal | undefined) => {
+    const present = filesOf(folder);
+    for (const name of known.keys()) if (!present.has(name)) await forget(name);
+    for (const [name, state] of present) {
+      if (known.get(name) === state) continue;
+      await forget(name);
+      const text = readFileSync(join(folder, name), 'utf8').toWellFormed();
+      const list = sectionsOf(text).map((section) => ({
+        text: section.text,
+        namespace: NAMESPACE,
+        source: `${name}:${section.line}`,
+        // Equal paragraphs of two files are two entries.
+        metadata: { file: name, line: section.line },
+        label,
+      }));
+      await entries.addAll(list, signal);
+      known.set(name, state);
+    }
+  };
+  const forget = async (name: string) => {
+    const old = await entries.list({ namespace: NAMESPACE, limit: 1_000_000 });
+    for (const { id, metadata } of old) if (metadata?.file === name) await entries.remove(id);
+    known.delete(name);
+  };
+  return Object.freeze({
+    id: folder.slice(folder.lastIndexOf(sep) + 1),
+    ...(options.embedder === undefined ? {} : { embedder: options.embedder }),
+    add: () => Promise.reject(new ConfigurationError('notebook', 'can only be read', 'Write its files by hand.')),
+    async search(query, { namespace, ...rest }, signal) {
+      // One after another: two searches must not both take in what changed.
+      reading = reading.catch(() => undefined).then(() => refresh(signal));
+      await reading;
+      const hits = await entries.search(query, { ...rest, namespace: NAMESPACE }, signal);
+      return hits.map((hit) => Object.freeze({ ...hit, namespace }));
+    },
+  } satisfies MemoryStore);
+}
+
+/** Name → what changes when its content does. */
+function filesOf(folder: string): Map<string, string> {
+  let root: string;
+  try {
+    root = realpathSync(folder);
+  } catch {
+    throw new ConfigurationError('notebook.folder', 'is not there', 'Name a folder of Markdown files.');
+  }
+  const names = globSync('**/*.md', { cwd: root, exclude: (name) => name.startsWith('.') }).sort();
+  if (names.length > MAX_FILES) {
+    throw new ConfigurationError('notebook.folder', `has more than ${MAX_FILES} files`, 'Name a smaller one.');
+  }
+  const files = new Map<string, string>();
+  for (const name of names) {
+    const real = realpathSync(join(root, name));
+    const facts = statSync(real);
+    if (!real.startsWith(root + sep) || !facts.isFile() || facts.size > MAX_BYTES) continue;
+    files.set(name, `${facts.mtimeMs}/${facts.size}/${facts.ino}`);
+  }
+  return files;
+}
+
+/** Paragraphs with the heading they stand under, and the line they begin in. */
+export function sectionsOf(markdown: string): { text: string; line: number }[] {
+  const sections: { text: string; line: number }[] = [];
+  let heading = '';
+  let lines: string[] = [];
+  let begin = 1;
+  const end = () => {
+    const text = lines.join('\n').trim();
+    if (text !== '') sections.push({ text: heading === '' ? text : `${heading}\n${text}`, line: begin });
+    lines = [];
+  };
+  let fenced = false;
+  markdown.split(/\r?\n/).forEach((line, index) => {
+    if (/^\s*(```|~~~)/.test(line)) fenced = !fenced;
+    const title = fenced ? null : /^#{1,6}\s+(.*)/.exec(line);
+    if (title !== null || (line.trim() === '' && !fenced)) end();
+    if (title !== null) heading = title[1]?.trim() ?? '';
+    else {
+      if (lines.length === 0) begin = index + 1;
+      if (lines.length > 0 || line.trim() !== '') lines.push(line);
+    }
+  });
+  end();
+  return sections;
+}

@@ -1,0 +1,221 @@
+import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
+import type { MemoryFile } from './memory-file.ts';
+import {
+  closeVersion,
+  currentById,
+  currentByKey,
+  eraseVersion,
+  insertVersion,
+  type Memory,
+  memoryOf,
+  type VersionRow,
+  versionByNumber,
+} from './versions.ts';
+
+/** An entry as somebody read it. */
+export interface Read {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** One change of a consolidation: `entries` say together what `text` says, or, without a text, say nothing that is still true. */
+export interface Change {
+  readonly entries: readonly Read[];
+  readonly text?: string | undefined;
+}
+
+export interface Consolidated {
+  /** Entries that were merged or closed. */
+  readonly closed: number;
+  readonly merged: number;
+  /** Changes that were left out: an entry had been changed or removed since it was read. */
+  readonly skipped: number;
+}
+
+/**
+ * Makes the changes of a consolidation, each whole or not at all, and none whose entries are not as they were read. Under the
+ * same name it is done once: a second call changes nothing. Within a transaction.
+ */
+export function applyChanges(
+  file: MemoryFile,
+  name: string,
+  namespace: string,
+  changes: readonly Change[],
+  vectors: readonly (Float32Array | undefined)[],
+  writing: { readonly embedder: Insert['embedder']; readonly now: number },
+): Consolidated {
+  let closed = 0;
+  let merged = 0;
+  let skipped = 0;
+  changes.forEach((change, index) => {
+    const key = `${name}/${index}`;
+    if (file.get('SELECT 1 FROM operations WHERE name = ?', key) !== undefined) return;
+    const rows = asRead(file, namespace, change);
+    if (rows === undefined) {
+      skipped += 1;
+      return;
+    }
+    const operation = begin(file, namespace, key, writing.now);
+    for (const row of rows) closeVersion(file, row, { at: writing.now, by: 'consolidation', operation });
+    closed += rows.length;
+    if (change.text === undefined) return;
+    const number = insertVersion(file, {
+      memory: joined(rows, change.text),
+      vector: vectors[index],
+      embedder: writing.embedder,
+      created: Math.min(...rows.map((row) => row.created)),
+      validFrom: Math.max(writing.now, ...rows.map((row) => row.valid_from)),
+      operation,
+    });
+    inheritSightings(file, rows, number);
+    merged += 1;
+  });
+  return { closed, merged, skipped };
+}
+
+type Insert = Parameters<typeof insertVersion>[1];
+
+/**
+ * Undoes the operations of a name: what they wrote is closed, what they closed is written again as a new version. What was
+ * changed since stays as it is. Gives how many entries came back; within a transaction.
+ */
+export function undoOperations(file: MemoryFile, name: string, now: number): number {
+  const rows = file.all<{ number: number }>(
+    "SELECT number FROM operations WHERE undone IS NULL AND (name = ?1 OR substr(name, 1, length(?1) + 1) = ?1 || '/')",
+    name,
+  );
+  return rows.reverse().reduce((sum, { number }) => sum + undoOperation(file, number, now), 0);
+}
+
+export function undoOperation(file: MemoryFile, operation: number, now: number): number {
+  for (const { number } of file.all<{ number: number }>(
+    'SELECT number FROM versions WHERE opened_in = ? AND valid_to IS NULL',
+    operation,
+  )) {
+    const row = versionByNumber(file, number);
+    if (row !== undefined) closeVersion(file, row, { at: now, by: 'undo' });
+  }
+  let restored = 0;
+  for (const { number } of file.all<{ number: number }>('SELECT number FROM versions WHERE closed_in = ?', operation)) {
+    const row = versionByNumber(file, number);
+    if (row !== undefined && reopen(file, row, now)) restored += 1;
+  }
+  file.run('UPDATE operations SET undone = ? WHERE number = ?', now, operation);
+  return restored;
+}
+
+/** Appends a closed version's content as the entry's current one, unless there is one, or its key is taken. */
+export function reopen(file: MemoryFile, row: VersionRow, now: number): boolean {
+  if (currentById(file, row.id) !== undefined) return false;
+  if (row.key !== null && currentByKey(file, row.name, row.key) !== undefined) return false;
+  const last = file.get<{ version: number }>('SELECT max(version) AS version FROM versions WHERE id = ?', row.id);
+  const memory: Memory = { ...memoryOf(row), version: (last?.version ?? row.version) + 1 };
+  const number = insertVersion(file, { memory, created: row.created, validFrom: Math.max(now, row.valid_from) });
+  inheritSightings(file, [row], number);
+  file.run(
+    'INSERT INTO vectors (segment, version, data) SELECT segment, ?, data FROM vectors WHERE version = ?',
+    number,
+    row.number,
+  );
+  return true;
+}
+
+/** What is removed by where it came from. At least one is given; all that are given must fit. */
+export interface Provenance {
+  readonly namespace?: string | undefined;
+  readonly source?: string | undefined;
+  /** One of the label's origins. */
+  readonly origin?: string | undefined;
+}
+
+/**
+ * Removes what a source or origin said, in every version. What others said too stays theirs; what was merged from it is taken
+ * apart first; what it had replaced is current again. Gives how many versions are gone; within a transaction.
+ */
+export function eraseByProvenance(file: MemoryFile, { namespace, source, origin }: Provenance, now: number): number {
+  const match = `FROM sightings s JOIN versions e ON e.number = s.version JOIN namespaces n ON n.number = e.namespace
+    WHERE (?1 IS NULL OR n.name = ?1) AND (?2 IS NULL OR s.source = ?2)
+    AND (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(s.origins) WHERE value = ?3))`;
+  const values = [namespace ?? null, source ?? null, origin ?? null];
+  const derived = file.all<{ operation: number }>(
+    `SELECT DISTINCT e.opened_in AS operation ${match} AND e.opened_in IS NOT NULL`,
+    ...values,
+  );
+  for (const { operation } of derived) undoOperation(file, operation, now);
+  const erased: VersionRow[] = [];
+  for (const { version, said } of file.all<{ version: number; said: string }>(
+    `SELECT s.version, s.source AS said ${match}`,
+    ...values,
+  )) {
+    const row = eraseSighting(file, version, said);
+    if (row !== undefined) erased.push(row);
+  }
+  // Only now, when nothing is left of what was said.
+  for (const row of erased) if (row.valid_to === null) reopenLast(file, row.id, now);
+  return erased.length;
+}
+
+/** The row, where nobody else said it and it is gone. */
+function eraseSighting(file: MemoryFile, version: number, source: string): VersionRow | undefined {
+  const row = versionByNumber(file, version);
+  if (row === undefined) return undefined;
+  file.run('DELETE FROM sightings WHERE version = ? AND source = ?', version, source);
+  const other = file.get<{ source: string }>('SELECT source FROM sightings WHERE version = ? LIMIT 1', version);
+  // A text of a consolidation is nobody's own.
+  if (other === undefined || row.opened_in !== null) {
+    eraseVersion(file, row);
+    return row;
+  }
+  if (row.source === source) file.run('UPDATE versions SET source = ? WHERE number = ?', other.source, version);
+  return undefined;
+}
+
+function reopenLast(file: MemoryFile, id: string, now: number): void {
+  const before = file.get<{ number: number }>(
+    `SELECT number FROM versions WHERE id = ? AND closed_by IN ('update', 'contradiction') ORDER BY version DESC LIMIT 1`,
+    id,
+  );
+  const last = before && versionByNumber(file, before.number);
+  if (last !== undefined) reopen(file, last, now);
+}
+
+function asRead(file: MemoryFile, namespace: string, { entries }: Change): VersionRow[] | undefined {
+  const ids = new Set(entries.map((entry) => entry.id));
+  if (ids.size === 0 || ids.size < entries.length) return undefined;
+  const rows = entries.flatMap(({ id, version }) => {
+    const row = currentById(file, id);
+    return row?.version === version && row.name === namespace ? [row] : [];
+  });
+  return rows.length === entries.length ? rows : undefined;
+}
+
+/** The merged entry is the next version of the one that was there first; its label is the worst of all. */
+function joined(rows: readonly VersionRow[], text: string): Memory {
+  const memories = rows.map(memoryOf);
+  const oldest = rows.reduce((first, row) => (row.created < first.created ? row : first));
+  const base = memoryOf(oldest);
+  const key = memories.find((memory) => memory.key !== undefined)?.key;
+  const label = memories.reduce<Label>((sum, memory) => joinLabels(sum, memory.label), TRUSTED);
+  return { ...base, version: base.version + 1, text, label, ...(key === undefined ? {} : { key }) };
+}
+
+function inheritSightings(file: MemoryFile, rows: readonly VersionRow[], number: number): void {
+  for (const row of rows) {
+    file.run(
+      `INSERT INTO sightings (version, source, origins, seen) SELECT ?, source, origins, seen FROM sightings WHERE version = ?
+       ON CONFLICT DO NOTHING`,
+      number,
+      row.number,
+    );
+  }
+}
+
+function begin(file: MemoryFile, namespace: string, name: string, now: number): number {
+  const row = file.get<{ number: number }>(
+    'INSERT INTO operations (namespace, name, time) VALUES (?, ?, ?) RETURNING number',
+    namespace,
+    name,
+    now,
+  );
+  return row?.number ?? 0;
+}

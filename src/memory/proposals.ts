@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { ConfigurationError } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
+import type { Label } from '../core/label.ts';
+import type { MemoryFile } from './memory-file.ts';
+import { namespaceOf, wholeOf } from './memory-options.ts';
+import { parseEntry, parseUpdate } from './parse-entry.ts';
+import { currentById } from './versions.ts';
+
+/** A change that waits for a reviewer. `text` is absent where an entry is to be removed. */
+export interface Proposal {
+  readonly id: string;
+  readonly operation: 'add' | 'update' | 'remove';
+  readonly namespace: string;
+  /** The entry that would change, and the version that the proposer had read. */
+  readonly entry?: { readonly id: string; readonly version: number };
+  readonly text?: string;
+  readonly source: string;
+  readonly label?: Label;
+  readonly kind?: string;
+  readonly key?: string;
+  readonly metadata?: { readonly [key: string]: Json };
+  readonly agent?: string;
+  readonly run?: string;
+}
+
+/** So many may wait in a namespace: a run that proposes without end must not bury the others. */
+const MAX_WAITING = 1_000;
+
+/** Stores a proposal; within a transaction. `body` is what add, update or remove would be given. */
+export function insertProposal(file: MemoryFile, body: Omit<Proposal, 'id'>, now: number): Proposal {
+  const { count } = file.get<{ count: number }>(
+    'SELECT count(*) AS count FROM proposals WHERE namespace = ?',
+    body.namespace,
+  ) ?? { count: 0 };
+  if (count >= MAX_WAITING) {
+    throw new ConfigurationError('proposal', `${count} wait in this namespace already`, 'Accept or reject some first.');
+  }
+  const proposal: Proposal = { id: randomUUID(), ...body };
+  file.run(
+    'INSERT INTO proposals (id, namespace, created, body) VALUES (?, ?, ?, ?)',
+    proposal.id,
+    proposal.namespace,
+    now,
+    JSON.stringify(proposal),
+  );
+  return proposal;
+}
+
+/** Parses what is proposed as it would be parsed if it were done. @throws ConfigurationError */
+export function parseProposal(file: MemoryFile, value: ProposalInput): Omit<Proposal, 'id'> {
+  if (value.operation === 'add') {
+    const { id: _, version: __, ...memory } = parseEntry(value.entry, '').memory;
+    return { operation: 'add', ...memory };
+  }
+  const row = currentById(file, value.id);
+  if (row === undefined) throw new ConfigurationError('id', 'there is no such entry', 'Search for it again.');
+  if (value.operation === 'remove') {
+    const entry = { id: value.id, version: wholeOf(value.version, 'version') };
+    return { operation: 'remove', namespace: row.name, source: value.source, entry };
+  }
+  const { version, changes } = parseUpdate(value.update);
+  return { operation: 'update', namespace: row.name, source: row.source, ...changes, entry: { id: value.id, version } };
+}
+
+export type ProposalInput =
+  | { readonly operation: 'add'; readonly entry: unknown }
+  | { readonly operation: 'update'; readonly id: string; readonly update: unknown }
+  | { readonly operation: 'remove'; readonly id: string; readonly version: number; readonly source: string };
+
+/** What waits, oldest first. */
+export function proposalsIn(file: MemoryFile, namespace: string): Proposal[] {
+  const name = namespaceOf({ namespace }, 'options');
+  const rows = file.all<{ body: string }>(
+    'SELECT body FROM proposals WHERE namespace = ? ORDER BY created, rowid',
+    name,
+  );
+  return rows.map(({ body }) => JSON.parse(body) as Proposal);
+}
+
+/** Takes a proposal out; undefined where there is none of this id in this namespace. Within a transaction. */
+export function takeProposal(file: MemoryFile, id: string, namespace: string | undefined): Proposal | undefined {
+  const row = file.get<{ body: string; namespace: string }>('SELECT body, namespace FROM proposals WHERE id = ?', id);
+  if (row === undefined || (namespace !== undefined && row.namespace !== namespace)) return undefined;
+  file.run('DELETE FROM proposals WHERE id = ?', id);
+  return JSON.parse(row.body) as Proposal;
+}

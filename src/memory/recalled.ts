@@ -1,0 +1,26 @@
+import { nearHash, nearText } from './near-text.ts';
+
+/**
+ * What an invocation was shown from memory. It is not stored again: a fact that is saved each time it is read stands in the
+ * store a hundred times, each time with a source that looks new.
+ */
+export class Recalled {
+  readonly #texts = new Set<string>();
+
+  mark(text: string): void {
+    this.#texts.add(nearHash(text));
+    for (const sentence of sentencesOf(text)) this.#texts.add(nearHash(sentence));
+  }
+
+  /** True where a text says nothing but what was recalled. */
+  has(text: string): boolean {
+    if (this.#texts.size === 0) return false;
+    if (this.#texts.has(nearHash(text))) return true;
+    const sentences = sentencesOf(text);
+    return sentences.length > 0 && sentences.every((sentence) => this.#texts.has(nearHash(sentence)));
+  }
+}
+
+function sentencesOf(text: string): string[] {
+  return text.split(/(?<=[.!?。！？])\s+|\n+/u).filter((sentence) => nearText(sentence) !== '');
+}

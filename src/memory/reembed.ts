@@ -1,0 +1,60 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Embedder } from '../core/memory.ts';
+import { embedAll } from './embed-one.ts';
+import type { MemoryFile } from './memory-file.ts';
+import { insertVector } from './versions.ts';
+
+const BATCH = 64;
+
+/** How many current entries have no vector of this embedder; all namespaces, or one. */
+export function countWithoutVector(file: MemoryFile, { id, dimensions }: Embedder): number {
+  const row = file.get<{ count: number }>(`SELECT count(*) AS count ${WITHOUT}`, id, dimensions);
+  return row?.count ?? 0;
+}
+
+const WITHOUT = `FROM versions e WHERE e.valid_to IS NULL AND NOT EXISTS (
+  SELECT 1 FROM vectors v JOIN segments s ON s.number = v.segment
+  WHERE v.version = e.number AND s.embedder = ? AND s.dimensions = ?)`;
+
+/**
+ * Gives every current entry a vector of this embedder, in batches, each written whole: after a kill it goes on where it was.
+ * Vectors of other embedders stay, for processes that still use them, until `vacuum`. Gives how many were written.
+ */
+export async function reembed(
+  open: () => Promise<MemoryFile>,
+  embedder: Embedder,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  let written = 0;
+  for (let last = 0; ; ) {
+    const file = await open();
+    const rows = file.all<{ number: number; namespace: number; text: string }>(
+      `SELECT e.number, e.namespace, e.text ${WITHOUT} AND e.number > ? ORDER BY e.number LIMIT ${BATCH}`,
+      embedder.id,
+      embedder.dimensions,
+      last,
+    );
+    if (rows.length === 0) return written;
+    const vectors = await embedAll(
+      embedder,
+      rows.map((row) => row.text),
+      signal,
+    );
+    signal?.throwIfAborted();
+    const again = await open();
+    again.transaction(() => {
+      rows.forEach((row, index) => {
+        // It may have been changed or removed while the embedder worked.
+        const current = again.get('SELECT 1 FROM versions WHERE number = ? AND valid_to IS NULL', row.number);
+        const vector = vectors[index];
+        if (current !== undefined && vector !== undefined) {
+          insertVector(again, row.namespace, row.number, embedder, vector);
+          written += 1;
+        }
+      });
+    });
+    last = rows.at(-1)?.number ?? last;
+    // Searches and the rest of the process come in between.
+    await setImmediate();
+  }
+}

@@ -1,0 +1,128 @@
+import { ConfigurationError, MemoryConflict } from '../core/errors.ts';
+import { canonical, isPlainObject } from '../core/json.ts';
+import { unitVector } from './cosine-similarity.ts';
+import type { MemoryFile } from './memory-file.ts';
+import { fieldsOf, wholeOf } from './memory-options.ts';
+import { parseEntry } from './parse-entry.ts';
+import { floatsOf } from './vector-index.ts';
+import {
+  type Closed,
+  closeVersion,
+  insertVector,
+  insertVersion,
+  memoryVersionOf,
+  type VersionRow,
+  versionByNumber,
+  versionsOf,
+} from './versions.ts';
+
+/** First line of an export. */
+const HEADER = { coxswain: 'memory', format: 1 };
+
+/** Every version as one line of JSON, oldest first, after a header; with `vectors` also those, as base64 of little-endian f32. */
+export function* exportLines(file: MemoryFile, namespace: string | undefined, vectors: boolean): Generator<string> {
+  yield JSON.stringify(HEADER);
+  // Read one by one: writes between two lines must not meet an open statement.
+  for (let last = 0; ; ) {
+    const next = file.get<{ number: number }>(
+      `SELECT e.number FROM versions e JOIN namespaces n ON n.number = e.namespace
+       WHERE e.number > ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY e.number LIMIT 1`,
+      last,
+      namespace ?? null,
+    );
+    const row = next && versionByNumber(file, next.number);
+    if (row === undefined) return;
+    last = row.number;
+    yield JSON.stringify({ ...memoryVersionOf(row), created: row.created, ...(vectors ? vectorsOf(file, row) : {}) });
+  }
+}
+
+function vectorsOf(file: MemoryFile, row: VersionRow): { vectors?: { [embedder: string]: string } } {
+  const list = file.all<{ embedder: string; data: Uint8Array }>(
+    'SELECT s.embedder, v.data FROM vectors v JOIN segments s ON s.number = v.segment WHERE v.version = ?',
+    row.number,
+  );
+  if (list.length === 0) return {};
+  return {
+    vectors: Object.fromEntries(list.map(({ embedder, data }) => [embedder, Buffer.from(data).toString('base64')])),
+  };
+}
+
+const FIELDS = ['id', 'version', 'text', 'namespace', 'source', 'label', 'metadata', 'kind', 'key', 'agent', 'run'];
+const TIMES = ['validFrom', 'validTo', 'closedBy', 'created', 'vectors'];
+const CLOSED: readonly unknown[] = ['update', 'contradiction', 'consolidation', 'undo'];
+
+/**
+ * Writes the lines of an export; within a transaction. What is there already, as it is, is passed over. Gives how many
+ * versions were new.
+ *
+ * @throws ConfigurationError that names the line; MemoryConflict where a version is there with another content.
+ */
+export function importLines(file: MemoryFile, lines: readonly string[]): number {
+  const [first, ...rest] = lines.filter((line) => line.trim() !== '');
+  if (canonical(parseLine(first ?? 'null', 1)) !== canonical(HEADER)) {
+    throw new ConfigurationError('line 1', 'is no header of an export', 'Give what export wrote, from its first line.');
+  }
+  let written = 0;
+  rest.forEach((line, index) => {
+    if (importVersion(file, parseLine(line, index + 2), `line ${index + 2}`)) written += 1;
+  });
+  return written;
+}
+
+function importVersion(file: MemoryFile, value: unknown, at: string): boolean {
+  const { id, version, validFrom, validTo, closedBy, created, vectors, ...entry } = fieldsOf(value, at, [
+    ...FIELDS,
+    ...TIMES,
+  ]);
+  if (typeof id !== 'string' || id === '') throw wrong(`${at}.id`, 'a text');
+  if (validTo !== undefined && !CLOSED.includes(closedBy)) throw wrong(`${at}.closedBy`, 'why it was closed');
+  const memory = { ...parseEntry(entry, id, at).memory, version: wholeOf(version, `${at}.version`) };
+  const times = { created: timeOf(created, `${at}.created`), validFrom: timeOf(validFrom, `${at}.validFrom`) };
+  const there = versionsOf(file, id);
+  const same = there.find((row) => row.version === memory.version);
+  if (same !== undefined) {
+    const { validFrom: _, validTo: __, closedBy: ___, ...known } = memoryVersionOf(same);
+    if (canonical(known) === canonical(memory)) return false;
+    throw new MemoryConflict(`${at}: version ${memory.version} of this entry is there with another content`);
+  }
+  if (validTo === undefined && there.some((row) => row.valid_to === null)) {
+    throw new MemoryConflict(`${at}: another version of this entry is current`);
+  }
+  const number = insertVersion(file, { memory, ...times });
+  const row = versionByNumber(file, number);
+  if (row === undefined) return false;
+  for (const [embedder, data] of vectorEntries(vectors, `${at}.vectors`)) {
+    insertVector(file, row.namespace, number, { id: embedder, dimensions: data.length }, data);
+  }
+  if (validTo !== undefined) closeVersion(file, row, { at: timeOf(validTo, `${at}.validTo`), by: closedBy as Closed });
+  return true;
+}
+
+function vectorEntries(value: unknown, at: string): [string, Float32Array][] {
+  if (value === undefined) return [];
+  if (!isPlainObject(value)) throw wrong(at, 'base64 by embedder');
+  return Object.entries(value).map(([embedder, text]) => {
+    const bytes = typeof text === 'string' ? Buffer.from(text, 'base64') : Buffer.alloc(0);
+    const unit = bytes.length > 0 && bytes.length % 4 === 0 ? unitVector(floatsOf(Uint8Array.from(bytes))) : undefined;
+    if (unit === undefined) throw wrong(at, 'a vector that is neither zero nor infinite');
+    return [embedder, unit];
+  });
+}
+
+function parseLine(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new ConfigurationError(`line ${number}`, 'is no JSON', 'Give what export wrote, whole.');
+  }
+}
+
+function timeOf(value: unknown, at: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw wrong(at, 'milliseconds since 1970');
+}
+
+function wrong(field: string, expected: string): ConfigurationError {
+  return new ConfigurationError(field, `expected ${expected}`, 'Give what export wrote.');
+}

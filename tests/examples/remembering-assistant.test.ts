@@ -1,0 +1,23 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+const lines: string[] = [];
+beforeEach(() => {
+  for (const name of ['LLM_MODEL', 'LLM_BASE_URL', 'LLM_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
+    vi.stubEnv(name, undefined);
+  vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(...line.split('\n')));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+test('the remembering assistant knows in the second session what was said in the first, and tells nobody else', async () => {
+  await import('../../examples/remembering-assistant/assistant.ts');
+  const answers = lines.filter((line) => line.startsWith('assistant:'));
+  expect(answers).toHaveLength(3);
+  expect(answers[0]).toContain('Noted');
+  expect(answers[1]).toContain('The user lives in Porto');
+  expect(answers[1]).toContain('The user drinks tea');
+  expect(answers[1]).not.toContain('Lisbon');
+  expect(answers[2]).toBe('assistant: (scripted) I know: nothing');
+});

@@ -1,0 +1,109 @@
+import { runAgent } from 'coxswain';
+import { consolidation, longTermMemory } from 'coxswain/memory';
+import { scriptedModel } from 'coxswain/testing';
+import { afterEach, expect, it } from 'vitest';
+
+const notes = longTermMemory({ file: ':memory:' });
+const team = { namespace: 'team', source: 'test' };
+const texts = async () => (await notes.list({ namespace: 'team' })).map(({ text }) => text).sort();
+
+afterEach(async () => {
+  for (const { id } of await notes.list({ namespace: 'team' })) await notes.remove(id);
+});
+
+const verdict = (merge: { entries: number[]; text: string }[], outdated: number[]) =>
+  JSON.stringify({ merge, outdated });
+
+it('a consolidation is a run: a model judges, what it names is merged and closed, and it can be undone', async () => {
+  await notes.add({ ...team, text: 'Ana works in Lisbon' });
+  await notes.add({ ...team, text: 'Ana is at the Lisbon office' });
+  await notes.add({ ...team, text: 'The release is on Monday' });
+  await notes.add({ ...team, text: 'The release moved to Friday' });
+  const before = await texts();
+  let shown = '';
+  const model = scriptedModel([
+    ({ messages }) => {
+      shown = JSON.stringify(messages);
+      return verdict([{ entries: [1, 2], text: 'Ana works at the Lisbon office' }], [3]);
+    },
+  ]);
+  const result = await runAgent(consolidation(notes, { namespace: 'team', model, instructions: 'Keep names.' }), {});
+  expect(result).toMatchObject({ status: 'completed', output: { closed: 3, merged: 1, skipped: 0 } });
+  expect(result.usage.modelCalls).toBe(1);
+  expect(shown).toContain('The release moved to Friday');
+  expect(await texts()).toEqual(['Ana works at the Lisbon office', 'The release moved to Friday']);
+  if (result.status === 'completed') expect(await notes.undo(result.output.name)).toBe(3);
+  expect(await texts()).toEqual(before);
+});
+
+it('a write made while the model thinks is kept', async () => {
+  const first = await notes.add({ ...team, text: 'The door is blue' });
+  await notes.add({ ...team, text: 'Blue is the door' });
+  await notes.add({ ...team, text: 'The key is lost' });
+  const model = scriptedModel([verdict([{ entries: [1, 2], text: 'The door is blue' }], [3])]);
+  const slow = {
+    ...model,
+    generate: async (...args: Parameters<typeof model.generate>) => {
+      await notes.update(first.id, { text: 'The door is red', version: 1 });
+      return model.generate(...args);
+    },
+  };
+  const result = await runAgent(consolidation(notes, { namespace: 'team', model: slow }), {});
+  expect(result).toMatchObject({ output: { closed: 1, merged: 0, skipped: 1 } });
+  expect(await texts()).toEqual(['Blue is the door', 'The door is red']);
+});
+
+it('nothing gains trust: the trusted and the untrusted are judged apart', async () => {
+  const label = { integrity: 'trusted', confidentiality: 'public', origins: [] } as const;
+  await notes.add({ ...team, text: 'a trusted fact', label });
+  await notes.add({ ...team, text: 'another trusted fact', label });
+  await notes.add({ ...team, text: 'a lie' });
+  await notes.add({ ...team, text: 'another lie' });
+  const seen: string[] = [];
+  const model = scriptedModel(({ messages }) => {
+    seen.push(JSON.stringify(messages));
+    return verdict([{ entries: [1, 2], text: `merged ${seen.length}` }], [1, 7]);
+  });
+  await runAgent(consolidation(notes, { namespace: 'team', model }), {});
+  expect(seen).toHaveLength(2);
+  expect(seen.some((text) => text.includes('a lie') && text.includes('trusted fact'))).toBe(false);
+  const labels = (await notes.list({ namespace: 'team' })).map((entry) => entry.label.integrity).sort();
+  expect(labels).toEqual(['trusted', 'untrusted']);
+});
+
+it('a model that fails or talks nonsense changes nothing', async () => {
+  await notes.add({ ...team, text: 'one' });
+  await notes.add({ ...team, text: 'two' });
+  const before = await texts();
+  const nonsense = scriptedModel([
+    verdict(
+      [
+        { entries: [1, 1], text: 'x' },
+        { entries: [1, 9], text: 'y' },
+        { entries: [1, 2], text: ' ' },
+      ],
+      [0.5 as never],
+    ),
+  ]);
+  await runAgent(consolidation(notes, { namespace: 'team', model: nonsense }), {});
+  expect(await texts()).toEqual(before);
+  const wrong = scriptedModel([
+    verdict(
+      [
+        { entries: [1, 1], text: 'x' },
+        { entries: [1, 9], text: 'y' },
+      ],
+      [12],
+    ),
+  ]);
+  const result = await runAgent(consolidation(notes, { namespace: 'team', model: wrong }), {});
+  expect(result).toMatchObject({ status: 'completed', output: { closed: 0, merged: 0, skipped: 0 } });
+  expect(await texts()).toEqual(before);
+});
+
+it('options that are wrong are refused by name', () => {
+  expect(() => consolidation(notes, { namespace: 'a/../b' })).toThrow(/consolidation\.namespace/);
+  expect(() => consolidation(notes, { namespace: 'a', batch: 0 })).toThrow(/batch/);
+  expect(() => consolidation(notes, { namespace: 'a', after: {} } as never)).toThrow(/after: unknown option/);
+  expect(() => consolidation({} as never, { namespace: 'a' })).toThrow(/long-term memory/);
+});

@@ -1,0 +1,52 @@
+/** Works on a memory file until it is killed: `node kill-child.ts <file> <work>`. Says a line after each thing that is done. */
+import { type Embedder, longTermMemory } from 'coxswain/memory';
+
+const [, , file = '', work = ''] = process.argv;
+
+/** A vector of the text's length. */
+export const embedder = (id: string, asked: (count: number) => void = () => {}): Embedder => ({
+  id,
+  dimensions: 2,
+  embed: async (texts) => {
+    asked(texts.length);
+    return texts.map((text) => [text.length, 1]);
+  },
+});
+
+export const GROUPS = 40;
+
+async function main(): Promise<void> {
+  const say = (line: string | number) => process.stdout.write(`${line}\n`);
+  const store = longTermMemory({ file, embedder: embedder(work === 'reembed' ? 'new' : 'old', () => say('batch')) });
+  const entry = (text: string) => ({ text, namespace: 'team', source: 'child' });
+  if (work === 'insert') {
+    for (let index = 0; ; index++) {
+      await store.add(entry(`thing number ${index}`));
+      say(index);
+    }
+  }
+  if (work === 'update') {
+    const { id } = await store.add({ ...entry('counted 0'), key: 'counter' });
+    for (;;) {
+      const current = await store.get(id);
+      await store.update(id, { text: `counted ${current?.version}`, version: current?.version ?? 0 });
+      say(current?.version ?? 0);
+    }
+  }
+  if (work === 'consolidate') {
+    const all = await store.list({ namespace: 'team', limit: 1_000 });
+    const groups = Map.groupBy(all, ({ metadata }) => Number(metadata?.group));
+    const changes = [...groups].map(([group, entries]) => ({
+      entries: entries.map(({ id, version }) => ({ id, version })),
+      text: `group ${group} as one`,
+    }));
+    say('begins');
+    for (let night = 0; ; night++) say(JSON.stringify(await store.consolidated(`night-${night}`, 'team', changes)));
+  }
+  if (work === 'reembed') {
+    await store.reembed();
+    say('all');
+  }
+}
+
+if (import.meta.main) await main();
