@@ -76,8 +76,9 @@ function pragma(database: DatabaseSync, name: string): number {
 }
 
 /** Changes whenever another connection has committed (https://sqlite.org/pragma.html#pragma_data_version). */
-export function dataVersion(database: DatabaseSync): number {
-  return pragma(database, 'data_version');
+export function dataVersion(database: DatabaseSync): () => number {
+  const statement = database.prepare('PRAGMA data_version');
+  return () => Number(statement.get()?.data_version);
 }
 
 function checkFile(file: string): void {

@@ -21,6 +21,7 @@ export class SqliteLog implements RunLog {
   readonly #database: DatabaseSync;
   readonly #file: string;
   readonly #key: string | undefined;
+  readonly #dataVersion: () => number;
   readonly #insert: StatementSync;
   readonly #advance: StatementSync;
   #head: string;
@@ -57,6 +58,7 @@ export class SqliteLog implements RunLog {
     this.#onEnd = () => of.onEnd(this);
     this.#head = of.head;
     this.#count = of.count;
+    this.#dataVersion = dataVersion(this.#database);
     this.#insert = this.#database.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#advance = this.#database.prepare(
       'UPDATE runs SET head = ?, count = ?, heartbeat = ?, updated = ? WHERE id = ? AND epoch = ? AND pid IS NOT NULL',
@@ -216,7 +218,7 @@ export class SqliteLog implements RunLog {
 
   #lookForSignals(): void {
     try {
-      const version = dataVersion(this.#database);
+      const version = this.#dataVersion();
       if (version === this.#version) return;
       this.#version = version;
       this.onSignal?.();
