@@ -14,6 +14,7 @@ import { differences } from './divergence.ts';
 import { Flight } from './flight.ts';
 import { errorOf, type History, INTERRUPTED, type Past } from './history.ts';
 import { noteRow } from './note-row.ts';
+import { Playback } from './playback.ts';
 import type { RunLog } from './record-store.ts';
 import { asJson, type Row } from './row.ts';
 import { Sleeper } from './sleeper.ts';
@@ -65,7 +66,7 @@ export class KeyedJournal implements Journal {
   /** Records that wait for their commit before anybody sees them. */
   #uncommitted: RunRecord[] = [];
   /** Of a replay. */
-  #played: Map<number, { readonly draft: Draft; readonly row: Row }> | undefined;
+  #played: Playback | undefined;
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
@@ -126,7 +127,7 @@ export class KeyedJournal implements Journal {
   note(draft: Draft): bigint {
     const past = this.#pastOf(draft);
     if (past !== undefined) {
-      if (this.#parts.isReplay) this.#play(draft, past);
+      this.#playback?.add(draft, past);
       return past.time;
     }
     // What a replay comes to beyond its records did not happen.
@@ -253,7 +254,7 @@ export class KeyedJournal implements Journal {
       this.#parts.diverged(call.self, call.key, changed);
     }
     const outcome = this.#recorded(call, ended);
-    if (this.#parts.isReplay) this.#playAgain(call, past, ended, outcome);
+    this.#playback?.effect(call, past, ended, outcome);
     return outcome;
   }
 
@@ -262,48 +263,20 @@ export class KeyedJournal implements Journal {
     return { ok: true, value: call.revive === undefined ? (ended.value as T) : call.revive(ended.value as Json) };
   }
 
-  /** A replay shows the records of an effect as they were shown when they were made. */
-  #playAgain<T>(call: Call<T>, { began, more = [] }: Past, ended: Row, outcome: Outcome<T>): void {
-    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-    const gates = this.#parts.history?.take('gate', `${call.key}/@gate`)?.more ?? [];
-    for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
-      const { key, kind, event, attempt } = row;
-      const told = event === 'started' ? { request: call.started() } : { value: row.value };
-      this.#play({ ...place(call, span, attempt), key, kind, event, ...told } as unknown as Draft, row);
-    }
-    const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
-    const since = began?.time ?? ended.time;
-    const end = { kind: call.kind, event: ended.event, value: call.ended(outcome), since, ...tool };
-    this.#play({ ...place(call, span, ended.attempt), ...end } as unknown as Draft, ended);
-  }
-
-  #play(draft: Draft, row: Row): void {
-    this.#played ??= new Map();
-    this.#played.set(row.record, { draft, row });
-  }
-
   showAsks(key: string, self: Invocation, step: number): void {
-    if (!this.#parts.isReplay) return;
-    let request: Json | undefined;
-    for (const row of this.#parts.history?.asksOf(key) ?? []) {
-      request = row.request ?? request;
-      const { kind, event, attempt, value } = row;
-      // A log does not say what was asked.
-      if (kind === 'wait' && request === undefined) continue;
-      const entry = { key: row.key, place: self, step, attempt, span: self.span, kind, event };
-      const told = event === 'started' ? { request } : kind === 'wait' ? { request, value } : { value };
-      this.#play({ ...entry, ...told } as unknown as Draft, row);
-    }
+    this.#playback?.asks(key, self, step);
   }
 
-  /** Branches are replayed one after another; what they recorded is shown in the order in which it happened. */
+  /** Of a replay. */
   showPlayed(): void {
-    const played = [...(this.#played?.values() ?? [])].sort((a, b) => a.row.record - b.row.record);
-    this.#played = undefined;
-    for (const { draft, row } of played) {
-      const run = { id: this.#parts.id, epoch: row.epoch };
-      this.#parts.sink.record?.(storedRecord(run, row.record, row.time, draft));
-    }
+    this.#played?.show(this.#parts.id, this.#parts.sink.record);
+  }
+
+  get #playback(): Playback | undefined {
+    const { isReplay, history } = this.#parts;
+    if (!isReplay || history === undefined) return undefined;
+    this.#played ??= new Playback(history);
+    return this.#played;
   }
 
   /** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
@@ -498,7 +471,10 @@ export class KeyedJournal implements Journal {
     request: ApprovalRequest | WaitRequest,
   ): Promise<Outcome<Decision>> {
     const past = this.#parts.history?.take('wait', key);
-    if (past?.ended !== undefined) return this.#decided(key, self, step, past, past.ended);
+    if (past?.ended !== undefined) {
+      this.#playback?.asks(key.replace(/\/@[^/]*$/, ''), self, step);
+      return { ok: true, value: past.ended.value as unknown as Decision };
+    }
     if (this.#parts.isReplay) this.#parts.recordsEnd();
     const stop = this.#parts.stops.at(key);
     if (stop !== undefined) return stopped(stop);
@@ -520,17 +496,6 @@ export class KeyedJournal implements Journal {
     await this.#parts.log?.commit();
     this.#parts.activity(self, -1);
     return outcome;
-  }
-
-  #decided(key: string, self: Invocation, step: number, { began: started }: Past, ended: Row): Outcome<Decision> {
-    const value = ended.value as unknown as Decision;
-    if (this.#parts.isReplay && started !== undefined) {
-      const request = started.request as unknown as ApprovalRequest | WaitRequest;
-      const entry = { key, place: self, step, attempt: 1, span: self.span, kind: 'wait', request } as const;
-      this.#play({ ...entry, event: 'started' }, started);
-      this.#play({ ...entry, event: 'done', value, since: started.time }, ended);
-    }
-    return { ok: true, value };
   }
 
   async sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>> {

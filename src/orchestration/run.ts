@@ -253,6 +253,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     } catch (thrown) {
       // Nobody waits for the rest of the tree any more: it must not go on working unseen.
       this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
+      if (this.#tree.isReplay) this.#tree.journal.showPlayed();
       this.#failed(thrown);
       this.#silence();
       this.#tree.log?.abandon();

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sha256 } from '../../src/core/json.ts';
 import type { StoredRow } from '../support/journals.ts';
 import { seeded } from '../support/random.ts';
-import { executions, type InDoubt, voyage } from './voyage.ts';
+import { executions, type InDoubt, UNSAFE, voyage } from './voyage.ts';
 
 /** How many runs are killed: the short form takes few, spread over all places; `CRASH_KILLS=1000 npm run test:crash` takes many. */
 const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 36);
@@ -17,9 +17,8 @@ const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31
 /** Processes at once. */
 const LANES = 2;
 const MODES: readonly InDoubt[] = ['retry', 'fail', 'ask'];
-const UNSAFE = ['send', 'stamp', 'publish'];
 
-type Kill = { readonly KILL_RECORDS: string } | { readonly KILL_MS: string };
+type Kill = { readonly KILL_RECORDS: string } | { readonly KILL_BEFORE: string } | { readonly KILL_MS: string };
 
 interface Case {
   readonly file: string;
@@ -147,6 +146,7 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
   const whole = new Map<InDoubt, ReturnType<typeof essence>>();
   let records = 0;
   let ms = 0;
+  let edges: string[] = [];
   for (const mode of MODES) {
     const at = { mode, file: join(folder, `${mode}.db`), outside: join(folder, `${mode}.outside`) };
     expect(await live(at, undefined)).toBe(false);
@@ -157,6 +157,8 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
     whole.set(mode, essence(stored?.result as unknown as RunResult<unknown>));
     records = stored?.records ?? 0;
     ms = Number((stored?.rows.at(-1)?.time ?? 0n) - (stored?.rows[0]?.time ?? 0n)) / 1e6;
+    const calls = [...(await leaves(at)).leaves].filter(([, { tool }]) => UNSAFE.includes(tool));
+    edges = calls.flatMap(([key]) => [`tool ${key} started`, `tool ${key} done`]);
     expect((await leaves(at)).leaves.size).toBeGreaterThan(25);
   }
   let next = 0;
@@ -167,10 +169,16 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
       if (index >= KILLED_RUNS) return;
       const mode = MODES[index % MODES.length] ?? 'retry';
       const at = { mode, file: join(folder, `${index}.db`), outside: join(folder, `${index}.outside`) };
-      // Every second run at a record boundary, in even steps over all of them; every other at any moment.
+      // In turn: at a record boundary, in even steps over all of them; at any moment; beside a record of what must not happen twice.
       const boundary = 1 + (Math.floor(((index + random.next()) * records) / KILLED_RUNS) % records);
-      const first = index % 2 === 0 ? { KILL_RECORDS: String(boundary) } : { KILL_MS: String(random.next() * ms) };
-      const again = index % 4 < 2 ? [{ KILL_RECORDS: String(1 + random.below(40)) }] : [];
+      const edge = edges[Math.floor(index / 9) % edges.length] ?? '';
+      const places: readonly Kill[] = [
+        { KILL_RECORDS: String(boundary) },
+        { KILL_MS: String(random.next() * ms) },
+        { KILL_BEFORE: edge },
+      ];
+      const first = places[Math.floor(index / 3) % 3] as Kill;
+      const again = random.below(2) === 0 ? [{ KILL_RECORDS: String(1 + random.below(40)) }] : [];
       const kills = [first, ...again];
       try {
         await survive(at, kills, whole.get(mode) as ReturnType<typeof essence>);

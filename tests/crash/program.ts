@@ -4,9 +4,10 @@ import { type InDoubt, voyage } from './voyage.ts';
 
 /**
  * One life of a process: starts the run, or resumes it where the journal has it, and is killed where it is told to be.
- * KILL_RECORDS: right after so many records of this life are on disk. KILL_MS: after a time.
+ * KILL_RECORDS: right after so many records of this life are on disk. KILL_BEFORE: when all before a record is on disk, and that
+ * one is not (`tool lead/2.0 started`). KILL_MS: after a time.
  */
-const { JOURNAL = '', OUTSIDE = '', IN_DOUBT = 'retry', KILL_RECORDS, KILL_MS } = process.env;
+const { JOURNAL = '', OUTSIDE = '', IN_DOUBT = 'retry', KILL_RECORDS, KILL_BEFORE, KILL_MS } = process.env;
 
 function die(): void {
   process.kill(process.pid, 'SIGKILL');
@@ -21,9 +22,11 @@ function killing(store: RecordStore, records: number): RecordStore {
         if (name === 'append')
           return (row: Parameters<RunLog['append']>[0]) => {
             if (left === 0) return;
-            target.append(row);
-            left -= 1;
-            if (left === 0) target.commit().then(die, die);
+            if (`${row.kind} ${row.key} ${row.event}` === KILL_BEFORE) left = 0;
+            else target.append(row);
+            if (left > 0) left -= 1;
+            // The rest of this turn of the event loop still happens, as it would.
+            if (left === 0) target.commit().then(() => setImmediate(die), die);
           };
         if (name === 'commit' && left === 0) return () => new Promise(() => {});
         const value: unknown = Reflect.get(target, name, target);
@@ -45,7 +48,8 @@ function killing(store: RecordStore, records: number): RecordStore {
 
 if (KILL_MS !== undefined) setTimeout(die, Number(KILL_MS));
 const store = sqlite(JOURNAL);
-const journal = KILL_RECORDS === undefined ? store : killing(store, Number(KILL_RECORDS));
+const watched = KILL_RECORDS !== undefined || KILL_BEFORE !== undefined;
+const journal = watched ? killing(store, Number(KILL_RECORDS ?? Number.MAX_SAFE_INTEGER)) : store;
 const { lead, model, options } = voyage(OUTSIDE, IN_DOUBT as InDoubt);
 const stored = await store.list();
 const begun = stored.some(({ id, records }) => id === 'r1' && records > 0);

@@ -29,6 +29,9 @@ export function executions(outside: string): Execution[] {
   return lines.map((line) => JSON.parse(line) as Execution);
 }
 
+/** Tools whose calls must not happen twice unless they are to be retried. */
+export const UNSAFE: readonly string[] = ['send', 'stamp', 'publish'];
+
 const Place = z.object({ place: z.string() });
 
 /**
@@ -38,9 +41,9 @@ const Place = z.object({ place: z.string() });
 export function voyage(outside: string, inDoubt: InDoubt) {
   let turn = 0;
   async function happens(tool: string, place: string, ctx: ToolContext): Promise<{ tool: string; place: string }> {
-    // Some end at once, some in a later turn of the event loop, some after a while.
+    // What must not happen twice happens at once: not a moment is left for its record. Of the rest some end at once, some in a later turn of the event loop, some after a while.
     turn += 1;
-    if (turn % 3 === 1) await new Promise((resolve) => setTimeout(resolve, 1));
+    if (turn % 3 === 1 && !UNSAFE.includes(tool)) await new Promise((resolve) => setTimeout(resolve, 1));
     appendFileSync(outside, `${JSON.stringify({ key: ctx.idempotencyKey, tool, path: ctx.path, pid: process.pid })}\n`);
     if (turn % 3 === 2) await new Promise((resolve) => setTimeout(resolve, 2));
     return { tool, place };

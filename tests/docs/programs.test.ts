@@ -29,7 +29,7 @@ const programs = programsOf('testing.md');
 
 test('the page on testing has a program for each tool', () => {
   const headings = programs.map(({ heading }) => heading);
-  expect(headings).toEqual(['A scripted model', 'A fake provider', 'Recordings', 'Evaluations']);
+  expect(headings).toEqual(['A scripted model', 'A fake provider', 'Recordings', 'A recorded run', 'Evaluations']);
 });
 
 test.for(programs)('the program of "$heading" prints what stands below it', async ({ text, prints }) => {

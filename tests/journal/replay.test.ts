@@ -197,6 +197,10 @@ describe('a replay', () => {
       expect(error).toMatchObject({ key, parts: [part] });
     }
     await expect(replayRun(defineAgent(base), { journal: store, runId: 'r2' }).result).rejects.toThrow(/runId/);
+    const changed = replayRun(defineAgent({ ...base, instructions: 'Do more.' }), { journal: store, runId: 'r1' });
+    const shown = await eventsOf(changed);
+    expect(shown.map(({ type }) => type)).toEqual(['run.start', 'agent.start', 'step.start', 'run.end']);
+    expect(shown.at(-1)).toMatchObject({ status: 'failed' });
   });
 });
 
