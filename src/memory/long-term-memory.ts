@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
-import { ConfigurationError, messageOf } from '../core/errors.ts';
+import { ConfigurationError } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import type { Embedder } from '../core/memory.ts';
-import { embedAll } from './embed-one.ts';
+import { acceptProposal, proposedText } from './accept-proposal.ts';
 import { LexicalScores } from './lexical-scores.ts';
 import { listEntries, namespacesOf } from './list-entries.ts';
 import type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
@@ -11,7 +11,6 @@ import { type MemoryFile, openMemoryFile } from './memory-file.ts';
 import {
   fieldsOf,
   type LongTermMemoryOptions,
-  labelOf,
   namespaceOf,
   parseMemoryOptions,
   stringOf,
@@ -38,6 +37,7 @@ import { countWithoutVector, reembed } from './reembed.ts';
 import { searchFile } from './search-file.ts';
 import { parseSearch, type SearchOptions } from './search-options.ts';
 import { queryTerms } from './terms.ts';
+import { TextVectors } from './text-vectors.ts';
 import { exportLines, importLines } from './transfer.ts';
 import { VectorIndex } from './vector-index.ts';
 import {
@@ -55,8 +55,6 @@ import { type Added, addEntry, expectVersion, replace, type Writing } from './wr
 
 /** A query is cut here: more words than this say no more. */
 const MAX_QUERY = 10_000;
-/** Vectors of queries that are kept: the same question is often asked again. */
-const KNOWN_QUERIES = 256;
 /** An embedder that failed in the background is asked again after this, by the next search. */
 const REEMBED_AGAIN_MS = 60_000;
 
@@ -80,7 +78,7 @@ class SqliteMemory implements LongTermMemory {
   readonly #path: string;
   readonly #lexical = new LexicalScores();
   readonly #vectors = new VectorIndex();
-  readonly #queries = new Map<string, Float32Array>();
+  readonly #texts: TextVectors;
   readonly #closing = new AbortController();
   #file: Promise<MemoryFile> | undefined;
   #background: Promise<void> | undefined;
@@ -90,6 +88,7 @@ class SqliteMemory implements LongTermMemory {
     this.#path = options.file;
     this.id = options.file === ':memory:' ? 'memory' : basename(options.file);
     this.embedder = options.embedder;
+    this.#texts = new TextVectors(options.embedder);
   }
 
   async add(entry: NewEntry, signal?: AbortSignal): Promise<Added> {
@@ -113,7 +112,7 @@ class SqliteMemory implements LongTermMemory {
     const asked = query.slice(0, MAX_QUERY).toWellFormed();
     const terms = queryTerms(asked);
     if (terms.length === 0) return [];
-    const { vector, degraded } = given === undefined ? await this.#queryVector(asked, signal) : { vector: given };
+    const { vector, degraded } = given === undefined ? await this.#texts.ofQuery(asked, signal) : { vector: given };
     const file = await this.#open();
     signal?.throwIfAborted();
     this.#startReembedding(file);
@@ -127,7 +126,7 @@ class SqliteMemory implements LongTermMemory {
 
   async update(id: string, update: MemoryUpdate, signal?: AbortSignal): Promise<Memory> {
     const { version, changes, vector } = parseUpdate(update);
-    const [ready] = await this.#vectorsFor([changes.text], [vector], signal);
+    const [ready] = await this.#texts.ofTexts([changes.text], [vector], signal);
     const file = await this.#open();
     signal?.throwIfAborted();
     return file.transaction(() => {
@@ -197,12 +196,10 @@ class SqliteMemory implements LongTermMemory {
   }
 
   async accept(id: string, options: AcceptOptions = {}, signal?: AbortSignal): Promise<Memory | undefined> {
-    const open = await this.#open();
-    const row = open.get<{ body: string }>('SELECT body FROM proposals WHERE id = ?', id);
-    const text = row && (JSON.parse(row.body) as Proposal).text;
-    const [vector] = text === undefined ? [] : await this.#vectorsFor([text], [undefined], signal);
+    const text = proposedText(await this.#open(), id);
+    const [vector] = text === undefined ? [] : await this.#texts.ofTexts([text], [], signal);
     const file = await this.#open();
-    const done = file.transaction(() => this.#accept(file, id, options, vector));
+    const done = file.transaction(() => acceptProposal(file, id, options, this.#writing(vector)));
     if (done === undefined) file.purge();
     return done;
   }
@@ -221,7 +218,7 @@ class SqliteMemory implements LongTermMemory {
     signal?: AbortSignal,
   ): Promise<Consolidated> {
     const texts = changes.flatMap(({ text }) => text ?? []);
-    const ready = await this.#vectorsFor(texts, [], signal);
+    const ready = await this.#texts.ofTexts(texts, [], signal);
     let next = 0;
     const vectors = changes.map(({ text }) => (text === undefined ? undefined : ready[next++]));
     const file = await this.#open();
@@ -297,7 +294,7 @@ class SqliteMemory implements LongTermMemory {
     // What is there already needs no vector.
     const isNew = entries.map(({ memory }) => currentByText(file, memory.namespace, memory.text).length === 0);
     const fresh = entries.filter((_, index) => isNew[index]);
-    const ready = await this.#vectorsFor(
+    const ready = await this.#texts.ofTexts(
       fresh.map(({ memory }) => memory.text),
       fresh.map(({ vector }) => vector),
       signal,
@@ -320,58 +317,6 @@ class SqliteMemory implements LongTermMemory {
     });
     if (missing.length > 0) this.#startReembedding(again, true);
     return added;
-  }
-
-  #accept(file: MemoryFile, id: string, options: AcceptOptions, vector: Float32Array | undefined): Memory | undefined {
-    const proposal = takeProposal(file, id, options.namespace);
-    const label = labelOf(options.label, 'options.label');
-    if (proposal === undefined) throw new ConfigurationError('id', 'there is no such proposal', 'List what waits.');
-    const { operation, entry, id: _, ...proposed } = proposal;
-    const content = label === undefined ? proposed : { ...proposed, label: structuredClone(label) };
-    if (operation === 'add') return addEntry(file, parseEntry(content, randomUUID()).memory, this.#writing(vector));
-    const row = expectVersion(file, entry?.id ?? '', entry?.version ?? 0);
-    if (operation === 'remove') {
-      eraseEntry(file, row.id);
-      return undefined;
-    }
-    const memory = { ...memoryOf(row), ...content, id: row.id, version: row.version + 1 } as Memory;
-    return replace(file, row, memory, this.#writing(vector), 'update');
-  }
-
-  /** One vector a text, those given first; none without an embedder. */
-  async #vectorsFor(
-    texts: readonly string[],
-    given: readonly unknown[],
-    signal: AbortSignal | undefined,
-  ): Promise<(Float32Array | undefined)[]> {
-    const ready = texts.map((_, index) =>
-      given[index] === undefined ? undefined : vectorOf(given[index], this.embedder, 'vector'),
-    );
-    if (this.embedder === undefined) return ready;
-    const wanted = texts.filter((_, index) => ready[index] === undefined);
-    const made = await embedAll(this.embedder, wanted, signal);
-    let next = 0;
-    return ready.map((vector) => vector ?? made[next++]);
-  }
-
-  async #queryVector(
-    query: string,
-    signal: AbortSignal | undefined,
-  ): Promise<{ vector?: Float32Array; degraded?: string }> {
-    if (this.embedder === undefined) return {};
-    const known = this.#queries.get(query);
-    if (known !== undefined) return { vector: known };
-    try {
-      const [vector] = await embedAll(this.embedder, [query], signal);
-      if (vector === undefined) return {};
-      const [oldest] = this.#queries.keys();
-      if (this.#queries.size >= KNOWN_QUERIES && oldest !== undefined) this.#queries.delete(oldest);
-      this.#queries.set(query, vector);
-      return { vector };
-    } catch (thrown) {
-      signal?.throwIfAborted();
-      return { degraded: messageOf(thrown) };
-    }
   }
 
   /** Off the caller's path; what fails is tried again by a later search. */
