@@ -33,7 +33,7 @@ import {
   proposalsIn,
   takeProposal,
 } from './proposals.ts';
-import { countWithoutVector, reembed } from './reembed.ts';
+import { BackgroundReembedding, countWithoutVector, reembed } from './reembed.ts';
 import { searchFile } from './search-file.ts';
 import { parseSearch, type SearchOptions } from './search-options.ts';
 import { queryTerms } from './terms.ts';
@@ -55,9 +55,6 @@ import { type Added, addEntry, expectVersion, replace, type Writing } from './wr
 
 /** A query is cut here: more words than this say no more. */
 const MAX_QUERY = 10_000;
-/** An embedder that failed in the background is asked again after this, by the next search. */
-const REEMBED_AGAIN_MS = 60_000;
-
 /**
  * A long-term memory in one SQLite file, which is opened at the first use.
  *
@@ -81,14 +78,14 @@ class SqliteMemory implements LongTermMemory {
   readonly #texts: TextVectors;
   readonly #closing = new AbortController();
   #file: Promise<MemoryFile> | undefined;
-  #background: Promise<void> | undefined;
-  #backgroundAfter = 0;
+  readonly #background: BackgroundReembedding;
 
   constructor(options: LongTermMemoryOptions) {
     this.#path = options.file;
     this.id = options.file === ':memory:' ? 'memory' : basename(options.file);
     this.embedder = options.embedder;
     this.#texts = new TextVectors(options.embedder);
+    this.#background = new BackgroundReembedding(options.embedder, () => this.reembed());
   }
 
   async add(entry: NewEntry, signal?: AbortSignal): Promise<Added> {
@@ -115,7 +112,7 @@ class SqliteMemory implements LongTermMemory {
     const { vector, degraded } = given === undefined ? await this.#texts.ofQuery(asked, signal) : { vector: given };
     const file = await this.#open();
     signal?.throwIfAborted();
-    this.#startReembedding(file);
+    this.#background.start(file);
     const embedder = this.embedder && vector ? { id: this.embedder.id, vector } : undefined;
     const legs = { lexical: this.#lexical, vectors: this.#vectors };
     const found = file.snapshot(() => searchFile(file, legs, { ...parsed, terms, embedder, now: Date.now() }));
@@ -250,7 +247,7 @@ class SqliteMemory implements LongTermMemory {
   }
 
   async settled(): Promise<void> {
-    await this.#background;
+    await this.#background.settled();
   }
 
   async vacuum(): Promise<void> {
@@ -269,7 +266,7 @@ class SqliteMemory implements LongTermMemory {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(new ConfigurationError('memory', 'it is closed', 'Make another longTermMemory.'));
-    await this.#background;
+    await this.#background.settled();
     const file = await this.#file?.catch(() => undefined);
     file?.close();
   }
@@ -315,21 +312,7 @@ class SqliteMemory implements LongTermMemory {
         return deepFreeze(done);
       });
     });
-    if (missing.length > 0) this.#startReembedding(again, true);
+    if (missing.length > 0) this.#background.start(again, true);
     return added;
-  }
-
-  /** Off the caller's path; what fails is tried again by a later search. */
-  #startReembedding(file: MemoryFile, now = false): void {
-    if (this.embedder === undefined || this.#background !== undefined) return;
-    if (!now && Date.now() < this.#backgroundAfter) return;
-    this.#backgroundAfter = Date.now() + REEMBED_AGAIN_MS;
-    if (countWithoutVector(file, this.embedder) === 0) return;
-    this.#background = this.reembed()
-      .then(() => undefined)
-      .catch(() => undefined)
-      .finally(() => {
-        this.#background = undefined;
-      });
   }
 }
