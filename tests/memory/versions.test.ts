@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -534,5 +534,30 @@ describe('any store', () => {
       ),
       { numRuns: 60 },
     );
+  });
+});
+
+describe('a file that is torn', () => {
+  it('is refused, not taken for an empty one', async () => {
+    const store = memory('torn.db');
+    await store.addAll(Array.from({ length: 400 }, (_, index) => entry(`some fact number ${index} of many more`)));
+    await store.vacuum();
+    await store.close();
+    const path = join(folder, 'torn.db');
+    const whole = readFileSync(path);
+    for (const length of [50, 4_096, Math.floor(whole.length / 2)]) {
+      writeFileSync(path, whole.subarray(0, length));
+      const torn = longTermMemory({ file: path });
+      await expect(
+        torn.add(entry('another')).then(() => torn.list({ namespace: 'team', limit: 1_000 })),
+      ).rejects.toThrow();
+      await torn.close();
+    }
+  });
+
+  it('is refused where half of its pages are noise', async () => {
+    const path = join(folder, 'noise.db');
+    writeFileSync(path, 'SQLite format 3\u0000'.padEnd(8_192, 'x'));
+    await expect(longTermMemory({ file: path }).namespaces()).rejects.toThrow(/torn/);
   });
 });
