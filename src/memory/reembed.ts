@@ -39,6 +39,7 @@ export async function reembed(
       embedder,
       rows.map((row) => row.text),
       signal,
+      true,
     );
     signal?.throwIfAborted();
     const again = await open();

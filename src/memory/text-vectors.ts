@@ -26,7 +26,7 @@ export class TextVectors {
     );
     if (this.#embedder === undefined) return ready;
     const wanted = texts.filter((_, index) => ready[index] === undefined);
-    const made = await embedAll(this.#embedder, wanted, signal);
+    const made = await embedAll(this.#embedder, wanted, signal, true);
     let next = 0;
     return ready.map((vector) => vector ?? made[next++]);
   }
