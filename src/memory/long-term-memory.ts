@@ -43,7 +43,6 @@ import { VectorIndex } from './vector-index.ts';
 import {
   currentById,
   currentByKey,
-  currentByText,
   eraseEntry,
   type Memory,
   type MemoryVersion,
@@ -51,7 +50,7 @@ import {
   memoryVersionOf,
   versionsOf,
 } from './versions.ts';
-import { type Added, addEntry, expectVersion, replace, type Writing } from './write-entry.ts';
+import { type Added, addEntry, expectVersion, replace, twinOf, type Writing } from './write-entry.ts';
 
 /** A query is cut here: more words than this say no more. */
 const MAX_QUERY = 10_000;
@@ -289,7 +288,7 @@ class SqliteMemory implements LongTermMemory {
   ): Promise<Added[]> {
     const file = await this.#open();
     // What is there already needs no vector.
-    const isNew = entries.map(({ memory }) => currentByText(file, memory.namespace, memory.text).length === 0);
+    const isNew = entries.map(({ memory }) => twinOf(file, memory) === undefined);
     const fresh = entries.filter((_, index) => isNew[index]);
     const ready = await this.#texts.ofTexts(
       fresh.map(({ memory }) => memory.text),

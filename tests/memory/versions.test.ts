@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -495,6 +496,8 @@ describe('any store', () => {
           const held = new Map<string, { text: string; namespace: string; tag: number; version: number }>();
           const at = (index: number) => [...held.keys()][index % Math.max(1, held.size)] ?? '';
           for (const change of steps) {
+            // What was searched before is held in memory, and has to follow.
+            await store.search(query, { namespace: 'a' });
             if ('add' in change) {
               const { add, namespace, tag: own } = change;
               const done = await store.add({ text: add, namespace, source: 's', metadata: { tag: own } });
@@ -518,6 +521,21 @@ describe('any store', () => {
           expect(hits).toHaveLength(Math.min(4, allowed.length));
           // The words' leg is the store's own; the vectors' leg and the filter are what the oracle knows.
           const words = await store.search(query, { namespace: 'a', topK: 99, minScore: 0, where, vector: null });
+          const fresh = longTermMemory({ file: ':memory:' });
+          for (const [, one] of held) {
+            const { text: content, namespace, tag: own } = one;
+            await fresh.add({
+              text: content,
+              namespace,
+              source: randomUUID(),
+              metadata: { tag: own, apart: randomUUID() },
+            });
+          }
+          const anew = await fresh.search(query, { namespace: 'a', topK: 99, minScore: 0, where });
+          await fresh.close();
+          expect(words.map(({ score }) => score.toFixed(6)).sort()).toEqual(
+            anew.map(({ score }) => score.toFixed(6)).sort(),
+          );
           const expected = allowed
             .map(([id, one]) => {
               const lexical = words.find((hit) => hit.id === id)?.score ?? 0;
