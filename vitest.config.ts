@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   // Tests import `coxswain` as a user would; the condition leads that to src/ instead of dist/, so nothing is built first.
@@ -6,6 +6,11 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['@coxswain/source', 'node'] } },
   test: {
     include: ['tests/**/*.test.ts'],
+    // A real model server takes minutes: only when it is asked for by name.
+    exclude: [
+      ...configDefaults.exclude,
+      ...(process.argv.some((word) => word.includes('local-model')) ? [] : ['tests/local-model/**']),
+    ],
     testTimeout: 20_000,
     hookTimeout: 20_000,
     // Only type tests are judged here; type errors elsewhere are what `npm run types` finds.

@@ -29,7 +29,7 @@ export async function printGoal(goal: Goal): Promise<void> {
   const word = isMet(goal) ? 'met   ' : 'MISSED';
   const figure = `${digits(goal.figure)} ${goal.unit}`;
   console.log(`${word}  ${goal.title.padEnd(44)}${figure.padStart(12)}   goal ≤ ${goal.goal} ${goal.unit}`);
-  if (!isMet(goal) && goal.profiled !== undefined) await printCosts(goal.profiled);
+  if (!isMet(goal) && goal.profiled !== undefined) await printCostsOf(goal.profiled);
 }
 
 export function printNotMeasured(): void {
@@ -39,12 +39,14 @@ export function printNotMeasured(): void {
 type Profiled = NonNullable<Goal['profiled']>;
 const profiled = new Set<Profiled>();
 
-async function printCosts(name: Profiled): Promise<void> {
+async function printCostsOf(name: Profiled): Promise<void> {
   if (profiled.has(name)) return;
   profiled.add(name);
-  for (const { place, share } of await costs(name)) {
-    console.log(`          ${(share * 100).toFixed(1).padStart(5)} %  ${place}`);
-  }
+  printCosts(await costs(name));
+}
+
+export function printCosts(all: readonly Cost[]): void {
+  for (const { place, share } of all) console.log(`          ${(share * 100).toFixed(1).padStart(5)} %  ${place}`);
 }
 
 async function costs(name: Profiled): Promise<Cost[]> {
@@ -54,6 +56,6 @@ async function costs(name: Profiled): Promise<Cost[]> {
   return profile(run, PROFILE_MS, COSTS);
 }
 
-function digits(value: number): string {
+export function digits(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
 }

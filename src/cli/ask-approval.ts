@@ -9,7 +9,8 @@ export interface Terminal {
 }
 
 /**
- * Asks a person at a terminal, one question at a time: `y` allows, everything else denies, and so does the end of the input.
+ * Asks a person at a terminal, one question at a time: `y` allows, everything else denies, and so does the end of the input. Of a
+ * call whose outcome is unknown it asks what became of it.
  * What is shown is what runs.
  */
 export function askApproval(terminal: Terminal): Approve {
@@ -24,10 +25,29 @@ export function askApproval(terminal: Terminal): Approve {
 /** The question as it is shown: every character of the arguments can be seen. */
 export function approvalText(request: ApprovalRequest): string {
   const { path, tool, args, access, risk, reason, rule } = request;
+  if (reason === 'unknown') {
+    return `${path} called ${tool} (${access}, ${risk} risk) when its process died; nobody knows whether it happened:
+  ${visible(JSON.stringify(args))}
+Has it happened (h), failed (f), or should it be done again (r)? Anything else leaves it unknown. [h/f/r] `;
+  }
   const why = rule === undefined ? reason : `${reason}: ${rule}`;
   return `${path} asks to call ${tool} (${access}, ${risk} risk; asked because of ${visible(why)}):
   ${visible(JSON.stringify(args))}
 Allow? [y/N] `;
+}
+
+/** What a person says of a call whose outcome nobody knows. */
+function doubtAnswer(line: string): Decision {
+  switch (line.trim().toLowerCase()) {
+    case 'h':
+      return { decision: 'happened' };
+    case 'f':
+      return { decision: 'failed' };
+    case 'r':
+      return { decision: 'retry' };
+    default:
+      return { decision: 'deny', reason: 'a person does not know either' };
+  }
 }
 
 async function ask(request: ApprovalRequest, { input, output }: Terminal): Promise<Decision> {
@@ -36,6 +56,7 @@ async function ask(request: ApprovalRequest, { input, output }: Terminal): Promi
   const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
     const line = await Promise.race([lines.question(approvalText(request)), closed]);
+    if (request.reason === 'unknown') return doubtAnswer(line);
     if (/^y(es)?$/i.test(line.trim())) return { decision: 'allow' };
     return { decision: 'deny', reason: 'denied by a person at the terminal' };
   } finally {

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import type { RunCommandOptions } from './drive-run.ts';
+import { addDurableCommands } from './durable-commands.ts';
 import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
 import { addMemoryCommand } from './memory-command.ts';
-import type { RunCommandOptions } from './run-command.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
@@ -16,7 +17,8 @@ const program = new Command('cox')
     'after',
     `
 Example:
-  cox run team.ts "Compare A and B" --log run.jsonl
+  cox run team.ts "Compare A and B" --journal runs.db
+  cox runs --journal runs.db
 
 Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 parked, 4 a limit was met, 130 Ctrl-C.`,
   );
@@ -34,6 +36,10 @@ program
   .description('Run the agent that a module exports: its default export or `agent`, or a function that gives one.')
   .argument('<file>', 'the module, .js or .ts')
   .argument('[input...]', 'what the agent is to do; for a function, its arguments')
+  .option(
+    '--journal <file>',
+    'keep the run there, so that it survives its process; default COX_JOURNAL, else it is not kept',
+  )
   .option('--json', 'write events and, last, the result to stdout, one JSON a line')
   .option('--log <file>', 'write the step log there instead of .runs/<run id>.jsonl')
   .option('--no-log', 'write no step log')
@@ -50,6 +56,9 @@ Example:
     const { runCommand } = await import('./run-command.ts');
     code = await runCommand(file, input, options);
   });
+addDurableCommands(program, (ended) => {
+  code = ended;
+});
 
 addMemoryCommand(program, (ended) => {
   code = ended;

@@ -8,11 +8,17 @@ import { isPlainObject } from '../core/json.ts';
 import { shown } from '../core/options.ts';
 import type { RunOptions } from '../orchestration/run-options.ts';
 
-/** What is to be run: an agent, its input (none where the words say nothing) and the module's own options. */
-export interface Task {
+/** An agent and its module's own options. */
+export interface Loaded {
   readonly agent: Agent;
-  readonly input: unknown;
   readonly options: RunOptions;
+  /** The words that the module was asked with; none where it exports an agent. */
+  readonly words: readonly string[];
+}
+
+/** What is to be run: an agent with its input. */
+export interface Task extends Loaded {
+  readonly input: unknown;
 }
 
 const KEYS = ['agent', 'input', 'options'];
@@ -25,6 +31,22 @@ const FORMS =
  * goes through.
  */
 export async function loadModule(file: string, words: readonly string[]): Promise<Task> {
+  const { input: given, ...loaded } = await load(file, words);
+  const input = given ?? (words.join(' ').trim() || undefined);
+  if (input === undefined) {
+    const { name } = loaded.agent;
+    throw new ConfigurationError('input', 'missing', `Write it after the file: cox run <file> "what ${name} is to do"`);
+  }
+  return { ...loaded, input };
+}
+
+/** Like {@link loadModule} for a run that has its input already, in its records. */
+export async function loadAgent(file: string, words: readonly string[]): Promise<Loaded> {
+  const { input: _, ...loaded } = await load(file, words);
+  return loaded;
+}
+
+async function load(file: string, words: readonly string[]): Promise<Task> {
   const path = resolve(file);
   const facts = statSync(path, { throwIfNoEntry: false });
   if (facts?.isFile() !== true) {
@@ -33,7 +55,8 @@ export async function loadModule(file: string, words: readonly string[]): Promis
   }
   const module = await importFile(path);
   const exported = 'default' in module ? module.default : module.agent;
-  return checkInput(isAgent(exported) ? { agent: exported } : await ask(exported, file, words), words);
+  if (isAgent(exported)) return { ...check({ agent: exported }), words: [] };
+  return { ...check(await ask(exported, file, words)), words };
 }
 
 async function importFile(path: string): Promise<{ readonly [name: string]: unknown }> {
@@ -68,23 +91,15 @@ async function ask(exported: unknown, file: string, words: readonly string[]): P
   return isAgent(given) ? { agent: given } : given;
 }
 
-function checkInput(given: unknown, words: readonly string[]): Task {
+function check(given: unknown): Omit<Task, 'words'> {
   if (!isPlainObject(given) || !isAgent(given.agent)) {
     throw new ConfigurationError('file', `its function gave ${shown(given)}`, FORMS);
   }
   const unknown = Object.keys(given).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) throw new ConfigurationError('file', `its function gave an unknown ${unknown}`, FORMS);
-  const { agent, options = {} } = given;
+  const { agent, options = {}, input } = given;
   if (!isPlainObject(options)) {
     throw new ConfigurationError('options', `expected an object, got ${shown(options)}`, 'Give those of startRun.');
-  }
-  const input = given.input ?? (words.join(' ').trim() || undefined);
-  if (input === undefined) {
-    throw new ConfigurationError(
-      'input',
-      'missing',
-      `Write it after the file: cox run <file> "what ${agent.name} is to do"`,
-    );
   }
   return { agent, input, options };
 }

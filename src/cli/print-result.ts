@@ -31,21 +31,28 @@ export function failureLine(runId: string, message: string): string {
 
 /** One line of JSON, whatever its texts hold. */
 export function jsonLine(value: object): string {
-  const text = JSON.stringify(value);
-  return `${text.replace(BREAKS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
+  return `${jsonText(value)}\n`;
 }
 
-// JSON lets these stand, but some readers end a line there and terminals obey them.
-const BREAKS = /[\u007f-\u009f\u2028\u2029]/g;
+/** JSON in which nothing is invisible: what a terminal would obey or hide is escaped. */
+export function jsonText(value: object, indent?: number): string {
+  const text = JSON.stringify(value, undefined, indent);
+  return text.replace(UNSEEN, (marks) =>
+    Array.from({ length: marks.length }, (_, at) => marks.charCodeAt(at))
+      .map((code) => `\\u${code.toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}
+
+// JSON lets these stand, but some readers end a line there, and terminals obey them. Line ends are the indentation's.
+const UNSEEN = /[\u007f-\u009f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
 /** What a run did, for stderr: its end, and where it did not complete how far each invocation came. */
 export function summary(result: RunResult, durationMs: number): string {
   const { status, steps, toolCalls, usage, runId } = result;
   const counts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens(usage)}${seconds(durationMs)}`;
   const lines = [`${status}: ${counts} (run ${runId})`];
-  if (status === 'suspended') {
-    for (const { id } of result.pending) lines.push(`  waits: ${id}`);
-  } else if (status !== 'completed') {
+  if (status !== 'completed' && status !== 'suspended') {
     lines.push(`  ${result.error.kind}: ${firstWords(result.error.message, 400)}`);
     if (result.tree.children.length > 0) lines.push(...treeLines(result.tree));
   }

@@ -97,7 +97,7 @@ function callText({ name, args }: { readonly name: string; readonly args?: unkno
 }
 
 /** `read ×3, write`: each name once, in the order it first came. */
-function callNames(names: readonly string[]): string {
+export function callNames(names: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   const texts = [...counts].map(([name, count]) => `${visible(name)}${count === 1 ? '' : ` ×${count}`}`);
@@ -119,7 +119,7 @@ function errorOf({
   return error?.message ?? (typeof event.result === 'string' ? event.result : 'no cause was given');
 }
 
-function decisionText(decision: Decision): string {
+export function decisionText(decision: Decision): string {
   switch (decision.decision) {
     case 'allow':
       return 'approval: allowed';

@@ -11,7 +11,7 @@ interface Limit {
 
 /** Whether a further step is over the invocation's limit or the run's. */
 export function stepLimit(run: RunContext, { path, step, limits }: Invocation): Limit | undefined {
-  const past = recorded(run, `${path}/${step}`, `${path}/${step + 1}`);
+  const past = recorded(run, 'steps', `${path}/${step}`, `${path}/${step + 1}`);
   if (past !== undefined) return past.limit;
   const max = limits.steps ?? DEFAULTS.steps;
   if (step >= max) return { limit: 'steps', used: step, max };
@@ -27,7 +27,7 @@ export function admit(
   { path, step, toolCalls, limits }: Invocation,
   requested: number,
 ): Limit | undefined {
-  const past = recorded(run, `${path}/${step}`, `${path}/${step}.0`);
+  const past = recorded(run, 'toolCalls', `${path}/${step}`, `${path}/${step}.0`);
   if (past !== undefined) return past.limit;
   const max = limits.toolCalls ?? DEFAULTS.toolCalls;
   if (toolCalls + requested > max) return { limit: 'toolCalls', used: toolCalls + requested, max };
@@ -38,7 +38,7 @@ export function admit(
 
 /** One call of a procedure's code. Only limits that were given hold for it: the default is a guard against a model. */
 export function admitCode(run: RunContext, self: Invocation, key: string): Limit | undefined {
-  const past = recorded(run, key, key);
+  const past = recorded(run, 'toolCalls', key, key);
   if (past !== undefined) return past.limit;
   const max = self.definition.type === 'code' ? self.limits.toolCalls : undefined;
   if (max !== undefined && self.codeCalls >= max) return { limit: 'toolCalls', used: self.codeCalls + 1, max };
@@ -48,9 +48,14 @@ export function admitCode(run: RunContext, self: Invocation, key: string): Limit
 }
 
 /** Admission depends on what the rest of the tree did until then: a resume keeps to what was decided. */
-function recorded(run: RunContext, at: string, admitted: string): { limit: Limit | undefined } | undefined {
-  const limit = run.journal.recall('limit', `${at}/@limit`);
-  if (limit !== undefined) return { limit: limit as unknown as Limit };
+function recorded(
+  run: RunContext,
+  which: Limit['limit'],
+  at: string,
+  admitted: string,
+): { limit: Limit | undefined } | undefined {
+  const limit = run.journal.recall('limit', `${at}/@limit`) as unknown as Limit | undefined;
+  if (limit?.limit === which) return { limit };
   return run.journal.has(admitted) ? { limit: undefined } : undefined;
 }
 

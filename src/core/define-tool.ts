@@ -6,6 +6,7 @@ import type { Label } from './label.ts';
 import { DEFAULTS } from './limits.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from './options.ts';
 import type { InferOutput, Schema, SchemaLike } from './schema.ts';
+import { steadySchema } from './steady-schema.ts';
 import type {
   Access,
   Delegate,
@@ -218,7 +219,7 @@ function freezeTool(kind: object, { givenRuleArg, ...facts }: ReturnType<typeof 
           name: facts.name,
           description: facts.description,
           access: facts.access,
-          parameters: facts.input.jsonSchema,
+          parameters: steadySchema(facts.input.jsonSchema),
         }),
       );
       return hash;

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from './errors.ts';
-import { isFatal } from './errors.ts';
+import { DivergenceError, isFatal } from './errors.ts';
 import { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import { deepFreeze, type Json } from './json.ts';
@@ -71,10 +71,25 @@ export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Reque
 
 /** The arguments that were parsed, and perhaps shown to a person, before: parsing again may give others (defaults that are functions). */
 export function recordedArguments(run: RunContext, key: string, requested: Requested): Requested {
-  if (requested.refused !== undefined) return requested;
-  const start = run.journal.recallStart('tool', key) ?? run.journal.recallStart('wait', `${key}/@approval`);
+  const { journal } = run;
+  if (!journal.has(key) && !journal.has(`${key}/@approval`)) return requested;
+  const end = journal.recall('tool', key) as { readonly ran?: boolean; readonly error?: ErrorRecord } | undefined;
+  // It was refused then: that is what the model was told, also where it would be allowed now.
+  if (end?.ran === false && end.error !== undefined) return { ...requested, refused: end.error };
+  const began = journal.recallStart('tool', key);
+  if (began !== undefined && requested.tool === undefined) throw removed(key, requested.call.name);
+  // What was asked for: a person may have let it run with others.
+  const start = journal.recallStart('wait', `${key}/@approval`) ?? began;
   const args = (start as { readonly args?: Json } | undefined)?.args;
-  return args === undefined ? requested : { ...requested, args: deepFreeze(args) };
+  if (args === undefined || requested.tool === undefined) return requested;
+  const { call, tool } = requested;
+  // A schema that would refuse them now changes nothing of a call that was made.
+  return began === undefined ? { ...requested, args: deepFreeze(args) } : { call, tool, args: deepFreeze(args) };
+}
+
+function removed(key: string, name: string): DivergenceError {
+  const message = `${key}: recorded as a call of ${name}, which the agent has no longer. Give it the tool back (or its new name an alias), or fork the run before this.`;
+  return new DivergenceError(key, ['tool'], message);
 }
 
 /** Permission, then the effect or the procedure's own calls. Rejects only with infrastructure errors. */
@@ -87,6 +102,7 @@ export async function dispatch(
   oneAtATime: OneAtATime,
 ): Promise<Dispatched> {
   const { call, tool } = requested;
+  run.journal.showAsks(at.key, self, at.step);
   if (tool === undefined || requested.refused !== undefined) {
     const error = requested.refused ?? { kind: 'unknown_tool', message: 'unknown tool', retryable: false };
     return refuse(run, self, at, requested, error, label);
@@ -96,11 +112,17 @@ export async function dispatch(
   // What has an outcome was judged when it ran.
   const asked = ended ? ({ ok: true, args: requested.args } as const) : run.permit(query);
   const permit = asked instanceof Promise ? await asked : asked;
-  if (!permit.ok) return refuse(run, self, at, requested, permit.error, label);
+  if (!permit.ok) {
+    const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
+    return refuse(run, self, at, requested, unknown ? inDoubt(permit.error) : permit.error, label);
+  }
+  // Those that it began with: reading a person's again may give others.
+  const began = run.journal.recallStart('tool', at.key) as { readonly args?: Json } | undefined;
+  const args = began?.args === undefined ? permit.args : deepFreeze(began.args);
   const leave = tool.parallel ? undefined : await oneAtATime.enter();
   try {
-    const facts = toolIn(tool, call, permit.args, permit.rule);
-    if (tool.type === 'procedure') return await runProcedure(run, self, at, tool, facts, permit.args, label);
+    const facts = toolIn(tool, call, args, permit.rule);
+    if (tool.type === 'procedure') return await runProcedure(run, self, at, tool, facts, args, label);
     const of = {
       key: at.key,
       step: at.step,
@@ -109,7 +131,7 @@ export async function dispatch(
       tool,
       in: facts,
       given: call.arguments,
-      args: permit.args,
+      args: args,
       label: run.resultLabel(tool, self),
     };
     const effect = new ToolCallEffect(run, of);
@@ -163,6 +185,15 @@ async function runProcedure(
 
 function procedureLabel(tool: Tool, label: Label): Label {
   return tool.result === undefined ? label : Object.freeze({ ...label, ...tool.result });
+}
+
+/** It was under way when the process died, and may not run again: "denied" would say that it did not happen. */
+function inDoubt({ message }: ErrorRecord): ErrorRecord {
+  return {
+    kind: 'unknown_outcome',
+    message: `the process died while this call was under way; whether it took effect is unknown, and it did not run again: ${message}`,
+    retryable: false,
+  };
 }
 
 function refuse(

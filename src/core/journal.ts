@@ -52,6 +52,8 @@ export interface Call<T = unknown> {
   next?(error: ErrorRecord): boolean;
   /** Hashes of the parts of the request, by part; asked only by durable journals. `args` of a tool are recorded as they are. */
   request?(): { readonly [part: string]: Json };
+  /** Other names under which it may have been recorded. */
+  readonly aliases?: readonly string[] | undefined;
   /** The value from its record, where that is not its JSON. */
   revive?(recorded: Json): T;
   /** A value that a person gave, as the outcome. */
@@ -83,6 +85,8 @@ export interface Work {
   /** What a layer keeps between its phases. */
   holdsPlace?: boolean;
   reserved?: { readonly tokens: number; readonly picoUsd: number } | undefined;
+  /** What the ledger settled it at. */
+  spent?: { readonly tokens: number; readonly picoUsd: number } | undefined;
   /** Told once, when a stop comes while it waits. */
   onStop?: (() => void) | undefined;
 }
@@ -95,6 +99,8 @@ export interface Journal {
   /** The recorded end of a boundary, or its recorded start. */
   recall(kind: Entry['kind'], key: string): Json | undefined;
   recallStart(kind: Entry['kind'], key: string): Json | undefined;
+  /** A replay shows what was asked of a call and answered; elsewhere nothing. */
+  showAsks(key: string, self: Invocation, step: number): void;
   /** The recorded value, if there is one, else what `propose` gives, recorded. */
   once<T>(key: string, self: Invocation, propose: () => T): T;
   /** Approvals, questions, signals: the decision, or the failure that came first. */
@@ -103,6 +109,8 @@ export interface Journal {
   sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>>;
   /** False where records would be seen by nobody: then nothing needs to be noted. */
   readonly isWatched: boolean;
+  /** Whether a later process may go on from its records, or an earlier one began them. */
+  readonly isDurable: boolean;
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }

@@ -22,7 +22,7 @@ export function canonical(value: unknown): string {
 export function sha256(text: string): string {
   // Loaded when it is first used: importing it costs more than all of the core.
   crypto ??= process.getBuiltinModule('node:crypto');
-  return crypto.createHash('sha256').update(text).digest('hex');
+  return crypto.hash('sha256', text, 'hex');
 }
 
 let crypto: typeof import('node:crypto') | undefined;

@@ -60,11 +60,14 @@ function tryOpen(run: RunContext, self: Invocation, opening: Opening): Talk | En
     return openTalk(run, self, opening);
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
+    const stop = run.stops.at(self.path);
+    const facts = { self, text: '', messages: opening.brief, label: self.label };
+    if (stop !== undefined) return { ...facts, status: stop.status, error: stopError(stop) };
     const error = {
       kind: 'unknown',
       message: `a function of the definition threw: ${messageOf(thrown)}`,
       retryable: false,
     };
-    return { self, status: 'model_error', text: '', error, messages: opening.brief, label: self.label };
+    return { ...facts, status: 'model_error', error };
   }
 }

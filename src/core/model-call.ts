@@ -18,6 +18,7 @@ import type {
 } from './model.ts';
 import type { ModelIn, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
+import { steadySchema } from './steady-schema.ts';
 import { idempotencyKey } from './tool-call.ts';
 import { checkDelta, checkTurn, modelFailure } from './turn.ts';
 import { type CallUsage, sumOf } from './usage.ts';
@@ -179,15 +180,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   request() {
-    const { model, instructions, tools, settings, chain } = this.#question;
-    const hash = (value: unknown) => sha256(canonical(value));
-    const parts = {
-      model: modelName(model),
-      instructions: sha256(instructions),
-      tools: hash(tools),
-      settings: hash(settings),
-    };
-    return { ...parts, messages: chain.extend(this.#sent.messages, this.#sent.from) };
+    const { messages, from } = this.#sent;
+    return { ...partsOf(this.#question), messages: this.#question.chain.extend(messages, from) };
   }
 
   /** One call is all its attempts: it spent their sum. */
@@ -265,6 +259,26 @@ export function candidatesOf(model: Model): readonly Model[] {
 export function gateOf({ provider, server }: Model): string {
   if (server === undefined) return provider;
   return `${provider}@${server.address}${server.port === undefined ? '' : `:${server.port}`}`;
+}
+
+const parts = new WeakMap<Question, { readonly [part: string]: string }>();
+
+/** Hashes of what stays the same, worked out once. */
+function partsOf(question: Question): { readonly [part: string]: string } {
+  const known = parts.get(question);
+  if (known !== undefined) return known;
+  const { model, instructions, tools, output, settings } = question;
+  const hash = (value: unknown) => sha256(canonical(value));
+  const steady = tools.map((tool) => ({ ...tool, parameters: steadySchema(tool.parameters) }));
+  const made = {
+    model: modelName(model),
+    instructions: sha256(instructions),
+    tools: hash(steady),
+    settings: hash(settings),
+    ...(output !== undefined && { output: hash(steadySchema(output.schema)) }),
+  };
+  parts.set(question, made);
+  return made;
 }
 
 export function modelName(model: Model): string {

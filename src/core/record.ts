@@ -183,7 +183,7 @@ export type Entry = Common &
     | {
         readonly kind: 'stop';
         readonly event: 'done';
-        readonly value: { readonly path: string; readonly status: 'cancelled'; readonly reason: string };
+        readonly value: { readonly path: string; readonly status: 'cancelled' | 'timeout'; readonly reason: string };
         readonly request?: never;
       }
     | {

@@ -1,4 +1,5 @@
 import type { AgentContext, ModelAgent } from './agent.ts';
+import { DivergenceError } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
 import { DEFAULTS } from './limits.ts';
@@ -37,7 +38,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
   const given = agent.instructions;
   const instructions =
     typeof given === 'function' ? run.journal.once(`${self.path}/@instructions`, self, () => given(context)) : given;
-  const own = typeof agent.tools === 'function' ? agent.tools(context) : agent.tools;
+  const own = typeof agent.tools === 'function' ? sameTools(run, self, agent.tools(context)) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
   const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
   const { settings } = agent;
@@ -71,6 +72,19 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     cutText: '',
     version: undefined,
   };
+}
+
+/** What gives tools must give the same at a resume: their names and hashes are recorded. */
+function sameTools(run: RunContext, self: Invocation, tools: readonly Tool[]): readonly Tool[] {
+  if (!run.journal.isDurable) return tools;
+  const key = `${self.path}/@tools`;
+  const now = Array.isArray(tools) ? tools.map((tool: Tool) => `${tool?.name} ${tool?.hash}`) : [];
+  const then = run.journal.once(key, self, () => now);
+  if (then.length === now.length && then.every((one, index) => one === now[index])) return tools;
+  const names = now.filter((one) => !then.includes(one)).concat(then.filter((one) => !now.includes(one)));
+  const said = [...new Set(names.map((one) => one.split(' ')[0]))].join(', ') || 'their order';
+  const message = `${key}: the function of ${self.agent} gave other tools than recorded (${said}). It must give the same at a resume: let it depend on deps and shared alone.`;
+  throw new DivergenceError(key, ['tools'], message);
 }
 
 export function append(talk: Talk, message: Message): void {

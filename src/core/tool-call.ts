@@ -59,6 +59,9 @@ export class ToolCallEffect implements Call<ToolValue> {
   get onInDoubt() {
     return this.tool.onInDoubt;
   }
+  get aliases() {
+    return this.tool.aliases;
+  }
   get timeoutMs() {
     return this.tool.timeoutMs;
   }

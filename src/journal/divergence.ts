@@ -1,4 +1,5 @@
-import type { Json } from '../core/json.ts';
+import { canonical, type Json } from '../core/json.ts';
+import { asJson } from './row.ts';
 
 /** The parts whose recorded hash is another than now. What is not recorded, or not asked for, does not differ. */
 export function differences(recorded: Json | undefined, now: { readonly [part: string]: Json } | undefined): string[] {
@@ -12,6 +13,10 @@ export function differences(recorded: Json | undefined, now: { readonly [part: s
     return [];
   const before = recorded as { readonly [part: string]: Json };
   return Object.keys(now).filter(
-    (part) => part !== 'shown' && before[part] !== undefined && before[part] !== now[part],
+    (part) =>
+      part !== 'shown' &&
+      before[part] !== undefined &&
+      before[part] !== now[part] &&
+      canonical(before[part]) !== canonical(asJson(now[part])),
   );
 }

@@ -13,6 +13,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   stop: Stop | undefined;
   holdsPlace = false;
   reserved: Work['reserved'];
+  spent: { readonly tokens: number; readonly picoUsd: number } | undefined;
   onStop: (() => void) | undefined;
   readonly #call: Call<T>;
   #controller: AbortController | undefined;

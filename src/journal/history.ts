@@ -9,16 +9,18 @@ import type { Row } from './row.ts';
 
 /** What is recorded under one key and kind. */
 export interface Past {
-  /** The newest start. */
+  /** The first start, and the newest. */
+  began: Row | undefined;
   started: Row | undefined;
   /** The outcome, or the end of what is no effect. */
   ended: Row | undefined;
+  /** Every row under it that is neither: attempts that were not the last, and what was told of them. */
+  more: Row[] | undefined;
+  /** The highest attempt that is on record, also of what no longer holds. */
+  attempt: number;
 }
 
 const ENDS: ReadonlySet<string> = new Set(['done', 'failed']);
-
-/** Statuses after which an agent goes on at a resume: it was interrupted, not done. */
-const INTERRUPTED: readonly unknown[] = ['aborted', 'suspended', 'timeout'];
 
 /** The records of a run before this epoch, by key: what a resume does not do again. */
 export class History {
@@ -27,6 +29,7 @@ export class History {
   readonly #asked = new Set<string>();
   readonly #spent: { key: string; tokens: number; picoUsd: number }[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
+  #asks: Map<string, Row[]> | undefined;
   readonly rows: readonly Row[];
   readonly stops: { readonly path: string; readonly stop: Stop }[] = [];
   steps = 0;
@@ -36,35 +39,77 @@ export class History {
   /** `extended` is a root that ended on a limit which is now larger: that end, and its wrap-up, no longer hold. */
   constructor(rows: readonly Row[], extended?: string) {
     this.rows = rows;
-    for (const row of rows) if (extended === undefined || !isLimitEnd(row, extended)) this.#fold(row);
+    const open = new Map<string, Row>();
+    let before: Row | undefined;
+    for (const row of rows) {
+      if (before !== undefined && row.epoch !== before.epoch) this.#died(open, before);
+      this.#fold(row, extended !== undefined && isLimitEnd(row, extended), open);
+      before = row;
+    }
+    if (before !== undefined) this.#died(open, before);
   }
 
-  #fold(row: Row): void {
+  #fold(row: Row, isOver: boolean, open: Map<string, Row>): void {
     const id = `${row.kind} ${row.key}`;
-    const past = this.#past.get(id) ?? { started: undefined, ended: undefined };
-    if (!this.#past.has(id)) {
+    let past = this.#past.get(id);
+    if (past === undefined) {
+      past = { began: undefined, started: undefined, ended: undefined, more: undefined, attempt: 0 };
       this.#past.set(id, past);
-      if (row.kind === 'step') this.steps += 1;
-      if (row.kind === 'agent') this.agents += 1;
-      if (row.kind === 'tool') this.toolCalls += 1;
+      if (!isOver) this.#count(row);
     }
+    past.attempt = Math.max(past.attempt, row.attempt);
+    if (isOver) return;
     this.#keys.add(row.key);
-    if (row.event === 'started') past.started = row;
+    if (row.event === 'started') {
+      if (past.began === undefined) past.began = row;
+      else past.more = [...(past.more ?? []), row];
+      past.started = row;
+    } else if (row.event === 'retry' || row.kind === 'gate') past.more = [...(past.more ?? []), row];
     if (ENDS.has(row.event) && !isInterrupted(row)) past.ended = row;
     if (row.kind === 'stop') {
       const { path, status, reason } = row.value as unknown as Stop & { readonly path: string };
       this.stops.push({ path, stop: { status, reason } });
     }
-    if (row.kind === 'model' && row.event === 'done') this.#spend(row);
-    if (EFFECTS.has(row.kind) && row.event !== 'started' && past.started !== undefined) {
-      this.#working.push({ key: row.key, from: past.started.time, to: row.time });
-    }
+    if (row.kind === 'run' && row.event === 'started' && isFork(row)) this.inherit();
+    if (row.kind === 'model' && row.event !== 'started') this.#spend(row);
+    if (WORKING.has(row.kind)) this.#work(row, open);
   }
 
-  #spend(row: Row): void {
-    const { usage, costUsd = 0 } = row.value as unknown as { usage?: CallUsage; costUsd?: number };
-    const tokens = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
-    if (tokens > 0 || costUsd > 0) this.#spent.push({ key: row.key, tokens, picoUsd: toPicoUsd(costUsd) });
+  #count({ kind }: Row): void {
+    if (kind === 'step') this.steps += 1;
+    if (kind === 'agent') this.agents += 1;
+    if (kind === 'tool') this.toolCalls += 1;
+  }
+
+  /** What the ledger settled it at; where none was kept, what was reported. */
+  #spend({ key, request, value }: Row): void {
+    const { spent } = (request ?? {}) as { readonly spent?: { readonly tokens: number; readonly picoUsd: number } };
+    const { usage, costUsd = 0 } = value as unknown as { usage?: CallUsage; costUsd?: number };
+    const reported = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
+    const tokens = spent?.tokens ?? reported;
+    const picoUsd = spent?.picoUsd ?? toPicoUsd(costUsd);
+    if (tokens > 0 || picoUsd > 0) this.#spent.push({ key, tokens, picoUsd });
+  }
+
+  /** What was spent before a fork was spent by another run. */
+  inherit(): void {
+    this.#spent.length = 0;
+    this.#working.length = 0;
+  }
+
+  #work(row: Row, open: Map<string, Row>): void {
+    const falls = row.kind === 'once' && row.key.endsWith('/@deadline');
+    const id = falls ? `sleep ${row.key.slice(0, -'/@deadline'.length)}` : `${row.kind} ${row.key}`;
+    const started = open.get(id);
+    if (started !== undefined) this.#working.push({ key: row.key, from: started.time, to: row.time });
+    if (falls || (row.event === 'started' && !isProcedure(row))) open.set(id, row);
+    else open.delete(id);
+  }
+
+  /** The process was gone between two epochs: what was under way worked until its last record. */
+  #died(open: Map<string, Row>, last: Row): void {
+    for (const { key, time } of open.values()) this.#working.push({ key, from: time, to: last.time });
+    open.clear();
   }
 
   /** What is recorded of a key; asking counts as use. */
@@ -72,6 +117,15 @@ export class History {
     const id = `${kind} ${key}`;
     this.#asked.add(id);
     return this.#past.get(id);
+  }
+
+  /** Requests, answers and denials of a call, in order. */
+  asksOf(key: string): readonly Row[] {
+    if (this.#asks === undefined) {
+      const asks = this.rows.filter(({ kind }) => kind === 'wait' || kind === 'decision');
+      this.#asks = Map.groupBy(asks, (row) => row.key.replace(/\/@[^/]*$/, ''));
+    }
+    return this.#asks.get(key) ?? [];
   }
 
   has(key: string): boolean {
@@ -113,17 +167,32 @@ export class History {
 }
 
 const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding']);
+/** What takes time of an invocation's: effects, and the sleep of a procedure. */
+const WORKING: ReadonlySet<string> = new Set([...EFFECTS, 'once', 'sleep']);
+
+/** Statuses after which a run goes on at a resume: it was interrupted, not done. */
+export const INTERRUPTED: readonly unknown[] = ['aborted', 'suspended', 'timeout'];
+
+/** Its time is that of the calls below it: it may wait for a person. */
+function isProcedure({ kind, request }: Row): boolean {
+  return kind === 'tool' && (request as { readonly given?: Json } | undefined)?.given === undefined;
+}
+
+function isFork({ request }: Row): boolean {
+  return (request as { readonly forkedFrom?: Json } | undefined)?.forkedFrom !== undefined;
+}
 
 function isInterrupted({ kind, value }: Row): boolean {
-  if (kind !== 'agent' && kind !== 'run') return false;
-  return INTERRUPTED.includes((value as { status?: Json } | undefined)?.status);
+  return kind === 'run' && INTERRUPTED.includes((value as { status?: Json } | undefined)?.status);
 }
 
 /** The records by which a root ended on a limit. */
 function isLimitEnd({ kind, key, event, value }: Row, root: string): boolean {
   if (kind === 'run' || (kind === 'agent' && key === root)) return event === 'done';
-  if (!key.startsWith(`${root}/`) || key.slice(root.length + 1).split('/').length > 2) return false;
-  if (kind === 'limit') return true;
+  if (!key.startsWith(`${root}/`)) return false;
+  const depth = key.slice(root.length + 1).split('/').length;
+  if (kind === 'limit') return depth <= 2 || (depth === 3 && key.endsWith('/model/@limit'));
+  if (depth > 2) return false;
   if (kind !== 'model') return false;
   const kindOfError = (value as { readonly kind?: unknown } | undefined)?.kind;
   return (

@@ -1,4 +1,5 @@
-import { DivergenceError } from '../core/errors.ts';
+import { DivergenceError, type ErrorRecord } from '../core/errors.ts';
+import { Stopped } from '../core/guard.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Failure, Journal, Layer, Outcome, Work } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
@@ -11,7 +12,7 @@ import { type Stops, stopError } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
 import { differences } from './divergence.ts';
 import { Flight } from './flight.ts';
-import { errorOf, type History, type Past } from './history.ts';
+import { errorOf, type History, INTERRUPTED, type Past } from './history.ts';
 import { noteRow } from './note-row.ts';
 import type { RunLog } from './record-store.ts';
 import { asJson, type Row } from './row.ts';
@@ -40,10 +41,12 @@ export interface JournalParts {
   recordsEnd(): void;
   /** Told when an invocation becomes busy or idle. */
   activity(self: Invocation, busy: 1 | -1): void;
+  /** True once the run was stopped in a way that a resume takes up again. */
+  readonly isInterrupted: boolean;
   /** Told what changed since the record was made: reports it, or throws. */
   diverged(self: Invocation, key: string, parts: readonly string[]): void;
   /** Asks a person what became of a call that was started and has no outcome. */
-  askDoubt(call: Call<never>): Promise<Outcome<Decision>>;
+  askDoubt(call: Call<never>, attempt: number): Promise<Outcome<Decision>>;
 }
 
 /** A span that is open and whose record is not written yet. */
@@ -62,7 +65,7 @@ export class KeyedJournal implements Journal {
   /** Records that wait for their commit before anybody sees them. */
   #uncommitted: RunRecord[] = [];
   /** Of a replay. */
-  #played: { readonly row: number; readonly show: () => void }[] = [];
+  #played: Map<number, { readonly draft: Draft; readonly row: Row }> | undefined;
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
@@ -84,6 +87,10 @@ export class KeyedJournal implements Journal {
   get isWatched(): boolean {
     const { instrument, sink, log } = this.#parts;
     return instrument !== undefined || sink.record !== undefined || log !== undefined;
+  }
+
+  get isDurable(): boolean {
+    return this.#parts.log !== undefined || this.#parts.history !== undefined;
   }
 
   has(key: string): boolean {
@@ -112,7 +119,7 @@ export class KeyedJournal implements Journal {
   tell(opened: readonly Opened[]): void {
     for (const { draft, time } of opened) {
       if (this.#parts.isReplay) this.note(draft);
-      else this.#write(this.#reopened(draft), time, false, this.#parts.log && noteRow(draft));
+      else this.#write(this.#reopened(draft), time, false, this.#parts.log && noteRow(draft), this.#storedAs(draft));
     }
   }
 
@@ -126,16 +133,39 @@ export class KeyedJournal implements Journal {
     if (this.#parts.isReplay) return timeNow();
     const time = timeNow();
     if (!this.isWatched) this.#records += 1;
-    else this.#write(this.#reopened(draft), time, isSpanStart(draft), this.#parts.log && noteRow(draft));
+    else
+      this.#write(
+        this.#reopened(draft),
+        time,
+        isSpanStart(draft),
+        this.#parts.log && noteRow(draft),
+        this.#storedAs(draft),
+      );
     return time;
+  }
+
+  /** How a boundary is kept: what was only interrupted has no end. Its attempt is the epoch, since one that no longer holds may be there. */
+  #storedAs(draft: Draft): { event: Row['event']; attempt: number } {
+    const { epoch, isInterrupted } = this.#parts;
+    const { kind, event } = draft;
+    // Several may stand at one address.
+    if (kind === 'gate') return { event, attempt: this.#records + 1 };
+    const stays = !isInterrupted || (kind !== 'agent' && kind !== 'tool') || event === 'started';
+    if (stays) return { event, attempt: epoch };
+    const { status, error } = draft.value as { readonly status?: string; readonly error?: ErrorRecord };
+    const isCut = INTERRUPTED.includes(kind === 'agent' ? status : error?.kind);
+    return { event: isCut ? 'cancel' : event, attempt: epoch };
   }
 
   /** The row of a boundary that is recorded already. */
   #pastOf({ kind, key, event }: Draft): Row | undefined {
+    // What is told of a gate belongs to the attempt at hand.
+    if (kind === 'gate') return undefined;
     const past = this.#parts.history?.take(kind, key);
     if (past === undefined) return undefined;
     if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;
-    return past.ended === undefined && REOPENS.has(kind) && !this.#parts.isReplay ? undefined : past.started;
+    if (this.#parts.isReplay) return past.began;
+    return past.ended === undefined && REOPENS.has(kind) ? undefined : past.started;
   }
 
   /** Starts of what goes on in a later epoch carry that epoch as their attempt. */
@@ -160,19 +190,22 @@ export class KeyedJournal implements Journal {
   /** One frame for all of a call's life: a run that is parked in its first call keeps little. */
   async #live<T>(call: Call<T>, past: Past | undefined): Promise<Outcome<T>> {
     const { stops, perCall, perAttempt, log } = this.#parts;
+    // Before the call counts as work: a person may be asked, and then the run may park.
+    const known = past?.started === undefined ? undefined : await this.#doubt(call, past.started);
+    if (known !== undefined) return known;
     const flight = new Flight(call);
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
+    const stop = past?.started && stops.at(call.key);
+    if (stop !== undefined) return this.#kept(call, stopped(stop));
     stops.enter(flight);
     this.#parts.activity(call.self, 1);
     try {
-      const known = past?.started === undefined ? undefined : await this.#doubt(call, past);
-      if (known !== undefined) return known;
       for (const layer of perCall) {
         const refused = layer.enter?.(call as Call<never>, flight);
         const failure = refused instanceof Promise ? await refused : refused;
-        if (failure !== undefined) return this.#refused(call, failure);
+        if (failure !== undefined) return this.#refused(call, failure, (past?.attempt ?? 0) + 1);
       }
-      const before = past?.started?.attempt ?? 0;
+      const before = past?.attempt ?? 0;
       let since: bigint | undefined;
       /** Tries of ways that were given up: each way has its own retries. */
       let givenUp = 0;
@@ -198,7 +231,7 @@ export class KeyedJournal implements Journal {
         if (delayMs === undefined || outcome.ok) {
           leave(perCall, call, outcome, flight);
           if (since === undefined) return this.#kept(call, outcome as Failure);
-          this.#end(call, span, before + tries, since, outcome);
+          this.#end(call, span, before + tries, since, outcome, flight.spent);
           if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
           return outcome;
         }
@@ -214,7 +247,7 @@ export class KeyedJournal implements Journal {
 
   /** What is recorded stands: no span, no event, no cost. What was asked for now must be the same call. */
   #replay<T>(call: Call<T>, past: Past, ended: Row): Outcome<T> {
-    const changed = differences(past.started?.request, call.request?.());
+    const changed = changes(call, past.started?.request);
     if (changed.length > 0) {
       if (call.kind === 'tool') throw new DivergenceError(call.key, changed, diverged(call.key, changed));
       this.#parts.diverged(call.self, call.key, changed);
@@ -230,41 +263,52 @@ export class KeyedJournal implements Journal {
   }
 
   /** A replay shows the records of an effect as they were shown when they were made. */
-  #playAgain<T>(call: Call<T>, { started }: Past, ended: Row, outcome: Outcome<T>): void {
+  #playAgain<T>(call: Call<T>, { began, more = [] }: Past, ended: Row, outcome: Outcome<T>): void {
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-    const since = started?.time ?? ended.time;
-    if (started !== undefined)
-      this.#play(
-        {
-          ...place(call, span, started.attempt),
-          kind: call.kind,
-          event: 'started',
-          request: call.started(),
-        } as unknown as Draft,
-        started,
-      );
+    const gates = this.#parts.history?.take('gate', `${call.key}/@gate`)?.more ?? [];
+    for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
+      const { key, kind, event, attempt } = row;
+      const told = event === 'started' ? { request: call.started() } : { value: row.value };
+      this.#play({ ...place(call, span, attempt), key, kind, event, ...told } as unknown as Draft, row);
+    }
     const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
+    const since = began?.time ?? ended.time;
     const end = { kind: call.kind, event: ended.event, value: call.ended(outcome), since, ...tool };
     this.#play({ ...place(call, span, ended.attempt), ...end } as unknown as Draft, ended);
   }
 
-  #play(draft: Draft, { record, time, epoch }: Row): void {
-    this.#played.push({
-      row: record,
-      show: () => this.#parts.sink.record?.(storedRecord({ id: this.#parts.id, epoch }, record, time, draft)),
-    });
+  #play(draft: Draft, row: Row): void {
+    this.#played ??= new Map();
+    this.#played.set(row.record, { draft, row });
+  }
+
+  showAsks(key: string, self: Invocation, step: number): void {
+    if (!this.#parts.isReplay) return;
+    let request: Json | undefined;
+    for (const row of this.#parts.history?.asksOf(key) ?? []) {
+      request = row.request ?? request;
+      const { kind, event, attempt, value } = row;
+      // A log does not say what was asked.
+      if (kind === 'wait' && request === undefined) continue;
+      const entry = { key: row.key, place: self, step, attempt, span: self.span, kind, event };
+      const told = event === 'started' ? { request } : kind === 'wait' ? { request, value } : { value };
+      this.#play({ ...entry, ...told } as unknown as Draft, row);
+    }
   }
 
   /** Branches are replayed one after another; what they recorded is shown in the order in which it happened. */
   showPlayed(): void {
-    this.#played.sort((a, b) => a.row - b.row);
-    for (const { show } of this.#played) show();
-    this.#played = [];
+    const played = [...(this.#played?.values() ?? [])].sort((a, b) => a.row.record - b.row.record);
+    this.#played = undefined;
+    for (const { draft, row } of played) {
+      const run = { id: this.#parts.id, epoch: row.epoch };
+      this.#parts.sink.record?.(storedRecord(run, row.record, row.time, draft));
+    }
   }
 
   /** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
-  async #doubt<T>(call: Call<T>, past: Past): Promise<Outcome<T> | undefined> {
-    const changed = call.kind === 'tool' ? differences(past.started?.request, call.request?.()) : [];
+  async #doubt<T>(call: Call<T>, started: Row): Promise<Outcome<T> | undefined> {
+    const changed = call.kind === 'tool' ? changes(call, started.request) : [];
     if (changed.length > 0) throw new DivergenceError(call.key, changed, diverged(call.key, changed));
     if (call.onInDoubt === 'retry') return undefined;
     const unknown: Failure = {
@@ -275,33 +319,35 @@ export class KeyedJournal implements Journal {
         retryable: false,
       },
     };
-    if (call.onInDoubt === 'fail') return this.#settled(call, past, unknown);
-    const answer = await this.#parts.askDoubt(call as Call<never>);
+    if (call.onInDoubt === 'fail') return this.#settled(call, started, unknown);
+    const answer = await this.#parts.askDoubt(call as Call<never>, started.attempt);
     if (!answer.ok) return answer;
     switch (answer.value.decision) {
       case 'retry':
         return undefined;
       case 'happened': {
         const value = answer.value.value ?? null;
-        return this.#settled(call, past, {
+        return this.#settled(call, started, {
           ok: true,
           value: call.answer === undefined ? (value as T) : call.answer(value),
         });
       }
       case 'failed':
-        return this.#settled(call, past, {
+        return this.#settled(call, started, {
           ok: false,
           error: { kind: 'threw', message: 'a person said that it failed', retryable: false },
         });
       default:
-        return this.#settled(call, past, unknown);
+        return this.#settled(call, started, unknown);
     }
   }
 
-  async #settled<T>(call: Call<T>, { started }: Past, outcome: Outcome<T>): Promise<Outcome<T>> {
+  async #settled<T>(call: Call<T>, started: Row, outcome: Outcome<T>): Promise<Outcome<T>> {
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-    this.#end(call, span, started?.attempt ?? 1, started?.time ?? timeNow(), outcome, 'failed');
+    this.#end(call, span, started.attempt, started.time, outcome);
+    this.#parts.activity(call.self, 1);
     await this.#parts.log?.commit();
+    this.#parts.activity(call.self, -1);
     return outcome;
   }
 
@@ -322,26 +368,19 @@ export class KeyedJournal implements Journal {
       event: 'started',
       request: call.started(),
     } as unknown as Draft;
-    this.#write(draft, time, opens, { request: this.#parts.log && asJson(call.request?.()), value: undefined });
+    const request = this.#parts.log && asJson(call.request?.());
+    this.#write(draft, time, opens, { request, value: undefined });
     return time;
   }
 
-  /** `unknown` is how an outcome that nobody knows is recorded: as such when a person or `onInDoubt` said so, else as none. */
-  #end<T>(
-    call: Call<T>,
-    span: Span,
-    attempt: number,
-    since: bigint,
-    outcome: Outcome<T>,
-    unknown: 'failed' | 'cancel' = 'cancel',
-  ): void {
+  /** What was stopped has no outcome. What the model was told, also that nobody knows, is one. */
+  #end<T>(call: Call<T>, span: Span, attempt: number, since: bigint, outcome: Outcome<T>, spent?: Work['spent']): void {
     const { sink, log } = this.#parts;
     if (sink.record === undefined && log === undefined) {
       this.#records += 1;
       return;
     }
-    const isOutcome = outcome.ok || (outcome.stop === undefined && outcome.error.kind !== 'unknown_outcome');
-    const event = outcome.ok ? 'done' : isOutcome ? 'failed' : unknown;
+    const event = outcome.ok ? 'done' : outcome.stop === undefined ? 'failed' : 'cancel';
     const value = event === 'cancel' && !outcome.ok ? outcome.error : call.ended(outcome);
     const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
     this.#note(
@@ -350,11 +389,12 @@ export class KeyedJournal implements Journal {
       attempt,
       { kind: call.kind, event, value, since, ...tool },
       outcome.ok ? outcome.value : outcome.error,
+      spent && { spent },
     );
   }
 
   /** The ledger's refusal is an outcome: a resume must come to the same end. */
-  #refused<T>(call: Call<T>, failure: Failure): Failure {
+  #refused<T>(call: Call<T>, failure: Failure, attempt: number): Failure {
     const { log, epoch } = this.#parts;
     if (log !== undefined && failure.stop === undefined) {
       this.#records += 1;
@@ -363,7 +403,7 @@ export class KeyedJournal implements Journal {
         key: call.key,
         kind: call.kind,
         event: 'failed',
-        attempt: 1,
+        attempt,
         epoch,
         time: timeNow(),
         step: call.step,
@@ -373,21 +413,30 @@ export class KeyedJournal implements Journal {
     return this.#kept(call, failure);
   }
 
-  /** A call that never started, with the record that says so. */
+  /** A call that never started, with the record that says so: it is no outcome, and is shown once. */
   #kept<T>(call: Call<T>, failure: Failure): Failure {
-    if (call.kind === 'tool' && this.#parts.sink.record !== undefined) {
-      const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-      const entry = { kind: 'tool', event: 'cancel', request: call.started(), value: call.ended(failure), ran: false };
-      this.#note(call, span, 1, { ...entry, event: 'failed' }, undefined);
-    }
+    const { history, isReplay } = this.#parts;
+    if (call.kind !== 'tool' || !this.isWatched || isReplay || history?.has(call.key)) return failure;
+    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
+    const entry = { kind: 'tool', event: 'failed', request: call.started(), value: call.ended(failure), ran: false };
+    const draft = { ...place(call, span, 1), ...entry } as unknown as Draft;
+    const stored = { request: undefined, value: this.#parts.log && asJson(failure.error) };
+    this.#write(draft, timeNow(), false, stored, { event: 'cancel', attempt: 1 });
     return failure;
   }
 
-  #note(call: Call<never> | Call<unknown>, span: Span, attempt: number, entry: object, value: unknown): void {
+  #note(
+    call: Call<never> | Call<unknown>,
+    span: Span,
+    attempt: number,
+    entry: object,
+    value: unknown,
+    request?: Json,
+  ): void {
     const { log } = this.#parts;
     if (!this.isWatched) return;
     const draft = { ...place(call, span, attempt), ...entry } as unknown as Draft;
-    this.#write(draft, timeNow(), false, { request: undefined, value: log && asJson(value) });
+    this.#write(draft, timeNow(), false, { request, value: log && asJson(value) });
   }
 
   /** `stored` is made only where there is a log to keep it: it grows with what a run is given. */
@@ -396,6 +445,7 @@ export class KeyedJournal implements Journal {
     time: bigint,
     opens: boolean,
     stored: { request: Json | undefined; value: Json | undefined } | undefined,
+    as: { event: Row['event']; attempt: number } = draft,
   ): void {
     const { instrument, sink, log } = this.#parts;
     this.#records += 1;
@@ -406,7 +456,8 @@ export class KeyedJournal implements Journal {
       sink.record?.(record);
       return;
     }
-    const { key, kind, event, attempt, step } = draft;
+    const { key, kind, step } = draft;
+    const { event, attempt } = as;
     const { traceId, spanId, epoch } = record;
     log.append({ record: this.#records, key, kind, event, attempt, epoch, time, step, traceId, spanId, ...stored });
     if (sink.record !== undefined) this.#uncommitted.push(record);
@@ -415,6 +466,10 @@ export class KeyedJournal implements Journal {
   once<T>(key: string, self: Invocation, propose: () => T): T {
     const past = this.#parts.history?.take('once', key)?.ended;
     if (past !== undefined) return past.value as T;
+    if (this.#parts.isReplay) {
+      this.#parts.recordsEnd();
+      throw new Stopped(this.#parts.stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });
+    }
     const entry = {
       key,
       place: self,
@@ -455,16 +510,19 @@ export class KeyedJournal implements Journal {
     const unwatch = this.#parts.log?.watch();
     const outcome = await answered;
     unwatch?.();
+    // It goes on in a moment: the run must not park until then.
+    this.#parts.activity(self, 1);
     if (outcome.ok) this.note({ ...entry, event: 'done', value: outcome.value, since });
     else {
       const place = { key, place: self, step, attempt: this.#parts.epoch, span: self.span } as const;
       this.note({ ...place, kind: 'wait', event: 'cancel', value: outcome.error, since });
     }
     await this.#parts.log?.commit();
+    this.#parts.activity(self, -1);
     return outcome;
   }
 
-  #decided(key: string, self: Invocation, step: number, { started }: Past, ended: Row): Outcome<Decision> {
+  #decided(key: string, self: Invocation, step: number, { began: started }: Past, ended: Row): Outcome<Decision> {
     const value = ended.value as unknown as Decision;
     if (this.#parts.isReplay && started !== undefined) {
       const request = started.request as unknown as ApprovalRequest | WaitRequest;
@@ -478,6 +536,7 @@ export class KeyedJournal implements Journal {
   async sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>> {
     const { stops, history } = this.#parts;
     if (history?.take('sleep', key)?.ended !== undefined) return { ok: true, value: null };
+    if (this.#parts.isReplay) this.#parts.recordsEnd();
     const stop = stops.at(key);
     if (stop !== undefined) return stopped(stop);
     const deadline = this.once(`${key}/@deadline`, self, () => Date.now() + ms);
@@ -509,6 +568,15 @@ function sameRequest<R extends ApprovalRequest | WaitRequest>(recorded: Json | u
   if (before === undefined || before.reason !== request.reason) return request;
   if (before.reason === 'wait' || request.reason === 'wait') return before;
   return before.argsHash === request.argsHash && before.toolHash === request.toolHash ? before : request;
+}
+
+/** What a call is asked for with now and was not then. The text that a model wrote and what was read from it are both its arguments. */
+function changes(call: Call<never> | Call<unknown>, recorded: Json | undefined): string[] {
+  const parts = differences(recorded, call.request?.());
+  const before = (recorded as { readonly tool?: string } | undefined)?.tool;
+  const renamed = before !== undefined && call.aliases?.includes(before);
+  const names = parts.filter((part) => part !== 'tool' || !renamed).map((part) => (part === 'given' ? 'args' : part));
+  return [...new Set(names)];
 }
 
 function diverged(key: string, parts: readonly string[]): string {

@@ -5,8 +5,12 @@ import { asJson } from './row.ts';
 /** What is stored of a boundary: what a resume, a list of runs or a trace needs of it, never the history again. */
 export function noteRow(draft: Draft): { request: Json | undefined; value: Json | undefined } {
   switch (draft.kind) {
-    case 'run':
-      return draft.event === 'started' ? stored(draft.request, undefined) : stored(undefined, summaryOf(draft.value));
+    case 'run': {
+      if (draft.event !== 'started') return stored(undefined, summaryOf(draft.value));
+      // The brief stands in what it begins with.
+      const { input: _input, ...request } = draft.request;
+      return stored(request, undefined);
+    }
     case 'agent': {
       if (draft.event === 'done') return stored(undefined, summaryOf(draft.value));
       const { agent, type, depth, model, modelLimits } = draft.request;
@@ -15,7 +19,9 @@ export function noteRow(draft: Draft): { request: Json | undefined; value: Json 
     case 'tool': {
       const name = draft.request?.name;
       if (draft.event === 'started') return stored({ tool: name, args: draft.request.args }, undefined);
-      return draft.event === 'cancel' ? stored(undefined, draft.value) : stored({ tool: name }, toolEnd(draft.value));
+      return draft.event === 'cancel'
+        ? stored(undefined, draft.value)
+        : stored({ tool: name }, toolEnd(draft.value, draft.ran));
     }
     case 'wait':
       return draft.event === 'started' ? stored(draft.request, undefined) : stored(undefined, draft.value);
@@ -46,6 +52,8 @@ function summaryOf({
   return { status, steps, toolCalls, usage, costUsd, error };
 }
 
-function toolEnd({ isError, error, content }: { isError: boolean; error?: unknown; content: unknown }) {
-  return { isError, error, content: sha256(JSON.stringify(content)) };
+/** `ran: false` is a refusal: an outcome by itself. */
+function toolEnd(out: { isError: boolean; error?: unknown; content: unknown }, ran: boolean) {
+  const { isError, error, content } = out;
+  return { isError, error, content: sha256(JSON.stringify(content)), ran };
 }

@@ -2,6 +2,9 @@ import type { Json } from '../core/json.ts';
 import type { Decision } from '../core/permission.ts';
 import type { Row } from './row.ts';
 
+/** A signal with when it was made, in milliseconds since 1970. */
+export type TimedSignal = Signal & { readonly time: number };
+
 /** What another process tells a run: an answer to a request, or to stop at and below a path. */
 export type Signal =
   | { readonly kind: 'decision'; readonly id: string; readonly decision: Decision }
@@ -45,20 +48,22 @@ export interface RunLog {
   /** Called once, when a commit failed. */
   onFailure: ((error: Error) => void) | undefined;
   /** Signals that came since the last look. */
-  signals(): readonly Signal[];
+  signals(): readonly TimedSignal[];
   /** Looks for signals of other processes while something waits: until what it gives is called. */
   watch(): () => void;
   /** Called when another process has written to the store. */
   onSignal: (() => void) | undefined;
   /** Gives the run up: ended, or parked with what is pending. */
   close(status: string, result: Json | undefined, pending: readonly Json[]): Promise<void>;
-  /** Stops being its owner without a word: the run failed. */
+  /** Stops being its owner: the run failed. What was appended is still kept, where that can be. */
   abandon(): void;
 }
 
 export interface OpenOptions {
   /** Take over from an owner that is still alive. */
   readonly takeover?: boolean | undefined;
+  /** The epoch that was read: where the run has had another owner since, a FencedError. */
+  readonly epoch?: number | undefined;
 }
 
 /** Where the records of runs live. Memory-like stores and databases implement it; see `sqlite`. */
@@ -73,7 +78,7 @@ export interface RecordStore {
   open(id: string, options?: OpenOptions): Promise<RunLog>;
   read(id: string): Promise<StoredRun | undefined>;
   list(): Promise<readonly RunSummary[]>;
-  /** False where the run has had a signal of this id: the first wins. */
+  /** False where the run has had a signal of this id, or the request an answer: the first wins. */
   signal(run: string, signal: Signal): Promise<boolean>;
   /** Removes runs that ended before a time (milliseconds since 1970); gives their ids. */
   prune(before: number): Promise<readonly string[]>;

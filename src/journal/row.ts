@@ -19,6 +19,7 @@ export interface Row {
 
 /** JSON of anything; what JSON cannot hold is left out. */
 export function asJson(value: unknown): Json | undefined {
+  if (value === undefined || typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
   const text = JSON.stringify(value);
   return text === undefined ? undefined : (JSON.parse(text) as Json);
 }

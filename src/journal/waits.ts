@@ -1,5 +1,6 @@
 import type { Invocation } from '../core/invocation.ts';
 import type { Outcome } from '../core/journal.ts';
+import type { Json } from '../core/json.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Schema, Validation } from '../core/schema.ts';
 import type { Stop } from '../core/status.ts';
@@ -21,12 +22,14 @@ interface Open extends Interruptible {
   asked: boolean;
 }
 
+const EXPIRED: Decision = Object.freeze({ decision: 'deny', reason: 'the approval expired' });
+
 /** Questions of a run that wait for a person or another process. */
 export class Waits {
   #open: Map<string, Open> | undefined;
   #schemas: Map<string, Schema> | undefined;
   /** What other processes decided, by request. */
-  #told: Map<string, Decision> | undefined;
+  #told: Map<string, { readonly decision: Decision; readonly time: number }> | undefined;
   readonly #stops: Stops;
   readonly #watcher: WaitWatcher;
 
@@ -70,10 +73,13 @@ export class Waits {
     this.#open ??= new Map();
     const all = this.#open;
     return new Promise((resolve) => {
+      const told = this.#told?.get(request.id);
       const expiresMs = request.expiresAt === undefined ? undefined : Date.parse(request.expiresAt) - Date.now();
-      const expire = () => this.decide(request.id, { decision: 'deny', reason: 'the approval expired' });
+      const expire = () => this.decide(request.id, EXPIRED);
       const timer =
-        expiresMs === undefined ? undefined : setTimeout(expire, Math.min(Math.max(0, expiresMs), LONGEST_TIMER_MS));
+        expiresMs === undefined || told !== undefined
+          ? undefined
+          : setTimeout(expire, Math.min(Math.max(0, expiresMs), LONGEST_TIMER_MS));
       const settle = (outcome: Outcome<Decision>) => {
         clearTimeout(timer);
         all.delete(request.id);
@@ -82,25 +88,35 @@ export class Waits {
         resolve(outcome);
       };
       const interrupt = (stop: Stop) => settle({ ok: false, error: stopError(stop), stop });
-      const open: Open = { key: request.id, self, request, asked: false, settle, interrupt };
+      const open: Open = { key: request.id, self, request, asked: told !== undefined, settle, interrupt };
       all.set(request.id, open);
       this.#stops.enter(open);
-      const told = this.#told?.get(request.id);
       // In the next turn: what waits must be recorded before it is answered.
       if (told !== undefined) setImmediate(() => this.#answer(request.id, told));
     });
   }
 
-  /** A decision of another process: also before its request is open. One that the question's schema refuses is none. */
-  tell(id: string, decision: Decision): void {
+  /**
+   * A decision of another process: also before its request is open. One that the question's schema refuses is none. `time` is
+   * when it was made, in milliseconds since 1970: the process may have been away while the request expired.
+   */
+  tell(id: string, decision: Decision, time: number): void {
     this.#told ??= new Map();
-    if (!this.#told.has(id)) this.#told.set(id, decision);
-    if (this.#open?.has(id)) this.#answer(id, decision);
+    const told = this.#told.get(id) ?? { decision, time };
+    this.#told.set(id, told);
+    if (this.#open?.has(id)) this.#answer(id, told);
   }
 
-  #answer(id: string, decision: Decision): void {
-    if (decision.decision === 'answer' && !this.check(id, decision.value).ok) return;
-    this.decide(id, decision);
+  #answer(id: string, { decision, time }: { readonly decision: Decision; readonly time: number }): void {
+    const open = this.#open?.get(id);
+    if (open === undefined) return;
+    const { expiresAt } = open.request;
+    if (expiresAt !== undefined && time > Date.parse(expiresAt)) return void this.decide(id, EXPIRED);
+    if (decision.decision !== 'answer') return void this.decide(id, decision);
+    const checked = this.check(id, decision.value);
+    if (checked.ok) this.decide(id, { decision: 'answer', value: checked.value as Json });
+    // It still waits for one that fits.
+    else open.asked = false;
   }
 
   /** The first decision wins. False where nothing waits under this id. */

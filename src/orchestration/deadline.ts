@@ -1,5 +1,4 @@
 import type { Invocation } from '../core/invocation.ts';
-import type { Stops } from '../core/stops.ts';
 import { LONGEST_TIMER_MS } from '../core/time.ts';
 import type { Parkable } from './activity.ts';
 
@@ -7,16 +6,16 @@ import type { Parkable } from './activity.ts';
 export class Deadline implements Parkable {
   readonly self: Invocation;
   parked = false;
-  readonly #stops: Stops;
+  readonly #run: { expire(self: Invocation, reason: string): void };
   readonly #timeMs: number;
   #left: number;
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** `worked` is what earlier epochs took, in milliseconds. */
-  constructor(self: Invocation, timeMs: number, stops: Stops, worked = 0) {
+  constructor(self: Invocation, timeMs: number, run: { expire(self: Invocation, reason: string): void }, worked = 0) {
     this.self = self;
-    this.#stops = stops;
+    this.#run = run;
     this.#timeMs = timeMs;
     this.#left = timeMs - worked;
     this.unpark();
@@ -37,7 +36,7 @@ export class Deadline implements Parkable {
   }
 
   expire(): void {
-    this.#stops.add(this.self.path, { status: 'timeout', reason: `The time limit of ${this.#timeMs} ms is reached.` });
+    this.#run.expire(this.self, `The time limit of ${this.#timeMs} ms is reached.`);
   }
 }
 

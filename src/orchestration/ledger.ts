@@ -87,12 +87,15 @@ export class Ledger implements Layer {
       picoUsd: cost === undefined ? undefined : toPicoUsd(cost),
     };
     const guess = outcome.ok && usage === undefined ? guessOf(call, outcome.value) : undefined;
+    // Unknown is not zero: where nothing was reported, the estimate of what was said counts.
+    const settled = (unit: keyof Amount) => known[unit] ?? guess?.[unit] ?? reserved[unit];
+    const spent = isFree ? NOTHING : { tokens: settled('tokens'), picoUsd: settled('picoUsd') };
+    work.spent = spent;
     for (const account of this.#of(call.self)) {
       const unit = unitOf(account);
       account.reserved -= reserved[unit];
       if (isFree) continue;
-      // Unknown is not zero: where nothing was reported, the estimate of what was said counts.
-      account.spent += known[unit] ?? guess?.[unit] ?? reserved[unit];
+      account.spent += spent[unit];
       if (known[unit] === undefined) account.estimates += 1;
     }
     this.#wake();

@@ -1,13 +1,14 @@
 import { messageOf } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal, Outcome } from '../core/journal.ts';
-import type { Json } from '../core/json.ts';
+import { type Json, sha256 } from '../core/json.ts';
 import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../core/permission.ts';
 import type { Permit, PermitQuery } from '../core/run-context.ts';
 import type { Delegate, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
+import type { Row } from '../journal/row.ts';
 import type { Waits } from '../journal/waits.ts';
-import { approvalRequest, checkDecision, readDecision } from '../security/approval.ts';
+import { approvalRequest, argsHash, checkDecision, readDecision } from '../security/approval.ts';
 import { decide, type Level } from '../security/decide.ts';
 import { parseRule, parseRules, type Rule } from '../security/rules.ts';
 import { outside } from './inside.ts';
@@ -39,6 +40,22 @@ export class PermissionStep {
     this.#parts = parts;
     this.#runRules = [...parts.rules];
     this.#runLevels = [{ source: 'run', rules: this.#runRules, mode: parts.permissions.mode }];
+  }
+
+  /** The rules that people's `always` wrote in earlier epochs. */
+  remember(rows: readonly Row[], tools: Iterable<Tool>): void {
+    const shown = new Map<string, ApprovalRequest>();
+    const byName = new Map([...tools].map((tool) => [tool.name, tool]));
+    for (const { kind, event, key, request, value } of rows) {
+      if (kind !== 'wait') continue;
+      if (event === 'started') shown.set(key, request as unknown as ApprovalRequest);
+      const asked = shown.get(key);
+      const tool = asked && byName.get(asked.tool);
+      const answer = value as unknown as Decision;
+      if (event !== 'done' || tool === undefined || answer.decision !== 'allow' || answer.always !== true) continue;
+      const checked = checkDecision(answer, asked as ApprovalRequest, tool, 0);
+      if (checked.verdict === 'allow' && checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
+    }
   }
 
   /** The levels of a new invocation: its parent's, then its delegate's, then its own. They only narrow. */
@@ -135,7 +152,7 @@ export class PermissionStep {
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
     const { reason, rule } = verdict;
     const ask = {
-      id: `${key}/@approval`,
+      id: this.#idOf(`${key}/@approval`, tool, args),
       runId,
       path: self.path,
       agent: self.agent,
@@ -164,14 +181,26 @@ export class PermissionStep {
       const anew = this.#decide({ ...query, args: checked.args }, this.#levelsOf(self));
       if (anew.verdict === 'deny') return { ok: false, error: denial(tool, anew.reason, []) };
     }
-    if (checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
+    const { rule: written } = checked;
+    if (written !== undefined && !this.#runRules.some(({ text }) => text === written))
+      this.#runRules.push(parseRule(written));
     return { ok: true, args: checked.args };
   }
 
-  /** Asks what became of a call that was under way when its process died. */
-  async askDoubt({ key, self, step, tool, in: { args } }: ToolCallEffect): Promise<Outcome<Decision>> {
+  /** Another address where another tool or other arguments were shown: that approval, given or pending, is none. */
+  #idOf(id: string, tool: Tool, args: Json): string {
+    const shown = this.#parts.journal.recallStart('wait', id) as ApprovalRequest | undefined;
+    const now = argsHash(args);
+    if (shown === undefined || (shown.toolHash === tool.hash && shown.argsHash === now)) return id;
+    return `${id}~${sha256(`${tool.hash}|${now}`).slice(0, 8)}`;
+  }
+
+  /** Asks what became of a call that was under way when its process died: each time anew, an answer is good for one attempt. */
+  async askDoubt({ key, self, step, tool, in: facts }: ToolCallEffect, attempt: number): Promise<Outcome<Decision>> {
     const { id: runId, approve, waits, journal } = this.#parts;
-    const place = { id: `${key}/@doubt`, runId, path: self.path, agent: self.agent };
+    const { args } = facts;
+    const id = this.#idOf(attempt === 1 ? `${key}/@doubt` : `${key}/@doubt.${attempt}`, tool, args);
+    const place = { id, runId, path: self.path, agent: self.agent };
     const request = approvalRequest({ ...place, tool, args, reason: 'unknown', label: self.label });
     const waiting = journal.wait(request.id, self, step, request);
     if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);

@@ -1,11 +1,13 @@
 import type { Agent } from '../core/agent.ts';
+import { ConfigurationError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
 import { checkOptions } from '../core/options.ts';
 import type { View } from '../core/record.ts';
 import { beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
-import { checkResume, isTeam, readRun } from './resume-run.ts';
+import { loggedRun } from './logged-run.ts';
+import { checkAgent, checkReplay, isTeam, readRun } from './resume-run.ts';
 import { LiveRun } from './run.ts';
 import type { Run } from './run-handle.ts';
 import { RunTree } from './run-tree.ts';
@@ -21,29 +23,54 @@ export interface ReplayOptions {
  * Plays a recorded run again: no network, no side effect, no model. The same events, the same result. Where the code asks for
  * something else than recorded, `result` rejects with a DivergenceError; where the records end, the run is `suspended`.
  *
+ * A log holds what was said, so from one the same steps come back; its records are numbered anew, and a run whose root is a
+ * procedure, or whose agents read shared values by code, is replayed from its journal only.
+ *
  * @example const { result } = replayRun(lead, { journal: sqlite('runs.db'), runId });
  */
 export function replayRun<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
-  source: { readonly journal: RecordStore; readonly runId: string },
+  source: ReplaySource,
   options: ReplayOptions = {},
 ): Run<Output> {
-  checkOptions('source', source, ['journal', 'runId'], ['log']);
+  checkOptions('source', source, ['journal', 'log', 'runId']);
   checkOptions('options', options, ['until', 'views']);
-  const { definition, checked, journal } = checkResume(agent as Agent, source.runId, {
-    journal: source.journal,
-    views: options.views,
-    model: NO_MODEL,
-  });
+  const load = 'log' in source ? fromLog(loggedRun(source.log, source.runId)) : fromJournal(source);
+  const { runId } = load;
+  const { definition, checked } = checkReplay(agent as Agent, runId, { views: options.views, model: NO_MODEL });
   const begin = async (tree: RunTree) => {
-    const stored = await readRun(journal, source.runId);
+    const stored = await load.read();
+    checkAgent(tree, stored);
     const rows = upTo(stored, options.until);
     const beginning = beginningOf(stored);
     tree.replay(new History(rows), beginning);
     return { brief: beginning.brief, value: beginning.value };
   };
-  const replayed = { ...checked, journal: undefined };
-  return new LiveRun<Output>(new RunTree(source.runId, definition, replayed), { begin }, replayed, isTeam(definition));
+  return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
+}
+
+/** Where the records are: in a journal, or in a step log with full content (the one run that it holds, or `runId`). */
+export type ReplaySource =
+  | { readonly journal: RecordStore; readonly runId: string }
+  | { readonly log: string; readonly runId?: string | undefined };
+
+interface Load {
+  readonly runId: string;
+  read(): StoredRun | Promise<StoredRun>;
+}
+
+function fromLog(logged: StoredRun): Load {
+  return { runId: logged.id, read: () => logged };
+}
+
+function fromJournal({ journal, runId }: { readonly journal: RecordStore; readonly runId: string }): Load {
+  if (journal === undefined)
+    throw new ConfigurationError(
+      'journal',
+      'missing',
+      "Pass the journal that has the run, or a log: { log: 'run.jsonl' }.",
+    );
+  return { runId, read: () => readRun(journal, runId) };
 }
 
 function upTo({ rows }: StoredRun, until: ReplayOptions['until']): StoredRun['rows'] {

@@ -2,14 +2,16 @@ import { isAgent } from '../agents/delegate.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
-import { ConfigurationError } from '../core/errors.ts';
+import { ConfigurationError, FencedError, isA } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import { shown } from '../core/options.ts';
 import { advanceTime } from '../core/time.ts';
 import { type Beginning, beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
-import type { RecordStore, StoredRun } from '../journal/record-store.ts';
+import type { RecordStore, RunLog, RunSummary, StoredRun } from '../journal/record-store.ts';
+import type { Row } from '../journal/row.ts';
+import { commonRows } from './common-rows.ts';
 import type { Start } from './input.ts';
 import { LiveRun } from './run.ts';
 import type { Run } from './run-handle.ts';
@@ -39,23 +41,34 @@ export function resumeRun<Input, Output, Deps>(
   const { definition, checked, journal } = checkResume(agent as Agent, runId, options as ResumeOptions);
   const begin = async (tree: RunTree): Promise<Start | RunResult> => {
     const stored = await readRun(journal, runId);
-    const extended = isOver(stored.status) && goesFurther(stored, beginningOf(stored), definition, checked);
+    const beginning = beginningOf(stored);
+    const extended = isOver(stored.status) && goesFurther(stored, beginning, definition, checked);
     if (isOver(stored.status) && !extended) return deepFreeze(stored.result) as unknown as RunResult;
-    const log = await journal.open(runId, { takeover: checked.takeover });
+    checkAgent(tree, stored);
+    if (checked.onDivergence === 'fork') {
+      const rows = await commonRows(stored, definition, checked);
+      if (rows.length < stored.rows.length) return forkTo(crypto.randomUUID(), tree, journal, stored, rows);
+    }
+    const log = await take(journal, stored, checked.takeover);
+    if (log === undefined) return begin(tree);
     return restore(tree, log.run, () => tree.attach(log), extended);
   };
   return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
 }
 
 export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {
+  const { definition, checked } = checkReplay(agent, runId, options);
+  if (checked.journal === undefined)
+    throw new ConfigurationError('journal', 'missing', "Pass the journal that has the run: sqlite('runs.db').");
+  return { definition, checked, journal: checked.journal };
+}
+
+export function checkReplay(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {
   if (!isAgent(agent))
     throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   if (typeof runId !== 'string' || runId === '')
     throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Name the run.');
-  const checked = checkRunOptions(agent, options, ['takeover', 'onDivergence']);
-  if (checked.journal === undefined)
-    throw new ConfigurationError('journal', 'missing', "Pass the journal that has the run: sqlite('runs.db').");
-  return { definition: agent, checked, journal: checked.journal };
+  return { definition: agent, checked: checkRunOptions(agent, options, ['takeover', 'onDivergence']) };
 }
 
 export async function readRun(journal: RecordStore, runId: string): Promise<StoredRun> {
@@ -68,8 +81,32 @@ export async function readRun(journal: RecordStore, runId: string): Promise<Stor
   );
 }
 
-/** Makes the tree go on from a run's records; gives what it starts with. */
-export function restore(tree: RunTree, run: StoredRun, attach: () => void, extended: boolean): Start {
+/** Goes on in a new run, which has the rows of another up to there. */
+export async function forkTo(
+  id: string,
+  tree: RunTree,
+  journal: RecordStore,
+  from: StoredRun,
+  rows: readonly Row[],
+): Promise<Start> {
+  const log = await journal.create({ id, agent: from.agent, forkedFrom: from.id, rows });
+  tree.id = id;
+  tree.forkedFrom = from.id;
+  return restore(tree, log.run, () => tree.attach(log), false, true);
+}
+
+/** Becomes the run's owner. Undefined where it was ended by another in the meantime. */
+async function take(journal: RecordStore, { id, epoch }: StoredRun, takeover: boolean): Promise<RunLog | undefined> {
+  try {
+    return await journal.open(id, { takeover, epoch });
+  } catch (thrown) {
+    const now = isA(thrown, FencedError) ? (await journal.list()).find((run) => run.id === id) : undefined;
+    if (now === undefined || now.epoch === epoch || !isOver(now.status)) throw thrown;
+    return undefined;
+  }
+}
+
+export function checkAgent(tree: RunTree, run: RunSummary): void {
   if (run.agent !== tree.root.agent) {
     throw new ConfigurationError(
       'agent',
@@ -77,11 +114,17 @@ export function restore(tree: RunTree, run: StoredRun, attach: () => void, exten
       'Resume it with the agent that it was started with.',
     );
   }
+}
+
+/** Makes the tree go on from a run's records; gives what it starts with. */
+export function restore(tree: RunTree, run: StoredRun, attach: () => void, extended: boolean, isFork = false): Start {
   const beginning = beginningOf(run);
   const last = run.rows.at(-1);
   if (last !== undefined) advanceTime(last.time);
   attach();
-  tree.restore(new History(run.rows, extended ? tree.root.path : undefined), beginning);
+  const history = new History(run.rows, extended ? tree.root.path : undefined);
+  if (isFork) history.inherit();
+  tree.restore(history, beginning);
   return { brief: deepFreeze(beginning.brief), value: deepFreeze(beginning.value) };
 }
 

@@ -53,7 +53,10 @@ export interface RunOptions<Deps = unknown> {
 export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
   /** Take the run over from an owner that is still alive; that one then does nothing more. */
   readonly takeover?: boolean | undefined;
-  /** What a difference between the records and the code does: `report` (an event) or `stop` (a DivergenceError). A changed tool or argument always stops. */
+  /**
+   * What a difference between the records and the code does: `report` (an event; a changed tool or argument still stops), `stop`
+   * (a DivergenceError), `fork` (goes on in a new run that has the records before the first difference: `run.id` is then its id).
+   */
   readonly onDivergence?: 'report' | 'stop' | 'fork' | undefined;
 }
 
@@ -127,13 +130,7 @@ export type CheckedOptions = ReturnType<typeof checkRunOptions>;
 
 function checkGiven(options: ResumeOptions, more: readonly string[]): void {
   checkOptions('options', options, [...OPTIONS, ...more], []);
-  if (options.onDivergence === 'fork')
-    throw new ConfigurationError(
-      'onDivergence',
-      "'fork' is not built yet",
-      "Write 'report' or 'stop', or use forkRun.",
-    );
-  checkOneOf('onDivergence', options.onDivergence, ['report', 'stop']);
+  checkOneOf('onDivergence', options.onDivergence, ['report', 'stop', 'fork']);
   checkOneOf('takeover', options.takeover, [true, false]);
   const { runId, signal, model, models, views } = options;
   if (runId !== undefined && (typeof runId !== 'string' || !/^[\w.:-]{1,200}$/.test(runId))) {

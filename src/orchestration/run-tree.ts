@@ -1,8 +1,9 @@
 import { checkTools } from '../agents/define-agent.ts';
+import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent, ModelAgent } from '../core/agent.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
-import { ConfigurationError, DivergenceError, ToolError } from '../core/errors.ts';
+import { ConfigurationError, DivergenceError, type ErrorRecord, ToolError } from '../core/errors.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
@@ -15,14 +16,15 @@ import type { AgentOut, Draft, RunIn, RunRecord, Span } from '../core/record.ts'
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
 import { costUsd } from '../core/spending.ts';
+import type { Stop } from '../core/status.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
 import { type CallUsage, NO_USAGE } from '../core/usage.ts';
 import type { Beginning } from '../journal/beginning.ts';
-import type { History } from '../journal/history.ts';
+import { type History, INTERRUPTED } from '../journal/history.ts';
 import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.ts';
-import type { RunLog, Signal } from '../journal/record-store.ts';
+import type { RunLog, TimedSignal } from '../journal/record-store.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
@@ -61,7 +63,8 @@ const NOTHING_OPENED: readonly Opened[] = [];
 
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
 export class RunTree implements RunContext, JournalParts, PermissionParts {
-  readonly id: string;
+  /** Of another run, where a resume goes on in a fork. */
+  id: string;
   root: Invocation;
   readonly options: CheckedOptions;
   readonly stops = new Stops();
@@ -73,6 +76,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   log: RunLog | undefined;
   history: History | undefined;
   isReplay = false;
+  /** The run whose records this one began with; in the epoch in which it did. */
+  forkedFrom: string | undefined;
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
   readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
   perCall: readonly [Ledger];
@@ -81,6 +86,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
   readonly #permissions: PermissionStep;
+  /** Whether a replay takes the model from the records. */
+  #remembers = true;
   #opened: readonly Opened[] = NOTHING_OPENED;
   #deadline: Deadline | undefined;
   #places: Places | undefined;
@@ -126,6 +133,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.root = this.#rootOf(this.root.definition, deepFreeze(past.shared), TRUSTED);
     this.#permissions.enter(this.root, undefined);
     this.perCall = [new Ledger(this.limits, this, history)];
+    this.#permissions.remember(history.rows, treeFacts(this.root.definition).tools);
     Object.assign(this.count, {
       steps: history.steps,
       toolCalls: history.toolCalls,
@@ -135,32 +143,26 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 
   /** Shows records again and lets nothing new happen. */
-  replay(history: History, past: Beginning): void {
+  replay(history: History, past: Beginning, model: 'as recorded' | 'of the code' = 'as recorded'): void {
     this.restore(history, past);
     this.isReplay = true;
+    this.#remembers = model === 'as recorded';
     this.epoch = history.rows.at(-1)?.epoch ?? 1;
   }
 
   /** What other processes said: a decision, or to stop. */
-  #heed(signals: readonly Signal[]): void {
+  #heed(signals: readonly TimedSignal[]): void {
     for (const signal of signals) {
       if (signal.kind === 'cancel') this.cancel(signal.path, signal.reason);
-      else this.waits.tell(signal.id, signal.decision);
+      else this.waits.tell(signal.id, signal.decision, signal.time);
     }
   }
 
   /** Stops what is at and below a path, also in later epochs. */
   cancel(path: string, reason: string): void {
     if (this.stops.at(path) !== undefined) return;
+    this.#noteStop(path, 'cancelled', reason);
     this.stops.add(path, { status: 'cancelled', reason });
-    const entry = {
-      key: `${path}/@cancel`,
-      place: this.root,
-      step: 0,
-      attempt: this.epoch,
-      span: this.root.span,
-    } as const;
-    this.journal.note({ ...entry, kind: 'stop', event: 'done', value: { path, status: 'cancelled', reason } });
   }
 
   diverged(self: Invocation, key: string, parts: readonly string[]): void {
@@ -182,13 +184,30 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.journal.note({ ...entry, kind: 'diverged', event: 'done', value: { parts: fresh } });
   }
 
-  askDoubt(call: Call<never>): Promise<Outcome<Decision>> {
-    return this.#permissions.askDoubt(call as unknown as ToolCallEffect);
+  askDoubt(call: Call<never>, attempt: number): Promise<Outcome<Decision>> {
+    return this.#permissions.askDoubt(call as unknown as ToolCallEffect, attempt);
+  }
+
+  get isInterrupted(): boolean {
+    return INTERRUPTED.includes(this.stops.at(this.root.path)?.status);
+  }
+
+  /** A node's working time is over. A child's end is final, so a resume must come to it as well. */
+  expire(self: Invocation, reason: string): void {
+    if (self !== this.root && this.stops.at(self.path) === undefined) this.#noteStop(self.path, 'timeout', reason);
+    this.stops.add(self.path, { status: 'timeout', reason });
+  }
+
+  #noteStop(path: string, status: 'cancelled' | 'timeout', reason: string): void {
+    if (!this.journal.isWatched) return;
+    const entry = { key: `${path}/@cancel`, place: this.root, step: 0, attempt: this.epoch } as const;
+    const value = { path, status, reason };
+    this.journal.note({ ...entry, span: this.root.span, kind: 'stop', event: 'done', value });
   }
 
   /** A replay has come to what was never recorded. */
   recordsEnd(): void {
-    this.stops.add(this.root.path, { status: 'suspended', reason: 'The records end here.' });
+    this.stops.add(this.root.path, stopOf(this.history) ?? { status: 'suspended', reason: 'The records end here.' });
   }
 
   /** Records that nobody asked for: the code has changed. What a recorded stop kept from running is expected. */
@@ -229,7 +248,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   modelOf(self: Invocation, agent: ModelAgent): Model {
     const { models, model } = this.options;
-    const recorded = this.isReplay ? this.journal.recallStart('agent', self.path) : undefined;
+    const recorded = this.isReplay && this.#remembers ? this.journal.recallStart('agent', self.path) : undefined;
     if (recorded !== undefined) return this.#remembered(self, recorded as unknown as ReturnType<typeof modelFacts>);
     const chosen =
       (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??
@@ -274,8 +293,11 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
     const isGiven = typeof agent.tools === 'function';
     if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
-    const grants = agent.memory.map(({ store, namespace, read = true, write = false }) => {
-      const name = typeof namespace === 'function' ? namespace({ deps: this.deps as never }) : namespace;
+    const grants = agent.memory.map(({ store, namespace, read = true, write = false }, index) => {
+      const name =
+        typeof namespace === 'function'
+          ? this.journal.once(`${self.path}/@namespace.${index}`, self, () => namespace({ deps: this.deps as never }))
+          : namespace;
       return { store, namespace: name, read, write };
     });
     const more = grants.length === 0 ? [] : [...memoryTools(grants)];
@@ -322,9 +344,11 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     if (this.root.definition.type === 'code')
       for (const { label } of start.brief)
         if (label !== undefined) this.root.label = joinLabels(this.root.label, label);
-    const timeMs = Math.min(this.limits.timeMs, this.root.limits.timeMs ?? this.limits.timeMs);
-    this.#deadline = new Deadline(this.root, timeMs, this.stops, this.history?.worked(this.root.path));
-    this.#activity.add(this.#deadline);
+    if (!this.isReplay) {
+      const timeMs = Math.min(this.limits.timeMs, this.root.limits.timeMs ?? this.limits.timeMs);
+      this.#deadline = new Deadline(this.root, timeMs, this, this.history?.worked(this.root.path));
+      this.#activity.add(this.#deadline);
+    }
     this.journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
     return this.#drive(this.root, start);
@@ -389,9 +413,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
       await this.#places.take(self, parent, concurrency);
     }
     const deadline =
-      self.limits.timeMs === undefined
+      self.limits.timeMs === undefined || this.isReplay
         ? undefined
-        : new Deadline(self, self.limits.timeMs, this.stops, this.history?.worked(self.path));
+        : new Deadline(self, self.limits.timeMs, this, this.history?.worked(self.path));
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
       self.since = this.journal.note(this.#agentStarted(self, start));
@@ -546,6 +570,14 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   progress(self: Invocation, key: string, step: number, name: string, callId: string, progress: Progress): void {
     this.sink.progress?.({ self, key, step }, { name, callId }, progress);
   }
+}
+
+/** What ended a run from outside of its loop. */
+function stopOf(history: History | undefined): Stop | undefined {
+  const last = history?.rows.findLast(({ kind, event }) => kind === 'run' && event === 'done');
+  const { status, error } = (last?.value ?? {}) as { readonly status?: string; readonly error?: ErrorRecord };
+  if (error === undefined || (status !== 'timeout' && status !== 'aborted' && status !== 'cancelled')) return undefined;
+  return { status, reason: error.message };
 }
 
 /** Of itself, and of its subtree. */

@@ -16,6 +16,7 @@ import type { Json } from '../core/json.ts';
 import { shown } from '../core/options.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RunRecord } from '../core/record.ts';
+import type { Validation } from '../core/schema.ts';
 import { isWithin } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
 import { asJson } from '../journal/row.ts';
@@ -56,8 +57,12 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
   #open(start: Start): void {
     const { root, options } = this.#tree;
-    const request = { agent: root.agent, team: this.#team, input: start.brief };
-    const beginning = options.journal === undefined ? undefined : beginningJson(this.#tree, start);
+    const { forkedFrom } = this.#tree;
+    const facts = { agent: root.agent, team: this.#team, input: start.brief };
+    const request = forkedFrom === undefined ? facts : { ...facts, forkedFrom };
+    // A resume's is in the first record.
+    const isNew = options.journal !== undefined && this.#tree.history === undefined;
+    const beginning = isNew ? beginningJson(this.#tree, start) : undefined;
     this.#since = this.#tree.open(beginning === undefined ? request : { ...request, beginning }, start);
   }
 
@@ -95,34 +100,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
         `Pending are: ${open.join(', ') || '(none)'}.`,
       );
     }
-    const fault = readDecision(decision);
-    if (typeof fault === 'string')
-      throw new ConfigurationError('decision', fault, "Write for example { decision: 'allow' }.");
-    if (request.reason !== 'wait') {
-      if (decision.decision !== 'allow' && decision.decision !== 'deny') {
-        throw new ConfigurationError(
-          'decision',
-          `${decision.decision} does not answer an approval`,
-          "Write { decision: 'allow' } or 'deny'.",
-        );
-      }
-      waits.decide(id, decision);
-      return;
-    }
-    if (decision.decision === 'deny') return void waits.decide(id, decision);
-    if (decision.decision !== 'answer') {
-      throw new ConfigurationError(
-        'decision',
-        `${decision.decision} does not answer a question`,
-        "Write { decision: 'answer', value }.",
-      );
-    }
-    const checked = waits.check(id, decision.value);
-    if (!checked.ok) {
-      const problem = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-      throw new ConfigurationError('decision.value', problem, 'Give a value that the question’s schema takes.');
-    }
-    waits.decide(id, { decision: 'answer', value: checked.value as never });
+    const fitting = fittingDecision(request, decision, (value) => waits.check(id, value));
+    const isFirst = await this.#options.journal?.signal(this.id, { kind: 'decision', id, decision: fitting });
+    if (isFirst === false || !waits.decide(id, fitting))
+      throw new ConfigurationError('id', `${id} was answered before`, 'The first decision holds.');
   }
 
   /** A decision made in the tick of `startRun` may come before its request. */
@@ -346,6 +327,36 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     );
   }
 }
+
+/** The decision, with its value as the question's schema gives it. */
+function fittingDecision(
+  request: ApprovalRequest | WaitRequest,
+  decision: Decision,
+  check: (value: unknown) => Validation<unknown>,
+): Decision {
+  const fault = readDecision(decision);
+  if (typeof fault === 'string')
+    throw new ConfigurationError('decision', fault, "Write for example { decision: 'allow' }.");
+  const [what, answers, mend] = ANSWERS[request.reason] ?? AN_APPROVAL;
+  if (!answers.includes(decision.decision))
+    throw new ConfigurationError('decision', `${decision.decision} does not answer ${what}`, `Write ${mend}.`);
+  if (decision.decision !== 'answer') return decision;
+  const checked = check(decision.value);
+  if (checked.ok) return { decision: 'answer', value: checked.value as Json };
+  const problem = checked.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  throw new ConfigurationError('decision.value', problem, 'Give a value that the question’s schema takes.');
+}
+
+const AN_APPROVAL = ['an approval', ['allow', 'deny'], "{ decision: 'allow' } or 'deny'"] as const;
+
+const ANSWERS: { readonly [reason: string]: readonly [string, readonly string[], string] } = {
+  wait: ['a question', ['answer', 'deny'], "{ decision: 'answer', value } or 'deny'"],
+  unknown: [
+    'what became of a call',
+    ['happened', 'retry', 'failed', 'deny'],
+    "{ decision: 'happened', value }, 'retry' or 'failed'",
+  ],
+};
 
 const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
 

@@ -17,6 +17,7 @@ export {
 export type { ExpectedCall } from './match-calls.ts';
 export { recordModel } from './record-model.ts';
 export { type RecordedModelOptions, recordedModel } from './recorded-model.ts';
+export { type RecordedRun, recordedRun } from './recorded-run.ts';
 export {
   callTools,
   type Script,

@@ -47,6 +47,20 @@ test.for([
   expect((await answer).decision).toBe(decision);
 });
 
+test.for([
+  ['h\n', 'happened'],
+  ['F\n', 'failed'],
+  ['r\n', 'retry'],
+  ['y\n', 'deny'],
+  ['constructor\n', 'deny'],
+] as const)('of a call whose outcome is unknown %j is %s', async ([typed, decision]) => {
+  const { input, question, approve } = terminal();
+  const answer = approve({ ...REQUEST, reason: 'unknown' });
+  expect(await question()).toContain('nobody knows whether it happened');
+  input.write(typed);
+  expect((await answer).decision).toBe(decision);
+});
+
 test('the end of the input denies', async () => {
   const { input, question, approve } = terminal();
   const answer = approve(REQUEST);

@@ -1,3 +1,4 @@
+import { sha256 } from '../../core/json.ts';
 import type { Row } from '../row.ts';
 
 /** The start of every chain. */
@@ -28,7 +29,6 @@ export function chainHash(run: string, before: string, row: HashedRow, key: stri
     request,
     value,
   ]);
-  const crypto = process.getBuiltinModule('node:crypto');
-  const hash = key === undefined ? crypto.createHash('sha256') : crypto.createHmac('sha256', key);
-  return hash.update(text).digest('hex');
+  if (key === undefined) return sha256(text);
+  return process.getBuiltinModule('node:crypto').createHmac('sha256', key).update(text).digest('hex');
 }

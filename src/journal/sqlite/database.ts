@@ -66,7 +66,7 @@ function migrate(database: DatabaseSync, file: string): void {
     }
     database.exec('COMMIT');
   } catch (thrown) {
-    database.exec('ROLLBACK');
+    rollback(database);
     throw thrown;
   }
 }
@@ -76,8 +76,9 @@ function pragma(database: DatabaseSync, name: string): number {
 }
 
 /** Changes whenever another connection has committed (https://sqlite.org/pragma.html#pragma_data_version). */
-export function dataVersion(database: DatabaseSync): number {
-  return pragma(database, 'data_version');
+export function dataVersion(database: DatabaseSync): () => number {
+  const statement = database.prepare('PRAGMA data_version');
+  return () => Number(statement.get()?.data_version);
 }
 
 function checkFile(file: string): void {
@@ -86,8 +87,9 @@ function checkFile(file: string): void {
   }
   if (file === ':memory:') return;
   if (!existsSync(dirname(file))) throw new JournalError(`${file}: its folder does not exist. Make it first.`);
-  if (existsSync(file) && lstatSync(file).isSymbolicLink())
-    throw new JournalError(`${file}: is a link. Name the file itself.`);
+  const facts = lstatSync(file, { throwIfNoEntry: false });
+  if (facts?.isSymbolicLink()) throw new JournalError(`${file}: is a link. Name the file itself.`);
+  if (facts !== undefined && !facts.isFile()) throw new JournalError(`${file}: is no file. Name a file.`);
 }
 
 function loadSqlite(): typeof import('node:sqlite') {
@@ -95,6 +97,11 @@ function loadSqlite(): typeof import('node:sqlite') {
   if (sqlite === undefined)
     throw new ConfigurationError('journal', 'this Node has no node:sqlite', 'Use Node 22.16 or newer.');
   return sqlite;
+}
+
+/** Ends a transaction that failed; where the disk is full SQLite has done so by itself. */
+export function rollback(database: DatabaseSync): void {
+  if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
 }
 
 /** SQLite's words, with what to do. */

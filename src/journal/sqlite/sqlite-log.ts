@@ -1,10 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { FencedError, JournalError, messageOf } from '../../core/errors.ts';
+import { CoxswainError, FencedError, isA, JournalError, messageOf } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
-import type { RunLog, Signal, StoredRun } from '../record-store.ts';
+import type { RunLog, Signal, StoredRun, TimedSignal } from '../record-store.ts';
 import type { Row } from '../row.ts';
 import { chainHash, type HashedRow } from './chain.ts';
-import { dataVersion, mendOf } from './database.ts';
+import { dataVersion, mendOf, rollback } from './database.ts';
 import { storeValue } from './values.ts';
 
 /** Rows that are written at once. */
@@ -21,6 +21,7 @@ export class SqliteLog implements RunLog {
   readonly #database: DatabaseSync;
   readonly #file: string;
   readonly #key: string | undefined;
+  readonly #dataVersion: () => number;
   readonly #insert: StatementSync;
   readonly #advance: StatementSync;
   #head: string;
@@ -28,6 +29,8 @@ export class SqliteLog implements RunLog {
   #buffer: Row[] = [];
   #waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
   #scheduled = false;
+  #isOver = false;
+  readonly #onEnd: () => void;
   #failure: Error | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
   readonly #seen = new Set<string>();
@@ -44,14 +47,18 @@ export class SqliteLog implements RunLog {
     epoch: number;
     head: string;
     count: number;
+    /** Told when it writes no more. */
+    onEnd: (log: SqliteLog) => void;
   }) {
     this.#database = of.database;
     this.#file = of.file;
     this.#key = of.key;
     this.run = of.run;
     this.epoch = of.epoch;
+    this.#onEnd = () => of.onEnd(this);
     this.#head = of.head;
     this.#count = of.count;
+    this.#dataVersion = dataVersion(this.#database);
     this.#insert = this.#database.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#advance = this.#database.prepare(
       'UPDATE runs SET head = ?, count = ?, heartbeat = ?, updated = ? WHERE id = ? AND epoch = ? AND pid IS NOT NULL',
@@ -93,7 +100,7 @@ export class SqliteLog implements RunLog {
     for (const { resolve, reject } of waiting) failure === undefined ? resolve() : reject(failure);
     if (failure !== undefined) return;
     this.onCommit?.();
-    this.#lookForSignals();
+    if (this.#failure === undefined && !this.#isOver) this.#lookForSignals();
   }
 
   #write(): void {
@@ -101,22 +108,31 @@ export class SqliteLog implements RunLog {
     this.#buffer = [];
     let head = this.#head;
     this.#transaction(() => {
-      for (const row of rows) head = this.#insertRow(row, head);
+      const hashed = rows.map((row) => {
+        const one = this.#hashed(row, head);
+        head = one.hash;
+        return one;
+      });
+      // First, so that who was fenced is told that and no duplicate record.
       this.#own(head, this.#count + rows.length);
+      for (const row of hashed) this.#insertRow(row);
     });
     if (this.#failure !== undefined) return;
     this.#head = head;
     this.#count += rows.length;
   }
 
-  #insertRow(row: Row, before: string): string {
+  #hashed(row: Row, before: string): HashedRow & { readonly hash: string } {
     const hashed: HashedRow = {
       ...row,
       request: storeValue(this.#database, row.request),
       value: storeValue(this.#database, row.value),
     };
-    const hash = chainHash(this.run.id, before, hashed, this.#key);
-    const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value } = hashed;
+    return { ...hashed, hash: chainHash(this.run.id, before, hashed, this.#key) };
+  }
+
+  #insertRow(row: HashedRow & { readonly hash: string }): void {
+    const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value, hash } = row;
     this.#insert.run(
       this.run.id,
       record,
@@ -133,7 +149,6 @@ export class SqliteLog implements RunLog {
       value,
       hash,
     );
-    return hash;
   }
 
   /** Fails where another owner has come: its epoch is higher. */
@@ -145,27 +160,13 @@ export class SqliteLog implements RunLog {
   }
 
   #transaction(work: () => void): void {
-    let open = false;
     try {
       this.#database.exec('BEGIN IMMEDIATE');
-      open = true;
       work();
       this.#database.exec('COMMIT');
     } catch (thrown) {
-      if (open) this.#rollback();
-      this.#fail(
-        thrown instanceof FencedError
-          ? thrown
-          : new JournalError(`${this.#file}: ${mendOf(messageOf(thrown))}`, { cause: thrown }),
-      );
-    }
-  }
-
-  #rollback(): void {
-    try {
-      this.#database.exec('ROLLBACK');
-    } catch {
-      // SQLite has rolled back by itself, as it does where the disk is full.
+      rollback(this.#database);
+      this.#fail(this.#typed(thrown));
     }
   }
 
@@ -173,20 +174,29 @@ export class SqliteLog implements RunLog {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     clearInterval(this.#heartbeat);
+    this.#stopLooking();
     this.onFailure?.(error);
+    this.#onEnd();
+  }
+
+  /** Its store is closed under it: what was appended is kept, the run fails. */
+  closeWithStore(): void {
+    if (this.#isOver || this.#failure !== undefined) return;
+    this.#flush();
+    this.#fail(new JournalError(`${this.#file}: was closed while run ${this.run.id} was under way. Resume the run.`));
   }
 
   #beat(): void {
     if (this.#failure === undefined) this.#transaction(() => this.#own(this.#head, this.#count));
   }
 
-  signals(): readonly Signal[] {
+  signals(): readonly TimedSignal[] {
     const rows = this.#database
-      .prepare('SELECT id, value FROM signals WHERE run = ? ORDER BY created')
-      .all(this.run.id);
-    const fresh = (rows as { id: string; value: string }[]).filter(({ id }) => !this.#seen.has(id));
+      .prepare('SELECT id, value, created FROM signals WHERE run = ? ORDER BY created')
+      .all(this.run.id) as { id: string; value: string; created: number }[];
+    const fresh = rows.filter(({ id }) => !this.#seen.has(id));
     for (const { id } of fresh) this.#seen.add(id);
-    return fresh.map(({ value }) => JSON.parse(value) as Signal);
+    return fresh.map(({ value, created }) => ({ ...(JSON.parse(value) as Signal), time: created }));
   }
 
   watch(): () => void {
@@ -207,10 +217,19 @@ export class SqliteLog implements RunLog {
   }
 
   #lookForSignals(): void {
-    const version = dataVersion(this.#database);
-    if (version === this.#version) return;
-    this.#version = version;
-    this.onSignal?.();
+    try {
+      const version = this.#dataVersion();
+      if (version === this.#version) return;
+      this.#version = version;
+      this.onSignal?.();
+    } catch (thrown) {
+      this.#fail(this.#typed(thrown));
+    }
+  }
+
+  #typed(thrown: unknown): Error {
+    if (isA(thrown, CoxswainError)) return thrown;
+    return new JournalError(`${this.#file}: ${mendOf(messageOf(thrown))}`, { cause: thrown });
   }
 
   async close(status: string, result: Json | undefined, pending: readonly Json[]): Promise<void> {
@@ -227,11 +246,18 @@ export class SqliteLog implements RunLog {
       if (changes !== 1) throw new FencedError(`run ${this.run.id}: another process has taken it over`);
     });
     if (this.#failure !== undefined) throw this.#failure;
+    this.#isOver = true;
+    this.#onEnd();
   }
 
   abandon(): void {
-    this.#stopLooking();
-    clearInterval(this.#heartbeat);
-    this.#failure ??= new JournalError(`run ${this.run.id}: its journal is closed`);
+    if (this.#failure !== undefined || this.#isOver) return;
+    this.#isOver = true;
+    this.#flush();
+    this.onFailure = undefined;
+    // Else nobody could go on with it until this process ends.
+    const release = 'UPDATE runs SET host = NULL, pid = NULL, boot = NULL, heartbeat = NULL WHERE id = ? AND epoch = ?';
+    this.#transaction(() => this.#database.prepare(release).run(this.run.id, this.epoch));
+    this.#fail(new JournalError(`run ${this.run.id}: its journal is closed`));
   }
 }

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ConfigurationError, FencedError, JournalError } from '../../core/errors.ts';
+import { ConfigurationError, CoxswainError, FencedError, isA, JournalError, messageOf } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { OpenOptions, RecordStore, RunLog, RunSummary, Signal, StoredRun } from '../record-store.ts';
 import type { Row } from '../row.ts';
 import { chainHash, GENESIS } from './chain.ts';
-import { openDatabase } from './database.ts';
+import { mendOf, openDatabase, rollback } from './database.ts';
 import { isAlive, thisProcess } from './owner.ts';
 import { SqliteLog } from './sqlite-log.ts';
 import { loadValue, sweepBlobs } from './values.ts';
@@ -50,6 +50,10 @@ class SqliteStore implements RecordStore {
   readonly #file: string;
   readonly #key: string | undefined;
   #database: DatabaseSync | undefined;
+  /** The run that was read just now. */
+  #read: { readonly id: string; readonly rows: Row[]; readonly head: string } | undefined;
+  /** Of the runs under way. */
+  readonly #logs = new Set<SqliteLog>();
 
   constructor(file: string, key: string | undefined) {
     this.#file = file;
@@ -110,8 +114,9 @@ class SqliteStore implements RecordStore {
     return log;
   }
 
-  async open(id: string, { takeover = false }: OpenOptions = {}): Promise<RunLog> {
+  async open(id: string, { takeover = false, epoch: seen }: OpenOptions = {}): Promise<RunLog> {
     let epoch = 1;
+    let loaded: { rows: Row[]; head: string } = { rows: [], head: GENESIS };
     this.#transaction((database) => {
       const row = this.#row(id);
       if (row === undefined) throw unknownRun(id);
@@ -120,6 +125,13 @@ class SqliteStore implements RecordStore {
           `run ${id} is under way in process ${row.pid} on ${row.host}. Wait for it, or resume with takeover: true.`,
         );
       }
+      if (seen !== undefined && seen !== row.epoch)
+        throw new FencedError(`run ${id} was taken over by another process in the meantime. Resume it again.`);
+      // Before it is taken: one that is damaged stays as it is.
+      const { head, count } = row;
+      const read = this.#read;
+      const isRead = read?.id === id && read.head === head && read.rows.length === count;
+      loaded = isRead ? read : this.#rows(id);
       epoch = row.epoch + 1;
       const own = thisProcess();
       database
@@ -128,32 +140,51 @@ class SqliteStore implements RecordStore {
         )
         .run(epoch, own.host, own.pid, own.boot, Date.now(), id);
     });
-    const { rows, head } = this.#rows(id);
-    return this.#log(id, epoch, head, rows.length, rows);
+    return this.#log(id, epoch, loaded.head, loaded.rows.length, loaded.rows);
   }
 
   #log(id: string, epoch: number, head: string, count: number, rows: readonly Row[]): SqliteLog {
     const row = this.#row(id);
     if (row === undefined) throw unknownRun(id);
     const run = { ...this.#summary(row), rows };
-    return new SqliteLog({ database: this.#open, file: this.#file, key: this.#key, run, epoch, head, count });
+    const onEnd = (ended: SqliteLog) => this.#logs.delete(ended);
+    const place = { database: this.#open, file: this.#file, key: this.#key, onEnd };
+    const log = new SqliteLog({ ...place, run, epoch, head, count });
+    this.#logs.add(log);
+    return log;
   }
 
   async read(id: string): Promise<StoredRun | undefined> {
-    const row = this.#row(id);
-    if (row === undefined) return undefined;
-    return { ...this.#summary(row), rows: this.#rows(id).rows, result: loadValue(this.#open, row.result) };
+    return this.#typed(() => {
+      const row = this.#row(id);
+      if (row === undefined) return undefined;
+      const loaded = this.#rows(id);
+      // A resume reads a run and opens it in the same turn of the event loop.
+      this.#read = { id, ...loaded };
+      setImmediate(() => {
+        this.#read = undefined;
+      });
+      return { ...this.#summary(row), rows: loaded.rows, result: loadValue(this.#open, row.result) };
+    });
   }
 
   async list(): Promise<readonly RunSummary[]> {
-    const rows = this.#open.prepare('SELECT * FROM runs ORDER BY created').all() as unknown as RunRow[];
-    return rows.map((row) => this.#summary(row));
+    return this.#typed(() => {
+      const rows = this.#open.prepare('SELECT * FROM runs ORDER BY created').all() as unknown as RunRow[];
+      return rows.map((row) => this.#summary(row));
+    });
   }
 
   async signal(run: string, signal: Signal): Promise<boolean> {
-    if (this.#row(run) === undefined) throw unknownRun(run);
-    const insert = this.#open.prepare('INSERT OR IGNORE INTO signals VALUES (?, ?, ?, ?)');
-    return insert.run(run, signal.id, JSON.stringify(signal), Date.now()).changes === 1;
+    let isFirst = false;
+    this.#transaction((database) => {
+      if (this.#row(run) === undefined) throw unknownRun(run);
+      const answered = "SELECT 1 FROM records WHERE run = ? AND key = ? AND kind = 'wait' AND event = 'done'";
+      if (signal.kind === 'decision' && database.prepare(answered).get(run, signal.id) !== undefined) return;
+      const insert = database.prepare('INSERT OR IGNORE INTO signals VALUES (?, ?, ?, ?)');
+      isFirst = insert.run(run, signal.id, JSON.stringify(signal), Date.now()).changes === 1;
+    });
+    return isFirst;
   }
 
   async prune(before: number): Promise<readonly string[]> {
@@ -173,6 +204,7 @@ class SqliteStore implements RecordStore {
   }
 
   close(): void {
+    for (const log of [...this.#logs]) log.closeWithStore();
     this.#database?.close();
     this.#database = undefined;
   }
@@ -219,14 +251,26 @@ class SqliteStore implements RecordStore {
   }
 
   #transaction(work: (database: DatabaseSync) => void): void {
-    const database = this.#open;
-    database.exec('BEGIN IMMEDIATE');
+    this.#typed(() => {
+      const database = this.#open;
+      database.exec('BEGIN IMMEDIATE');
+      try {
+        work(database);
+        database.exec('COMMIT');
+      } catch (thrown) {
+        rollback(database);
+        throw thrown;
+      }
+    });
+  }
+
+  /** SQLite's own errors, with what to do. */
+  #typed<T>(work: () => T): T {
     try {
-      work(database);
-      database.exec('COMMIT');
+      return work();
     } catch (thrown) {
-      database.exec('ROLLBACK');
-      throw thrown;
+      if (isA(thrown, CoxswainError)) throw thrown;
+      throw new JournalError(`${this.#file}: ${mendOf(messageOf(thrown))}`, { cause: thrown });
     }
   }
 }

@@ -1,0 +1,56 @@
+import type { RunResult } from '../core/ending.ts';
+import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
+import type { Status } from '../core/status.ts';
+import type { RecordStore } from '../journal/record-store.ts';
+import type { Journal } from './journal-file.ts';
+import type { Loaded } from './load-module.ts';
+import { shellLine } from './shell-line.ts';
+import { firstWords } from './visible.ts';
+
+/** Where a run is kept, and the commands that go on with it. */
+export interface Durable {
+  readonly store: RecordStore;
+  resume(runId: string): string;
+  /** The command that answers a request, less the answer. */
+  approve(runId: string, id: string): string;
+}
+
+/** How a run goes on that is kept in a journal. */
+export function durableRun(file: string, { store, named }: Journal, { words }: Loaded): Durable {
+  const dashes = words.some((word) => word.startsWith('-')) ? ['--'] : [];
+  return {
+    store,
+    resume: (runId) => shellLine(['cox', 'resume', ...named, file, runId, ...dashes, ...words]),
+    approve: (runId, id) => shellLine(['cox', 'approve', ...named, runId, id]),
+  };
+}
+
+/** Statuses after which a resume goes on as it is; after a limit it does where that is larger. */
+export function goesOn(status: Status): boolean {
+  return status === 'suspended' || status === 'aborted';
+}
+
+/** What a parked run waits for, and where it is kept how each is answered. */
+export function parkedLines(result: RunResult, durable: Durable | undefined): string[] {
+  if (result.status !== 'suspended') return [];
+  return result.pending.flatMap((request) => {
+    const line = `  waits: ${request.id}  ${requestText(request)}`;
+    if (durable === undefined) return [line];
+    return [line, `  to answer: ${durable.approve(result.runId, request.id)}${answersOf(request)}`];
+  });
+}
+
+/** A request in a line. */
+export function requestText(request: ApprovalRequest | WaitRequest): string {
+  const { path } = request;
+  if (request.reason === 'wait') return `${path} asks: ${firstWords(JSON.stringify(request.request), 400)}`;
+  const call = `${request.tool} ${firstWords(JSON.stringify(request.args), 400)}`;
+  if (request.reason === 'unknown') return `${path} does not know what became of ${call}`;
+  return `${path} asks to call ${call}`;
+}
+
+/** The options that answer it. */
+export function answersOf({ reason }: ApprovalRequest | WaitRequest): string {
+  if (reason === 'wait') return " --answer '<json>'";
+  return reason === 'unknown' ? ' --happened, --retry or --failed' : ' (or --deny)';
+}

@@ -1,0 +1,56 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { ConfigurationError, messageOf } from '../core/errors.ts';
+import { isPlainObject } from '../core/json.ts';
+import type { StepLine } from '../telemetry/log.ts';
+import { asSent, type Request } from './replayed-request.ts';
+
+const PARTS = ['model', 'instructions', 'tools', 'toolChoice', 'output', 'settings'] as const;
+
+/**
+ * The request of a model call as a step log with `content: 'full'` has it (secrets of known forms are redacted there); undefined
+ * where the log has no such call.
+ */
+export async function loggedRequest(file: string, runId: string, key: string): Promise<Request | undefined> {
+  let request: { [part: string]: unknown } = {};
+  let messages: readonly object[] = [];
+  for await (const line of stepLines(file)) {
+    const { modelIn, path } = line;
+    if (line.runId !== runId || modelIn === undefined || !key.startsWith(`${path}/`)) continue;
+    if (key.slice(path.length + 1).split('/').length !== 2) continue;
+    if (modelIn.from === 0) request = {};
+    for (const part of PARTS) if (modelIn[part] !== undefined) request[part] = modelIn[part];
+    if (typeof request.instructions !== 'string')
+      throw new ConfigurationError(
+        '--log',
+        `${file} holds no content`,
+        "Only a log with content: 'full' has requests.",
+      );
+    messages = [...messages.slice(0, modelIn.from), ...(modelIn.new as readonly object[])];
+    if (`${path}/${line.step}/${line.call ?? 'model'}` !== key) continue;
+    const given = Object.entries(request).filter(([, value]) => value !== null);
+    return { ...Object.fromEntries(given), messages: messages.map(asSent) };
+  }
+  return undefined;
+}
+
+async function* stepLines(file: string): AsyncIterable<StepLine> {
+  const input = createReadStream(file, 'utf8');
+  try {
+    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const line = parsed(text);
+      if (isPlainObject(line) && typeof line.path === 'string') yield line as unknown as StepLine;
+    }
+  } catch (thrown) {
+    throw new ConfigurationError('--log', `${file} cannot be read (${messageOf(thrown)})`, 'Name a step log.');
+  }
+}
+
+/** A line that a kill left half is none. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,247 @@
+import { readFileSync } from 'node:fs';
+import { ConfigurationError } from '../core/errors.ts';
+import { canonical, isPlainObject, type Json, sha256 } from '../core/json.ts';
+import type { Message, ToolCall } from '../core/message.ts';
+import type { ToolDefinition } from '../core/model.ts';
+import { steadySchema } from '../core/steady-schema.ts';
+import type { StoredRun } from '../journal/record-store.ts';
+import type { Row } from '../journal/row.ts';
+import type { LineEffect, StepLine } from '../telemetry/line.ts';
+import { REDACTED } from '../telemetry/redact.ts';
+
+const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";
+
+/**
+ * A run as a step log with full content tells it: the records that a replay needs. What the log does not hold is not compared
+ * (the messages of a request follow from the rest), and times are those of its lines, in milliseconds.
+ */
+export function loggedRun(file: string, runId?: string): StoredRun & { readonly text: string } {
+  const lines = linesOf(file);
+  const ids = [...new Set(lines.map((line) => line.runId))];
+  const id = runId ?? ids[0];
+  if (id === undefined) throw new ConfigurationError('log', `${file} holds no steps`, WRITE);
+  if (!ids.includes(id) || (runId === undefined && ids.length > 1))
+    throw new ConfigurationError('runId', `${file} holds the runs ${ids.join(', ')}`, 'Name one of them.');
+  const own = lines.filter((line) => line.runId === id);
+  const reading = new Reading(own);
+  const first = own.find(({ path, modelIn }) => !path.includes('/') && modelIn !== undefined);
+  if (typeof first?.modelIn?.instructions !== 'string') {
+    const why =
+      first === undefined ? 'is of a procedure, whose input no log holds' : 'was written without full content';
+    throw new ConfigurationError('log', `${file} ${why}`, `${WRITE} A procedure is replayed from its journal.`);
+  }
+  const shared = asTools(first.modelIn.tools).some(({ name }) => name === 'shared_read')
+    ? { shared: 'not in the log' }
+    : {};
+  const brief = first.modelIn.new as unknown as readonly Message[];
+  reading.begin({ brief: brief as unknown as Json, shared, limits: {}, agentLimits: {} }, first.agent);
+  for (const line of own) reading.take(line);
+  const last = own.findLast(({ path, event }) => path === first.path && event === 'end');
+  const facts = { epoch: 1, created: 0, updated: 0, records: reading.rows.length, pending: [] };
+  return {
+    id,
+    agent: first.agent,
+    status: endOf(last),
+    rows: reading.rows,
+    ...facts,
+    text: textOf(last),
+  };
+}
+
+class Reading {
+  readonly rows: Row[] = [];
+  readonly #ends = new Map<string, StepLine>();
+  readonly #last = new Map<string, StepLine>();
+  readonly #begun = new Set<string>();
+  readonly #parts = new Map<string, { model: string; request: Record<string, Json> }>();
+  #time = 0n;
+
+  constructor(lines: readonly StepLine[]) {
+    for (const line of lines) {
+      this.#last.set(line.path, line);
+      if (line.event === 'end') this.#ends.set(addressOf(line), line);
+    }
+  }
+
+  begin(beginning: Json, agent: string): void {
+    this.#add({ kind: 'run', key: '@run', event: 'started', request: { agent, beginning } });
+  }
+
+  take(line: StepLine): void {
+    this.#time =
+      BigInt(Date.parse(line.time)) * 1_000_000n > this.#time ? BigInt(Date.parse(line.time)) * 1_000_000n : this.#time;
+    const key = `${line.path}/${line.step}`;
+    const isCall = line.call !== undefined;
+    if (line.event === 'start') this.#start(line, key, isCall);
+    else this.#end(line, key, isCall);
+  }
+
+  #start(line: StepLine, key: string, isCall: boolean): void {
+    const { path, agent, step, modelIn } = line;
+    if (modelIn !== undefined) this.#learn(path, modelIn);
+    if (!this.#begun.has(path)) {
+      this.#begun.add(path);
+      const type = step === 0 ? 'code' : 'model';
+      const model = this.#parts.get(path)?.model;
+      this.#add({
+        kind: 'agent',
+        key: path,
+        event: 'started',
+        step: 0,
+        request: { agent, type, ...(model && { model }) },
+      });
+    }
+    if (step > 0 && !isCall) this.#add({ kind: 'step', key, event: 'started', step });
+    if (modelIn === undefined) return;
+    const model = isCall ? `${key}/${line.call}` : `${key}/model`;
+    this.#add({ kind: 'model', key: model, event: 'started', step, request: this.#parts.get(path)?.request });
+    const end = this.#ends.get(addressOf(line));
+    if (end === undefined) return;
+    this.#turn(end, model);
+    for (const { key: call, requested, ran } of this.#callsOf(end, key))
+      if (ran) this.#add({ kind: 'tool', key: call, event: 'started', step, request: requested });
+  }
+
+  /** What stays the same in the requests of an invocation stands in its lines once, and again when it changes. */
+  #learn(path: string, { model, instructions, tools, settings, output }: NonNullable<StepLine['modelIn']>): void {
+    const before = this.#parts.get(path);
+    const request = { ...before?.request };
+    if (typeof instructions === 'string' && !instructions.includes(REDACTED))
+      request.instructions = sha256(instructions);
+    if (tools !== undefined) request.tools = hash(asTools(tools).map(steadyTool));
+    // A bound that was worked out stands among them as well.
+    if (isPlainObject(settings) && !('maxOutputTokens' in settings)) request.settings = hash(settings);
+    if (isPlainObject(output)) request.output = hash(steadySchema(output.schema as never));
+    const name = model ?? before?.model ?? '';
+    this.#parts.set(path, { model: name, request: { ...request, model: name } });
+  }
+
+  #turn({ modelOut, usage, costUsd, step }: StepLine, key: string): void {
+    const { error } = (modelOut ?? {}) as { readonly error?: Json };
+    if (error !== undefined) this.#add({ kind: 'model', key, event: 'failed', step, value: error });
+    if (error !== undefined || !isPlainObject(modelOut)) return;
+    const more = { ...(usage && { usage: usage as unknown as Json }), ...(costUsd !== undefined && { costUsd }) };
+    this.#add({
+      kind: 'model',
+      key,
+      event: 'done',
+      step,
+      value: { ...(modelOut as { [key: string]: Json }), ...more },
+    });
+  }
+
+  #end(line: StepLine, key: string, isCall: boolean): void {
+    const { path, step, status = 'completed', effects = [] } = line;
+    if (!isCall) {
+      for (const effect of effects) this.#effect(effect, step);
+      for (const call of this.#callsOf(line, key))
+        this.#add({ kind: 'tool', key: call.key, event: call.event, step, value: call.value });
+      if (step > 0) this.#add({ kind: 'step', key, event: 'done', step });
+    }
+    if (this.#last.get(path) !== line || endOf(line) === 'running') return;
+    this.#add({ kind: 'agent', key: path, event: 'done', step, value: { status } });
+    if (!path.includes('/')) this.#add({ kind: 'run', key: '@run', event: 'done', step, value: { status } });
+  }
+
+  #callsOf({ toolResults = [], toolCalls = [] }: StepLine, step: string) {
+    const calls = toolCalls as unknown as readonly ToolCall[];
+    return (toolResults as unknown as readonly Result[]).map((result) => {
+      const at = calls.findIndex(({ id }) => id === result.callId);
+      // A procedure's calls have their address for an id.
+      const key = at < 0 ? result.callId : `${step}.${at}`;
+      const given = calls[at]?.arguments;
+      const requested = { tool: result.name, ...(given !== undefined && { given: sha256(given) }) };
+      const ran = !(result.isError && REFUSED.has(result.error?.kind ?? ''));
+      if (!result.isError)
+        return { key, requested, ran, event: 'done', value: toolValueOf(result.content, at < 0) } as const;
+      const error = result.error ?? { kind: 'threw', message: String(result.content), retryable: false };
+      return { key, requested, ran, event: 'failed', value: ran ? error : { isError: true, error, ran } } as const;
+    });
+  }
+
+  #effect({ key, kind, outcome }: LineEffect, step: number): void {
+    const { ok, value, error } = outcome as { readonly ok?: boolean; readonly value?: Json; readonly error?: Json };
+    if (kind === 'model' || kind === 'agent' || kind === 'diverged') return;
+    const event = ok === false ? 'failed' : 'done';
+    const given = ok === undefined ? outcome : ok ? value : error;
+    this.#add({ kind: kind as Row['kind'], key, event, step, value: given });
+  }
+
+  #add(
+    row: Pick<Row, 'kind' | 'key' | 'event'> & { step?: number; request?: Json | undefined; value?: Json | undefined },
+  ) {
+    this.#time += 1n;
+    const { kind, key, event, step = 0, request, value } = row;
+    const place = { record: this.rows.length + 1, kind, key, event, attempt: 1, epoch: 1, time: this.#time, step };
+    this.rows.push({ ...place, traceId: '', spanId: '', request, value });
+  }
+}
+
+interface Result {
+  readonly callId: string;
+  readonly name: string;
+  readonly isError: boolean;
+  readonly content?: Json;
+  readonly error?: { readonly kind: string; readonly message: string; readonly retryable: boolean };
+}
+
+/** Errors of calls that never began. */
+const REFUSED: ReadonlySet<string> = new Set(['unknown_tool', 'invalid_json', 'invalid_args', 'denied']);
+
+/** For code the value counts and not its text: what reads as JSON is taken for it. */
+function toolValueOf(content: Json | undefined, forCode: boolean): Json {
+  if (Array.isArray(content)) return { form: 'parts', content };
+  const text = typeof content === 'string' ? content : '';
+  if (!forCode) return { form: 'text', content: text };
+  try {
+    JSON.parse(text);
+    return { form: 'json', content: text };
+  } catch {
+    return { form: 'text', content: text };
+  }
+}
+
+function addressOf({ path, step, call = '' }: StepLine): string {
+  return `${path} ${step} ${call}`;
+}
+
+function hash(value: unknown): string {
+  return sha256(canonical(value));
+}
+
+function asTools(tools: Json | undefined): readonly ToolDefinition[] {
+  return Array.isArray(tools) ? (tools as unknown as readonly ToolDefinition[]) : [];
+}
+
+function steadyTool(tool: ToolDefinition): ToolDefinition {
+  return { ...tool, parameters: steadySchema(tool.parameters) };
+}
+
+/** The last line of an invocation says how it ended; a step that called tools is not its last. */
+function endOf(last: StepLine | undefined): string {
+  const goesOn = last === undefined || (last.status === 'completed' && (last.toolCalls?.length ?? 0) > 0);
+  return goesOn ? 'running' : (last.status ?? 'running');
+}
+
+function textOf(last: StepLine | undefined): string {
+  const { content } = (last?.modelOut ?? {}) as { readonly content?: readonly { type: string; text?: string }[] };
+  return (content ?? []).map(({ type, text }) => (type === 'text' ? (text ?? '') : '')).join('');
+}
+
+function linesOf(file: string): StepLine[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    throw new ConfigurationError('log', `${file} cannot be read`, WRITE);
+  }
+  return text.split('\n').flatMap((line) => {
+    try {
+      const value: unknown = JSON.parse(line);
+      return isPlainObject(value) && typeof value.runId === 'string' && 'event' in value ? [value as never] : [];
+    } catch {
+      // The last line of a process that was killed.
+      return [];
+    }
+  });
+}

@@ -1,0 +1,47 @@
+import type { Agent } from '../core/agent.ts';
+import type { RunResult } from '../core/ending.ts';
+import { DivergenceError } from '../core/errors.ts';
+import { loggedRun } from '../orchestration/logged-run.ts';
+import { type ReplayOptions, replayRun } from '../orchestration/replay-run.ts';
+
+export interface RecordedRun {
+  readonly runId: string;
+  /** The root's name. */
+  readonly agent: string;
+  /** `running` where the log ends before the run did. */
+  readonly status: string;
+  /** The last text of the root's model. */
+  readonly text: string;
+  /**
+   * Plays the run again with the code of now. Rejects with a DivergenceError that names the place and the part where it asks for
+   * something else than recorded, or comes to another end.
+   */
+  replay<Input, Output, Deps>(agent: Agent<Input, Output, Deps>, options?: ReplayOptions): Promise<RunResult<Output>>;
+}
+
+/**
+ * A saved step log (`jsonlLog(file, { content: 'full' })`) as a regression test: no model, no network, no side effect.
+ *
+ * @throws ConfigurationError where the file cannot be read, has no full content, or holds several runs and none is named
+ * @example
+ * test('the answer is still found in the same way', async () => {
+ *   await recordedRun('tests/runs/answer.jsonl').replay(lead);
+ * });
+ */
+export function recordedRun(log: string, options: { readonly runId?: string | undefined } = {}): RecordedRun {
+  const { id, agent, status, text } = loggedRun(log, options.runId);
+  return Object.freeze({
+    runId: id,
+    agent,
+    status,
+    text,
+    async replay(definition, replayOptions = {}) {
+      const result = await replayRun(definition, { log, runId: id }, replayOptions).result;
+      if (replayOptions.until === undefined && status !== 'running' && result.status !== status) {
+        const message = `${agent}: recorded as ${status}, and the code of now comes to ${result.status}.`;
+        throw new DivergenceError(agent, ['status'], message);
+      }
+      return result;
+    },
+  } satisfies RecordedRun);
+}

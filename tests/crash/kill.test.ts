@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RunResult, resumeRun } from 'coxswain';
+import { sqlite } from 'coxswain/sqlite';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sha256 } from '../../src/core/json.ts';
+import type { StoredRow } from '../support/journals.ts';
+import { seeded } from '../support/random.ts';
+import { executions, type InDoubt, voyage } from './voyage.ts';
+
+/** How many runs are killed: the short form takes few, spread over all places; `CRASH_KILLS=1000 npm run test:crash` takes many. */
+const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 36);
+const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** Processes at once. */
+const LANES = 2;
+const MODES: readonly InDoubt[] = ['retry', 'fail', 'ask'];
+const UNSAFE = ['send', 'stamp', 'publish'];
+
+type Kill = { readonly KILL_RECORDS: string } | { readonly KILL_MS: string };
+
+interface Case {
+  readonly file: string;
+  readonly outside: string;
+  readonly mode: InDoubt;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'crash-'));
+const program = join(folder, 'program.mjs');
+
+beforeAll(async () => {
+  // What is loaded at run time is looked for beside the program.
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
+  // One file starts several times as fast as the sources.
+  const bundle = await rolldown({
+    input: join(import.meta.dirname, 'program.ts'),
+    platform: 'node',
+    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
+    logLevel: 'silent',
+  });
+  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
+  await bundle.close();
+}, 60_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** One life of the process; true where it was killed. */
+function live({ file, outside, mode }: Case, kill: Kill | undefined): Promise<boolean> {
+  const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, IN_DOUBT: mode, ...kill };
+  const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (signal === 'SIGKILL') resolve(true);
+      else if (code === 0) resolve(false);
+      else reject(new Error(`the program ended with ${code}: ${said}`));
+    });
+  });
+}
+
+interface Leaf {
+  readonly tool: string;
+  /** Its outcome, once it has one. */
+  readonly outcome: StoredRow | undefined;
+  /** How often it happened outside. */
+  readonly times: number;
+}
+
+/** Every leaf call that was ever started, by address: what the journal knows of it, and what happened outside. */
+async function leaves({ file, outside }: Case): Promise<{ leaves: Map<string, Leaf>; records: number }> {
+  const store = sqlite(file);
+  const rows = (await store.read('r1'))?.rows ?? [];
+  store.close();
+  const counts = Map.groupBy(executions(outside), ({ key }) => key);
+  const found = new Map<string, Leaf>();
+  for (const { kind, key, event, request } of rows) {
+    if (kind !== 'tool' || event !== 'started' || !('given' in (request as object))) continue;
+    const outcome = rows.find(
+      (row) => row.kind === 'tool' && row.key === key && ['done', 'failed'].includes(row.event),
+    );
+    const times = counts.get(sha256(`r1|${key}`))?.length ?? 0;
+    found.set(key, { tool: (request as { tool: string }).tool, outcome, times });
+  }
+  return { leaves: found, records: rows.length };
+}
+
+function essence({ status, text, messages, usage, steps, toolCalls, tree }: RunResult<unknown>) {
+  const said = JSON.stringify({ text, messages }).replace(/0\.\d{6,}/g, 'n');
+  return { status, said, usage, steps, toolCalls, tree: JSON.stringify(tree) };
+}
+
+const tally = { kills: 0, insideEffect: 0, happenedUnrecorded: 0, toldUnknown: 0 };
+
+/** Kills a run, and again while it is resumed; brings it to its end in this process; looks at every promise. */
+async function survive(at: Case, kills: readonly Kill[], whole: ReturnType<typeof essence>): Promise<void> {
+  const certain = new Map<string, number>();
+  const unknown = new Set<string>();
+  let records = 0;
+  for (const kill of kills) {
+    if (!(await live(at, kill))) break;
+    tally.kills += 1;
+    const wreck = await leaves(at);
+    records = wreck.records;
+    const open = [...wreck.leaves].filter(([, { outcome }]) => outcome === undefined);
+    if (open.length > 0) tally.insideEffect += 1;
+    tally.happenedUnrecorded += open.filter(([, { times }]) => times > 0).length;
+    if (at.mode === 'fail') for (const [key, { tool }] of open) if (UNSAFE.includes(tool)) unknown.add(key);
+    for (const [key, leaf] of wreck.leaves)
+      if (leaf.outcome !== undefined && !certain.has(key)) certain.set(key, leaf.times);
+  }
+  if (records === 0) return;
+  const store = sqlite(at.file);
+  const { lead, model, options } = voyage(at.outside, at.mode);
+  const result = await resumeRun(lead, 'r1', { ...options, model, journal: store }).result;
+  store.close();
+  const end = await leaves(at);
+  for (const [key, times] of certain)
+    expect(end.leaves.get(key)?.times, `${key} had an outcome and ran again`).toBe(times);
+  for (const [key, { tool, outcome, times }] of end.leaves) {
+    expect(outcome, `${key} has no outcome`).toBeDefined();
+    if (unknown.has(key)) {
+      const error = outcome?.value as { kind?: string };
+      expect(error.kind, `${key} is told as unknown`).toBe('unknown_outcome');
+    } else expect(times, `${key} is lost`).toBeGreaterThan(0);
+    if (UNSAFE.includes(tool) && at.mode !== 'retry') expect(times, `${key} ran twice`).toBeLessThan(2);
+  }
+  tally.toldUnknown += unknown.size;
+  const now = essence(result);
+  if (unknown.size === 0) return expect(now).toEqual(whole);
+  // All but what became of those calls is as it would have been.
+  const { said: _said, usage: _usage, tree: _tree, ...rest } = whole;
+  expect(now).toMatchObject(rest);
+  expect(now.said).toContain('whether it took effect is unknown');
+}
+
+test(`killed anywhere, and again while it is resumed, a run loses nothing (seed ${SEED})`, {
+  timeout: 3_600_000,
+}, async () => {
+  const random = seeded(SEED);
+  console.log(`seed ${SEED}: ${KILLED_RUNS} runs are killed`);
+  const whole = new Map<InDoubt, ReturnType<typeof essence>>();
+  let records = 0;
+  let ms = 0;
+  for (const mode of MODES) {
+    const at = { mode, file: join(folder, `${mode}.db`), outside: join(folder, `${mode}.outside`) };
+    expect(await live(at, undefined)).toBe(false);
+    const store = sqlite(at.file);
+    const stored = await store.read('r1');
+    store.close();
+    expect(stored?.status).toBe('completed');
+    whole.set(mode, essence(stored?.result as unknown as RunResult<unknown>));
+    records = stored?.records ?? 0;
+    ms = Number((stored?.rows.at(-1)?.time ?? 0n) - (stored?.rows[0]?.time ?? 0n)) / 1e6;
+    expect((await leaves(at)).leaves.size).toBeGreaterThan(25);
+  }
+  let next = 0;
+  const one = async (): Promise<void> => {
+    for (;;) {
+      const index = next;
+      next += 1;
+      if (index >= KILLED_RUNS) return;
+      const mode = MODES[index % MODES.length] ?? 'retry';
+      const at = { mode, file: join(folder, `${index}.db`), outside: join(folder, `${index}.outside`) };
+      // Every second run at a record boundary, in even steps over all of them; every other at any moment.
+      const boundary = 1 + (Math.floor(((index + random.next()) * records) / KILLED_RUNS) % records);
+      const first = index % 2 === 0 ? { KILL_RECORDS: String(boundary) } : { KILL_MS: String(random.next() * ms) };
+      const again = index % 4 < 2 ? [{ KILL_RECORDS: String(1 + random.below(40)) }] : [];
+      const kills = [first, ...again];
+      try {
+        await survive(at, kills, whole.get(mode) as ReturnType<typeof essence>);
+      } catch (cause) {
+        throw new Error(`seed ${SEED}, run ${index} (${mode}), killed at ${JSON.stringify(kills)}`, { cause });
+      }
+      for (const end of ['.db', '.db-wal', '.db-shm', '.outside'])
+        rmSync(join(folder, `${index}${end}`), { force: true });
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, one));
+  console.log(
+    `${tally.kills} kills, ${tally.insideEffect} inside an effect; ${tally.happenedUnrecorded} calls had happened and were not recorded, ${tally.toldUnknown} were told as unknown`,
+  );
+});

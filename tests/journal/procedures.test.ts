@@ -1,0 +1,173 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  type Agent,
+  defineAgent,
+  defineTool,
+  type Flow,
+  type RecordStore,
+  resumeRun,
+  runAgent,
+  startRun,
+} from 'coxswain';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { journal, killedAfter } from '../support/journals.ts';
+
+function flow(run: (ctx: Flow) => Promise<unknown>) {
+  return defineAgent({ name: 'flow', description: 'code', run: (_input, ctx) => run(ctx as Flow) }) as unknown as Agent<
+    { task: string },
+    unknown,
+    unknown
+  >;
+}
+
+const go = { task: 'Go' };
+
+/** Resumes from every prefix of the records of a run. */
+async function fromEachPrefix(
+  agent: Agent<{ task: string }, unknown, unknown>,
+  check: (text: string, at: string) => void,
+) {
+  const store = journal();
+  const first = await runAgent(agent, go, { journal: store, runId: 'r1' });
+  expect(first.status).toBe('completed');
+  const rows = (await store.read('r1'))?.rows ?? [];
+  for (let count = 2; count <= rows.length; count += 1) {
+    const half = await killedAfter(rows, count, { id: 'r1', agent: 'flow' });
+    const { text, status } = await resumeRun(agent, 'r1', { journal: half }).result;
+    expect(status, `after ${rows[count - 1]?.key}`).toBe('completed');
+    check(text, `after ${count} ${rows[count - 1]?.key}`);
+    half.close();
+  }
+  return { first, rows };
+}
+
+describe('a procedure is as durable as a loop', () => {
+  test('branches that interleave otherwise find their records', async () => {
+    let lives = 0;
+    const ran: string[] = [];
+    const slow = defineTool({
+      name: 'slow',
+      description: 's',
+      input: z.object({ n: z.number() }),
+      access: 'read',
+      async execute({ n }) {
+        // Each life has another order of ends.
+        await pause((n * 7 + lives * 3) % 5);
+        ran.push(`${lives} ${n}`);
+        return n * 10;
+      },
+    });
+    const agent = flow(async (ctx) => {
+      lives += 1;
+      const branch = async (n: number) => {
+        const one = await ctx.tool(slow, { n });
+        const twice = await ctx.tool(slow, { n: 100 });
+        return one + twice;
+      };
+      return Promise.all([1, 2, 3].map(branch));
+    });
+    await fromEachPrefix(agent, (text) => expect(text).toBe('[1010,1020,1030]'));
+  });
+
+  test('once, now and random give what they gave', async () => {
+    const agent = flow(async (ctx) => {
+      const token = await ctx.once('token', async () => Math.random());
+      const nothing = await ctx.once('nothing', () => undefined);
+      return [token, String(nothing), await ctx.now(), await ctx.random(), await ctx.now(), await ctx.random()];
+    });
+    const store = journal();
+    const first = await runAgent(agent, go, { journal: store, runId: 'r1' });
+    const rows = (await store.read('r1'))?.rows ?? [];
+    const last = rows.findLastIndex(({ kind }) => kind === 'once');
+    const half = await killedAfter(rows, last + 1, { id: 'r1', agent: 'flow' });
+    expect((await resumeRun(agent, 'r1', { journal: half }).result).text).toBe(first.text);
+    const [token, , , one, , two] = JSON.parse(first.text);
+    expect(new Set([token, one, two]).size).toBe(3);
+  });
+
+  test('a sleep has an absolute deadline: what passed while nobody ran it is gone', async () => {
+    const agent = flow(async (ctx) => {
+      await ctx.sleep(150);
+      return 'awake';
+    });
+    const store = journal();
+    const began = performance.now();
+    await runAgent(agent, go, { journal: store, runId: 'r1' });
+    expect(performance.now() - began).toBeGreaterThan(145);
+    const rows = (await store.read('r1'))?.rows ?? [];
+    const cut = rows.findIndex(({ kind }) => kind === 'sleep');
+    const half = await killedAfter(rows, cut, { id: 'r1', agent: 'flow' });
+    const since = performance.now();
+    expect((await resumeRun(agent, 'r1', { journal: half }).result).text).toBe('awake');
+    expect(performance.now() - since).toBeLessThan(100);
+  });
+
+  test('a wait is answered by another process, and its schema judges the answer', async () => {
+    const agent = flow(async (ctx) => {
+      const { ok, note } = await ctx.wait(
+        'editor',
+        { question: 'Print it?' },
+        z.object({ ok: z.boolean(), note: z.string().default('none') }),
+      );
+      return `${ok} ${note}`;
+    });
+    const store = journal();
+    const first = await runAgent(agent, go, { journal: store, runId: 'r1' });
+    expect(first).toMatchObject({
+      status: 'suspended',
+      pending: [{ id: 'flow/editor', reason: 'wait', request: { question: 'Print it?' } }],
+    });
+    const run = resumeRun(agent, 'r1', { journal: store });
+    await expect(run.decide('flow/editor', { decision: 'answer', value: { ok: 'yes' } })).rejects.toThrow(/\$\.ok/);
+    expect((await run.result).status).toBe('suspended');
+    await store.signal('r1', {
+      kind: 'decision',
+      id: 'flow/editor',
+      decision: { decision: 'answer', value: { ok: true } },
+    });
+    const second = await resumeRun(agent, 'r1', { journal: store }).result;
+    expect(second).toMatchObject({ status: 'completed', text: 'true none' });
+    const rows = (await store.read('r1'))?.rows ?? [];
+    const half = await killedAfter(rows, rows.findIndex(({ kind, event }) => kind === 'wait' && event === 'done') + 1, {
+      id: 'r1',
+      agent: 'flow',
+    });
+    expect((await resumeRun(agent, 'r1', { journal: half }).result).text).toBe('true none');
+  });
+
+  test('an error of a child and of a tool is caught again as it was', async () => {
+    let tries = 0;
+    const bad = defineTool({
+      name: 'bad',
+      description: 'b',
+      input: z.object({}),
+      access: 'read',
+      execute() {
+        tries += 1;
+        throw new Error(`try ${tries}`);
+      },
+    });
+    const failing = defineAgent({ name: 'child', description: 'c', run: (_input, ctx) => ctx.tool(bad, {}) });
+    const agent = flow(async (ctx) => {
+      const one = await ctx.tool(bad, {}).catch((error: Error) => error.message);
+      const two = await ctx.call(failing, go).catch((error: Error) => error.name);
+      return `${one}, ${two}`;
+    });
+    const { rows } = await fromEachPrefix(agent, (text) => expect(text).toMatch(/^bad failed: try \d+, AgentError$/));
+    const first = rows.find(({ key, event }) => key.startsWith('flow/bad~') && event === 'failed');
+    expect(first?.value).toMatchObject({ kind: 'threw', message: 'bad failed: try 1' });
+  });
+
+  test('cancelled while it sleeps, a procedure ends', async () => {
+    const agent = flow(async (ctx) => {
+      await ctx.sleep(60_000);
+      return 'awake';
+    });
+    const store: RecordStore & { file: string } = journal();
+    const run = startRun(agent, go, { journal: store, runId: 'r1', graceMs: 0 });
+    await new Promise<void>((resolve) => run.once('agent.start', () => resolve()));
+    await journal(store.file).signal('r1', { kind: 'cancel', id: 'c', path: 'flow', reason: 'enough' });
+    expect(await run.result).toMatchObject({ status: 'cancelled' });
+  });
+});
