@@ -19,9 +19,10 @@ export interface LexicalScope {
 
 /** Scores by row number. Valid until the next search. */
 export class WordScores {
-  /** 0 where there is none. */
-  #scores = new Float64Array(1_024);
+  /** Before scaling; 0 where there is none. */
+  #sums = new Float64Array(1_024);
   #numbers: number[] = [];
+  #scale = 1;
 
   /** Rows that have a score. */
   get numbers(): readonly number[] {
@@ -29,23 +30,29 @@ export class WordScores {
   }
 
   get(number: number): number {
-    return this.#scores[number] ?? 0;
+    return (this.#sums[number] ?? 0) * this.#scale;
   }
 
-  add(number: number, score: number): void {
-    const before = this.#scores[number] as number;
+  /** Adds to a sum that {@link scale} makes a score. */
+  add(number: number, sum: number): void {
+    const before = this.#sums[number] as number;
     if (before === 0) this.#numbers.push(number);
-    this.#scores[number] = before + score;
+    this.#sums[number] = before + sum;
   }
 
-  divide(by: number): void {
-    for (const number of this.#numbers) this.#scores[number] = (this.#scores[number] as number) / by;
+  sum(number: number): number {
+    return this.#sums[number] ?? 0;
+  }
+
+  scale(by: number): void {
+    this.#scale = by;
   }
 
   /** Empty, with room for rows up to this one. */
   clear(last: number): void {
-    if (last < this.#scores.length) for (const number of this.#numbers) this.#scores[number] = 0;
-    else this.#scores = new Float64Array(Math.ceil((last + 1) * 1.5));
+    if (last >= this.#sums.length) this.#sums = new Float64Array(Math.ceil((last + 1) * 1.5));
+    else if (this.#numbers.length > last / 16) this.#sums.fill(0);
+    else for (const number of this.#numbers) this.#sums[number] = 0;
     this.#numbers = [];
   }
 }
@@ -78,7 +85,7 @@ export class LexicalScores {
       this.#add(list, idf, meanTerms, scope.allowed);
       if (old.length > 0) this.#add(old, idf, meanTerms, scope.allowed, true);
     }
-    this.#words.divide(most);
+    this.#words.scale(1 / most);
     return this.#words;
   }
 

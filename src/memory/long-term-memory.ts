@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
-import { ConfigurationError, messageOf } from '../core/errors.ts';
+import { ConfigurationError } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import type { Embedder } from '../core/memory.ts';
-import { embedAll } from './embed-one.ts';
+import { acceptProposal, proposedText } from './accept-proposal.ts';
 import { LexicalScores } from './lexical-scores.ts';
 import { listEntries, namespacesOf } from './list-entries.ts';
 import type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
@@ -11,7 +11,6 @@ import { type MemoryFile, openMemoryFile } from './memory-file.ts';
 import {
   fieldsOf,
   type LongTermMemoryOptions,
-  labelOf,
   namespaceOf,
   parseMemoryOptions,
   stringOf,
@@ -34,16 +33,16 @@ import {
   proposalsIn,
   takeProposal,
 } from './proposals.ts';
-import { countWithoutVector, reembed } from './reembed.ts';
+import { BackgroundReembedding, countWithoutVector, reembed } from './reembed.ts';
 import { searchFile } from './search-file.ts';
 import { parseSearch, type SearchOptions } from './search-options.ts';
 import { queryTerms } from './terms.ts';
+import { TextVectors } from './text-vectors.ts';
 import { exportLines, importLines } from './transfer.ts';
 import { VectorIndex } from './vector-index.ts';
 import {
   currentById,
   currentByKey,
-  currentByText,
   eraseEntry,
   type Memory,
   type MemoryVersion,
@@ -51,15 +50,10 @@ import {
   memoryVersionOf,
   versionsOf,
 } from './versions.ts';
-import { type Added, addEntry, expectVersion, replace, type Writing } from './write-entry.ts';
+import { type Added, addEntry, expectVersion, replace, twinOf, type Writing } from './write-entry.ts';
 
 /** A query is cut here: more words than this say no more. */
 const MAX_QUERY = 10_000;
-/** Vectors of queries that are kept: the same question is often asked again. */
-const KNOWN_QUERIES = 256;
-/** An embedder that failed in the background is asked again after this, by the next search. */
-const REEMBED_AGAIN_MS = 60_000;
-
 /**
  * A long-term memory in one SQLite file, which is opened at the first use.
  *
@@ -80,16 +74,17 @@ class SqliteMemory implements LongTermMemory {
   readonly #path: string;
   readonly #lexical = new LexicalScores();
   readonly #vectors = new VectorIndex();
-  readonly #queries = new Map<string, Float32Array>();
+  readonly #texts: TextVectors;
   readonly #closing = new AbortController();
   #file: Promise<MemoryFile> | undefined;
-  #background: Promise<void> | undefined;
-  #backgroundAfter = 0;
+  readonly #background: BackgroundReembedding;
 
   constructor(options: LongTermMemoryOptions) {
     this.#path = options.file;
     this.id = options.file === ':memory:' ? 'memory' : basename(options.file);
     this.embedder = options.embedder;
+    this.#texts = new TextVectors(options.embedder);
+    this.#background = new BackgroundReembedding(options.embedder, () => this.reembed());
   }
 
   async add(entry: NewEntry, signal?: AbortSignal): Promise<Added> {
@@ -113,10 +108,10 @@ class SqliteMemory implements LongTermMemory {
     const asked = query.slice(0, MAX_QUERY).toWellFormed();
     const terms = queryTerms(asked);
     if (terms.length === 0) return [];
-    const { vector, degraded } = given === undefined ? await this.#queryVector(asked, signal) : { vector: given };
+    const { vector, degraded } = given === undefined ? await this.#texts.ofQuery(asked, signal) : { vector: given };
     const file = await this.#open();
     signal?.throwIfAborted();
-    this.#startReembedding(file);
+    this.#background.start(file);
     const embedder = this.embedder && vector ? { id: this.embedder.id, vector } : undefined;
     const legs = { lexical: this.#lexical, vectors: this.#vectors };
     const found = file.snapshot(() => searchFile(file, legs, { ...parsed, terms, embedder, now: Date.now() }));
@@ -127,7 +122,7 @@ class SqliteMemory implements LongTermMemory {
 
   async update(id: string, update: MemoryUpdate, signal?: AbortSignal): Promise<Memory> {
     const { version, changes, vector } = parseUpdate(update);
-    const [ready] = await this.#vectorsFor([changes.text], [vector], signal);
+    const [ready] = await this.#texts.ofTexts([changes.text], [vector], signal);
     const file = await this.#open();
     signal?.throwIfAborted();
     return file.transaction(() => {
@@ -197,12 +192,10 @@ class SqliteMemory implements LongTermMemory {
   }
 
   async accept(id: string, options: AcceptOptions = {}, signal?: AbortSignal): Promise<Memory | undefined> {
-    const open = await this.#open();
-    const row = open.get<{ body: string }>('SELECT body FROM proposals WHERE id = ?', id);
-    const text = row && (JSON.parse(row.body) as Proposal).text;
-    const [vector] = text === undefined ? [] : await this.#vectorsFor([text], [undefined], signal);
+    const text = proposedText(await this.#open(), id);
+    const [vector] = text === undefined ? [] : await this.#texts.ofTexts([text], [], signal);
     const file = await this.#open();
-    const done = file.transaction(() => this.#accept(file, id, options, vector));
+    const done = file.transaction(() => acceptProposal(file, id, options, this.#writing(vector)));
     if (done === undefined) file.purge();
     return done;
   }
@@ -221,7 +214,7 @@ class SqliteMemory implements LongTermMemory {
     signal?: AbortSignal,
   ): Promise<Consolidated> {
     const texts = changes.flatMap(({ text }) => text ?? []);
-    const ready = await this.#vectorsFor(texts, [], signal);
+    const ready = await this.#texts.ofTexts(texts, [], signal);
     let next = 0;
     const vectors = changes.map(({ text }) => (text === undefined ? undefined : ready[next++]));
     const file = await this.#open();
@@ -253,7 +246,7 @@ class SqliteMemory implements LongTermMemory {
   }
 
   async settled(): Promise<void> {
-    await this.#background;
+    await this.#background.settled();
   }
 
   async vacuum(): Promise<void> {
@@ -272,7 +265,7 @@ class SqliteMemory implements LongTermMemory {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(new ConfigurationError('memory', 'it is closed', 'Make another longTermMemory.'));
-    await this.#background;
+    await this.#background.settled();
     const file = await this.#file?.catch(() => undefined);
     file?.close();
   }
@@ -295,9 +288,9 @@ class SqliteMemory implements LongTermMemory {
   ): Promise<Added[]> {
     const file = await this.#open();
     // What is there already needs no vector.
-    const isNew = entries.map(({ memory }) => currentByText(file, memory.namespace, memory.text).length === 0);
+    const isNew = entries.map(({ memory }) => twinOf(file, memory) === undefined);
     const fresh = entries.filter((_, index) => isNew[index]);
-    const ready = await this.#vectorsFor(
+    const ready = await this.#texts.ofTexts(
       fresh.map(({ memory }) => memory.text),
       fresh.map(({ vector }) => vector),
       signal,
@@ -318,73 +311,7 @@ class SqliteMemory implements LongTermMemory {
         return deepFreeze(done);
       });
     });
-    if (missing.length > 0) this.#startReembedding(again, true);
+    if (missing.length > 0) this.#background.start(again, true);
     return added;
-  }
-
-  #accept(file: MemoryFile, id: string, options: AcceptOptions, vector: Float32Array | undefined): Memory | undefined {
-    const proposal = takeProposal(file, id, options.namespace);
-    const label = labelOf(options.label, 'options.label');
-    if (proposal === undefined) throw new ConfigurationError('id', 'there is no such proposal', 'List what waits.');
-    const { operation, entry, id: _, ...proposed } = proposal;
-    const content = label === undefined ? proposed : { ...proposed, label: structuredClone(label) };
-    if (operation === 'add') return addEntry(file, parseEntry(content, randomUUID()).memory, this.#writing(vector));
-    const row = expectVersion(file, entry?.id ?? '', entry?.version ?? 0);
-    if (operation === 'remove') {
-      eraseEntry(file, row.id);
-      return undefined;
-    }
-    const memory = { ...memoryOf(row), ...content, id: row.id, version: row.version + 1 } as Memory;
-    return replace(file, row, memory, this.#writing(vector), 'update');
-  }
-
-  /** One vector a text, those given first; none without an embedder. */
-  async #vectorsFor(
-    texts: readonly string[],
-    given: readonly unknown[],
-    signal: AbortSignal | undefined,
-  ): Promise<(Float32Array | undefined)[]> {
-    const ready = texts.map((_, index) =>
-      given[index] === undefined ? undefined : vectorOf(given[index], this.embedder, 'vector'),
-    );
-    if (this.embedder === undefined) return ready;
-    const wanted = texts.filter((_, index) => ready[index] === undefined);
-    const made = await embedAll(this.embedder, wanted, signal);
-    let next = 0;
-    return ready.map((vector) => vector ?? made[next++]);
-  }
-
-  async #queryVector(
-    query: string,
-    signal: AbortSignal | undefined,
-  ): Promise<{ vector?: Float32Array; degraded?: string }> {
-    if (this.embedder === undefined) return {};
-    const known = this.#queries.get(query);
-    if (known !== undefined) return { vector: known };
-    try {
-      const [vector] = await embedAll(this.embedder, [query], signal);
-      if (vector === undefined) return {};
-      const [oldest] = this.#queries.keys();
-      if (this.#queries.size >= KNOWN_QUERIES && oldest !== undefined) this.#queries.delete(oldest);
-      this.#queries.set(query, vector);
-      return { vector };
-    } catch (thrown) {
-      signal?.throwIfAborted();
-      return { degraded: messageOf(thrown) };
-    }
-  }
-
-  /** Off the caller's path; what fails is tried again by a later search. */
-  #startReembedding(file: MemoryFile, now = false): void {
-    if (this.embedder === undefined || this.#background !== undefined) return;
-    if (!now && Date.now() < this.#backgroundAfter) return;
-    this.#backgroundAfter = Date.now() + REEMBED_AGAIN_MS;
-    if (countWithoutVector(file, this.embedder) === 0) return;
-    this.#background = this.reembed()
-      .then(() => undefined)
-      .catch(() => undefined)
-      .finally(() => {
-        this.#background = undefined;
-      });
   }
 }

@@ -10,7 +10,7 @@ export function addNeighbourScores(file: MemoryFile, namespace: number, words: W
   );
   for (const { list } of rows) {
     const numbers = JSON.parse(list) as number[];
-    const own = numbers.map((number) => words.get(number));
+    const own = numbers.map((number) => words.sum(number));
     numbers.forEach((number, index) => {
       const beside = (own[index - 1] ?? 0) + (own[index + 1] ?? 0);
       if (beside > 0) words.add(number, share * beside);

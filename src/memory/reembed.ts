@@ -39,6 +39,7 @@ export async function reembed(
       embedder,
       rows.map((row) => row.text),
       signal,
+      true,
     );
     signal?.throwIfAborted();
     const again = await open();
@@ -56,5 +57,39 @@ export async function reembed(
     last = rows.at(-1)?.number ?? last;
     // Searches and the rest of the process come in between.
     await setImmediate();
+  }
+}
+
+/** An embedder that failed in the background is asked again after this, by the next search. */
+const AGAIN_MS = 60_000;
+
+/** Re-embedding off the caller's path: at most one at a time; what fails is tried again by a later search. */
+export class BackgroundReembedding {
+  readonly #embedder: Embedder | undefined;
+  readonly #reembed: () => Promise<number>;
+  #running: Promise<void> | undefined;
+  #notBefore = 0;
+
+  constructor(embedder: Embedder | undefined, work: () => Promise<number>) {
+    this.#embedder = embedder;
+    this.#reembed = work;
+  }
+
+  /** `now`: an entry without a vector was written this moment. */
+  start(file: MemoryFile, now = false): void {
+    if (this.#embedder === undefined || this.#running !== undefined) return;
+    if (!now && Date.now() < this.#notBefore) return;
+    this.#notBefore = Date.now() + AGAIN_MS;
+    if (countWithoutVector(file, this.#embedder) === 0) return;
+    this.#running = this.#reembed()
+      .then(() => undefined)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#running = undefined;
+      });
+  }
+
+  async settled(): Promise<void> {
+    await this.#running;
   }
 }

@@ -33,7 +33,7 @@ export type Added = Memory & { readonly merged?: true };
  * @throws MemoryConflict where an untrusted text would take the place of a trusted one.
  */
 export function addEntry(file: MemoryFile, memory: Memory, writing: Writing): Added {
-  const twin = currentByText(file, memory.namespace, memory.text).find((row) => saysTheSame(row, memory));
+  const twin = twinOf(file, memory);
   if (twin !== undefined) {
     see(file, twin.number, memory, writing.now);
     return { ...memoryOf(twin), merged: true };
@@ -44,6 +44,11 @@ export function addEntry(file: MemoryFile, memory: Memory, writing: Writing): Ad
     return memory;
   }
   return replace(file, before, { ...memory, id: before.id, version: before.version + 1 }, writing, 'contradiction');
+}
+
+/** The current entry that says the same already. */
+export function twinOf(file: MemoryFile, memory: Memory): VersionRow | undefined {
+  return currentByText(file, memory.namespace, memory.text).find((row) => saysTheSame(row, memory));
 }
 
 /** Writes the next version of an entry; within a transaction. */

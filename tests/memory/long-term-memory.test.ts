@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { ModelError } from 'coxswain';
 import { cosineSimilarity, type Embedder, type LongTermMemory, longTermMemory } from 'coxswain/memory';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -303,6 +304,26 @@ describe('with an embedder', () => {
     const down = memory(weather({ embed: () => Promise.reject(new Error('down')) }));
     await expect(down.add(entry('sun'))).rejects.toThrow('down');
     expect(await memory().search('sun', { namespace: 'team', minScore: 0 })).toEqual([]);
+  });
+
+  it('asks again at an add what can be tried again, and not at a search', async () => {
+    let asked = 0;
+    const busy = (fails: number) =>
+      weather({
+        embed: async (list) => {
+          asked += 1;
+          if (asked <= fails) throw new ModelError('rate_limit', 'busy', { retryAfterMs: 1 });
+          return list.map(() => [1, 1, 1]);
+        },
+      });
+    await memory(busy(2)).add(entry('sun'));
+    expect(asked).toBe(3);
+    asked = 0;
+    const hits = await memory(busy(9)).search('sun', { namespace: 'team' });
+    expect([asked, hits.degraded, texts(hits)]).toEqual([1, 'busy', ['sun']]);
+    asked = 0;
+    await expect(memory(busy(9)).add(entry('rain'))).rejects.toThrow('busy');
+    expect(asked).toBe(4);
   });
 
   it('searches by words where the embedder is down, and says so', async () => {

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -495,6 +496,8 @@ describe('any store', () => {
           const held = new Map<string, { text: string; namespace: string; tag: number; version: number }>();
           const at = (index: number) => [...held.keys()][index % Math.max(1, held.size)] ?? '';
           for (const change of steps) {
+            // What was searched before is held in memory, and has to follow.
+            await store.search(query, { namespace: 'a' });
             if ('add' in change) {
               const { add, namespace, tag: own } = change;
               const done = await store.add({ text: add, namespace, source: 's', metadata: { tag: own } });
@@ -518,6 +521,21 @@ describe('any store', () => {
           expect(hits).toHaveLength(Math.min(4, allowed.length));
           // The words' leg is the store's own; the vectors' leg and the filter are what the oracle knows.
           const words = await store.search(query, { namespace: 'a', topK: 99, minScore: 0, where, vector: null });
+          const fresh = longTermMemory({ file: ':memory:' });
+          for (const [, one] of held) {
+            const { text: content, namespace, tag: own } = one;
+            await fresh.add({
+              text: content,
+              namespace,
+              source: randomUUID(),
+              metadata: { tag: own, apart: randomUUID() },
+            });
+          }
+          const anew = await fresh.search(query, { namespace: 'a', topK: 99, minScore: 0, where });
+          await fresh.close();
+          expect(words.map(({ score }) => score.toFixed(6)).sort()).toEqual(
+            anew.map(({ score }) => score.toFixed(6)).sort(),
+          );
           const expected = allowed
             .map(([id, one]) => {
               const lexical = words.find((hit) => hit.id === id)?.score ?? 0;
@@ -534,5 +552,30 @@ describe('any store', () => {
       ),
       { numRuns: 60 },
     );
+  });
+});
+
+describe('a file that is torn', () => {
+  it('is refused, not taken for an empty one', async () => {
+    const store = memory('torn.db');
+    await store.addAll(Array.from({ length: 400 }, (_, index) => entry(`some fact number ${index} of many more`)));
+    await store.vacuum();
+    await store.close();
+    const path = join(folder, 'torn.db');
+    const whole = readFileSync(path);
+    for (const length of [50, 4_096, Math.floor(whole.length / 2)]) {
+      writeFileSync(path, whole.subarray(0, length));
+      const torn = longTermMemory({ file: path });
+      await expect(
+        torn.add(entry('another')).then(() => torn.list({ namespace: 'team', limit: 1_000 })),
+      ).rejects.toThrow();
+      await torn.close();
+    }
+  });
+
+  it('is refused where half of its pages are noise', async () => {
+    const path = join(folder, 'noise.db');
+    writeFileSync(path, 'SQLite format 3\u0000'.padEnd(8_192, 'x'));
+    await expect(longTermMemory({ file: path }).namespaces()).rejects.toThrow(/torn/);
   });
 });
