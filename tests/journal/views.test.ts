@@ -160,6 +160,7 @@ describe('what was shown is not shown again', () => {
 /** Dies after so many records: what comes after is never written, and nobody is told. */
 function mortal(store: RecordStore, records: number): { store: RecordStore; dead: Promise<void> } {
   let left = records;
+  let isDead = false;
   const { promise: dead, resolve } = Promise.withResolvers<void>();
   const create: RecordStore['create'] = async (run) => {
     const log = await store.create(run);
@@ -167,18 +168,23 @@ function mortal(store: RecordStore, records: number): { store: RecordStore; dead
       get(target, name) {
         if (name === 'append')
           return (row: Parameters<typeof log.append>[0]) => {
-            if (left === 0) return;
+            if (isDead) return;
             target.append(row);
             left -= 1;
-            if (left === 0) void target.commit().then(resolve);
           };
-        if (name === 'commit' && left === 0) return () => new Promise(() => {});
+        if (name === 'commit' && isDead) return () => new Promise(() => {});
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;
       },
       set(target, name, value) {
-        // Views see what is on disk, and nothing of what is not.
-        return Reflect.set(target, name, value, target);
+        if (name !== 'onCommit') return Reflect.set(target, name, value, target);
+        // It dies between two commits: what views saw is on disk, and nothing of what is not.
+        return Reflect.set(target, name, () => {
+          value();
+          if (left > 0 || isDead) return;
+          isDead = true;
+          resolve();
+        });
       },
     });
   };

@@ -84,7 +84,7 @@ test('a question takes an answer or a denial, nothing else', async () => {
 
 test('a request that has expired is not answered any more', async () => {
   const store = journal();
-  const { runId } = await runAgent(agent, 'go', { journal: store, permissions: { expiresMs: 1 } });
+  const { runId } = await runAgent(agent, 'go', { journal: store, permissions: { expiresMs: 500 } });
   const [request] = await pendingRequests(runId, { journal: store });
   while (Date.now() <= Date.parse(request?.expiresAt ?? '')) await new Promise((resolve) => setImmediate(resolve));
   const late = decideRun(runId, ID, { decision: 'allow' }, { journal: store });
