@@ -15,6 +15,8 @@ import { RunTree } from './run-tree.ts';
 export interface ReplayOptions {
   /** Replays up to and with the records of this address, or up to a record. */
   readonly until?: { readonly key: string } | { readonly record: number } | undefined;
+  /** What procedures read as `ctx.deps`: their code runs again, their calls do not. */
+  readonly deps?: unknown;
   /** Shown the records again, in their order and with their times. */
   readonly views?: readonly View[] | undefined;
 }
@@ -34,10 +36,14 @@ export function replayRun<Input, Output, Deps>(
   options: ReplayOptions = {},
 ): Run<Output> {
   checkOptions('source', source, ['journal', 'log', 'runId']);
-  checkOptions('options', options, ['until', 'views']);
+  checkOptions('options', options, ['until', 'views', 'deps']);
   const load = 'log' in source ? fromLog(loggedRun(source.log, source.runId)) : fromJournal(source);
   const { runId } = load;
-  const { definition, checked } = checkReplay(agent as Agent, runId, { views: options.views, model: NO_MODEL });
+  const { definition, checked } = checkReplay(agent as Agent, runId, {
+    deps: options.deps,
+    views: options.views,
+    model: NO_MODEL,
+  });
   const begin = async (tree: RunTree) => {
     const stored = await load.read();
     checkAgent(tree, stored);

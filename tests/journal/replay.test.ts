@@ -3,6 +3,7 @@ import {
   DivergenceError,
   defineAgent,
   defineTool,
+  type Flow,
   type ForkOptions,
   forkRun,
   ModelError,
@@ -362,4 +363,16 @@ describe('a fork', () => {
     );
     expect((await store.list()).map(({ id }) => id)).toEqual(['r1']);
   });
+});
+
+test('a procedure that reads deps is replayed with the deps that it is given', async () => {
+  const store = journal();
+  const greeter = defineAgent({
+    name: 'greeter',
+    description: 'Greets',
+    run: async (_input: { task: string }, ctx: Flow<{ name: string }>) => `Ahoy, ${ctx.deps.name}`,
+  });
+  const { runId, text } = await runAgent(greeter, { task: 'greet' }, { journal: store, deps: { name: 'Ann' } });
+  const again = await replayRun(greeter, { journal: store, runId }, { deps: { name: 'Ann' } }).result;
+  expect(again).toMatchObject({ status: 'completed', text });
 });
