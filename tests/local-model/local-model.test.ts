@@ -56,7 +56,8 @@ const poet = defineAgent({
 const critic = defineAgent({ name: 'critic', description: 'Names a cliché', instructions: 'Name one cliché.' });
 const editor = defineSupervisor({ name: 'editor', instructions: 'Ask both in one turn.', workers: [poet, critic] });
 
-describe.skipIf(server === undefined)('on a real server', () => {
+// The model samples: what it says, and how long it goes on, is another each time.
+describe.skipIf(server === undefined)('on a real server', { retry: 2 }, () => {
   describe.each(variants)('by $protocol, streamed: $stream,', ({ protocol, stream }) => {
     /** Runs through a tap; checks what holds for every run. */
     async function play(run: (model: Model) => Promise<RunResult>, maxTokens?: number): Promise<RunResult> {
