@@ -2,7 +2,7 @@ import type { Outcome } from './journal.ts';
 import type { ModelTurn, ToolChoice } from './model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import type { RunContext, Selection } from './run-context.ts';
-import { addSpending, spendingOfCall } from './spending.ts';
+import { spendingOfCall } from './spending.ts';
 import type { Talk } from './talk.ts';
 import { addUsage, usageOfCall } from './usage.ts';
 
@@ -59,8 +59,8 @@ export function settle(run: RunContext, talk: Talk, key: string, outcome: Outcom
   if (!outcome.ok && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
   const { usage, costUsd } = outcome.ok ? outcome.value : outcome.error;
   const spending = spendingOfCall(usage, costUsd, outcome.ok ? undefined : outcome.error.kind);
-  const ofTree = addUsage(run.count.usage, usageOfCall(usage));
-  if (addSpending(self.spending, spending) === undefined || ofTree === undefined) {
+  const ofTree = addUsage(run.count.usage, spending.usage);
+  if (ofTree === undefined || !self.spend(spending, outcome.ok ? outcome.value.by : undefined)) {
     // It was a call, and what it spent is unknown.
     self.spend(spendingOfCall(undefined, undefined, 'malformed_response'), undefined);
     run.count.usage = addUsage(run.count.usage, usageOfCall(undefined)) ?? run.count.usage;
@@ -69,7 +69,6 @@ export function settle(run: RunContext, talk: Talk, key: string, outcome: Outcom
       error: { kind: 'malformed_response', message: 'the sum of reported tokens passes 2^53 − 1', retryable: false },
     };
   }
-  self.spend(spending, outcome.ok ? outcome.value.by : undefined);
   run.count.usage = ofTree;
   if (!outcome.ok) return outcome;
   if (usage !== undefined) talk.selector.anchor(usage.inputTokens);

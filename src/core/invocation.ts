@@ -74,18 +74,23 @@ export class Invocation implements Place {
     return this.spending.usage;
   }
 
-  /** Counts a call of its own. `by` is the model that answered, where it is not the one that was asked. */
-  spend(spending: Spending, by?: { readonly provider: string; readonly id: string }): void {
-    const sum = addSpending(this.spending, spending) ?? this.spending;
+  /**
+   * Counts a call of its own; false, and nothing is counted, where the sum would pass 2^53 − 1. `by` is the model that
+   * answered, where it is not the one that was asked.
+   */
+  spend(spending: Spending, by?: { readonly provider: string; readonly id: string }): boolean {
+    const sum = addSpending(this.spending, spending);
+    if (sum === undefined) return false;
     this.spending = sum;
     if (by === undefined) {
       this.here = this.elsewhere === undefined ? sum : (addSpending(this.here, spending) ?? this.here);
-      return;
+      return true;
     }
     const name = `${by.provider}/${by.id}`;
     this.elsewhere ??= new Map();
     const before = this.elsewhere.get(name) ?? NOTHING_SPENT;
     this.elsewhere.set(name, addSpending(before, spending) ?? before);
+    return true;
   }
 
   /** Of its subtree; each call counts once. */

@@ -35,18 +35,29 @@ export function usageFault(usage: CallUsage): string | undefined {
   return undefined;
 }
 
-/** The sum, or undefined where it would pass 2^53 − 1. */
+/** The sum, or undefined where it would pass 2^53 − 1. At each model call: no list of names is gone through where none is needed. */
 export function addUsage(a: Usage, b: Usage): Usage | undefined {
-  const sum: { -readonly [Count in keyof Usage]: Usage[Count] } = {
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    modelCalls: a.modelCalls + b.modelCalls,
-    modelCallsWithUsage: a.modelCallsWithUsage + b.modelCallsWithUsage,
-  };
-  for (const name of ['cachedInputTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
+  const inputTokens = a.inputTokens + b.inputTokens;
+  const outputTokens = a.outputTokens + b.outputTokens;
+  const modelCalls = a.modelCalls + b.modelCalls;
+  const modelCallsWithUsage = a.modelCallsWithUsage + b.modelCallsWithUsage;
+  if (!Number.isSafeInteger(inputTokens) || !Number.isSafeInteger(outputTokens)) return undefined;
+  const sum = { inputTokens, outputTokens, modelCalls, modelCallsWithUsage };
+  return hasParts(a) || hasParts(b) ? addParts(sum, a, b) : sum;
+}
+
+const PARTS = ['cachedInputTokens', 'cacheWriteTokens', 'reasoningTokens'] as const;
+
+function hasParts({ cachedInputTokens, cacheWriteTokens, reasoningTokens }: Usage): boolean {
+  return cachedInputTokens !== undefined || cacheWriteTokens !== undefined || reasoningTokens !== undefined;
+}
+
+function addParts(whole: Usage, a: Usage, b: Usage): Usage | undefined {
+  const sum: { -readonly [Count in keyof Usage]: Usage[Count] } = { ...whole };
+  for (const name of PARTS) {
     if (a[name] !== undefined || b[name] !== undefined) sum[name] = (a[name] ?? 0) + (b[name] ?? 0);
   }
-  return Object.values(sum).every(Number.isSafeInteger) ? sum : undefined;
+  return PARTS.every((name) => Number.isSafeInteger(sum[name] ?? 0)) ? sum : undefined;
 }
 
 /** Two attempts of one call as one; what only one of them reported counts alone. */
