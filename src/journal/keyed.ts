@@ -1,4 +1,4 @@
-import { DivergenceError, type ErrorRecord } from '../core/errors.ts';
+import type { ErrorRecord } from '../core/errors.ts';
 import { Stopped } from '../core/guard.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Failure, Journal, Layer, Outcome, Work } from '../core/journal.ts';
@@ -10,7 +10,7 @@ import { retryDelay } from '../core/retry.ts';
 import type { Stop } from '../core/status.ts';
 import { type Stops, stopError } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
-import { differences } from './divergence.ts';
+import { changes, divergence, sameRequest } from './divergence.ts';
 import { Flight } from './flight.ts';
 import { errorOf, type History, INTERRUPTED, type Past } from './history.ts';
 import { noteRow } from './note-row.ts';
@@ -250,7 +250,7 @@ export class KeyedJournal implements Journal {
   #replay<T>(call: Call<T>, past: Past, ended: Row): Outcome<T> {
     const changed = changes(call, past.started?.request);
     if (changed.length > 0) {
-      if (call.kind === 'tool') throw new DivergenceError(call.key, changed, diverged(call.key, changed));
+      if (call.kind === 'tool') throw divergence(call.key, changed);
       this.#parts.diverged(call.self, call.key, changed);
     }
     const outcome = this.#recorded(call, ended);
@@ -282,7 +282,7 @@ export class KeyedJournal implements Journal {
   /** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
   async #doubt<T>(call: Call<T>, started: Row): Promise<Outcome<T> | undefined> {
     const changed = call.kind === 'tool' ? changes(call, started.request) : [];
-    if (changed.length > 0) throw new DivergenceError(call.key, changed, diverged(call.key, changed));
+    if (changed.length > 0) throw divergence(call.key, changed);
     if (call.onInDoubt === 'retry') return undefined;
     const unknown: Failure = {
       ok: false,
@@ -526,27 +526,6 @@ export class KeyedJournal implements Journal {
 }
 
 type OnceEntry = Omit<Extract<Draft, { kind: 'once' | 'sleep' }>, 'value' | 'request' | 'since'>;
-
-/** The request that was shown before, where it is still the same call: with its deadline. */
-function sameRequest<R extends ApprovalRequest | WaitRequest>(recorded: Json | undefined, request: R): R {
-  const before = recorded as unknown as R | undefined;
-  if (before === undefined || before.reason !== request.reason) return request;
-  if (before.reason === 'wait' || request.reason === 'wait') return before;
-  return before.argsHash === request.argsHash && before.toolHash === request.toolHash ? before : request;
-}
-
-/** What a call is asked for with now and was not then. The text that a model wrote and what was read from it are both its arguments. */
-function changes(call: Call<never> | Call<unknown>, recorded: Json | undefined): string[] {
-  const parts = differences(recorded, call.request?.());
-  const before = (recorded as { readonly tool?: string } | undefined)?.tool;
-  const renamed = before !== undefined && call.aliases?.includes(before);
-  const names = parts.filter((part) => part !== 'tool' || !renamed).map((part) => (part === 'given' ? 'args' : part));
-  return [...new Set(names)];
-}
-
-function diverged(key: string, parts: readonly string[]): string {
-  return `${key}: recorded with another ${parts.join(' and ')}. The code of this run has changed: resume it with the code it was started with, or fork it before this.`;
-}
 
 /** The last to enter is the first to leave. */
 function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {
