@@ -128,19 +128,20 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return true;
   }
 
-  get #maxOutputTokens(): number | undefined {
+  /** The question's, with what the answer may hold at most where that is bound. */
+  get #settings(): ModelSettings {
+    const { settings } = this.#question;
     const model = this.#model;
-    const asked = this.#question.settings.maxOutputTokens;
-    const max = asked ?? (model.needsMaxOutputTokens ? outputLimit(model) : undefined);
-    return this.#allowed === undefined ? max : Math.min(max ?? outputLimit(model), this.#allowed);
+    const max = settings.maxOutputTokens ?? (model.needsMaxOutputTokens ? outputLimit(model) : undefined);
+    const allowed = this.#allowed === undefined ? max : Math.min(max ?? outputLimit(model), this.#allowed);
+    return allowed === undefined ? settings : { ...settings, maxOutputTokens: allowed };
   }
 
   execute(attempt: Attempt): Promise<ModelTurn> {
-    const { instructions, tools, output, settings } = this.#question;
+    const { instructions, tools, output } = this.#question;
     const model = this.#model;
     const { messages } = this.#sent;
     const toolChoice = this.#toolChoice;
-    const max = this.#maxOutputTokens;
     const request: ModelRequest = {
       instructions,
       // A list of its own in each attempt: a user's model can change neither the transcript nor what is sent or shown again.
@@ -148,7 +149,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
       tools,
       ...(toolChoice !== undefined && { toolChoice }),
       ...(output !== undefined && { output }),
-      settings: max === undefined ? settings : { ...settings, maxOutputTokens: max },
+      settings: this.#settings,
     };
     const { step } = this;
     const turn = model.generate(request, new CallContext(this, attempt));
@@ -224,11 +225,10 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   started(): ModelIn {
-    const { instructions, tools, output, settings } = this.#question;
+    const { instructions, tools, output } = this.#question;
     const { messages, from } = this.#sent;
     const toolChoice = this.#toolChoice;
     const model = this.#model;
-    const max = this.#maxOutputTokens;
     return {
       model: modelName(model),
       provider: model.provider,
@@ -240,7 +240,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
       tools,
       ...(toolChoice !== undefined && { toolChoice }),
       ...(output !== undefined && { output }),
-      settings: max === undefined ? settings : { ...settings, maxOutputTokens: max },
+      settings: this.#settings,
       stream: this.#stream,
     };
   }
