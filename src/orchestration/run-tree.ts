@@ -32,7 +32,8 @@ import { estimateTextTokens, Window, type WindowOptions } from '../memory/window
 import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
-import { childStart, countOf, find, narrow } from './child.ts';
+import { Admission } from './admission.ts';
+import { childStart, find, narrow } from './child.ts';
 import { Deadline } from './deadline.ts';
 import { Gate, type GateNote } from './gate.ts';
 import type { Start } from './input.ts';
@@ -92,8 +93,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   #deadline: Deadline | undefined;
   #places: Places | undefined;
   #gateNotes = 0;
-  /** One definition a name; from the first child on. */
-  #definitions: Map<string, Agent> | undefined;
+  readonly #admission: Admission;
   /** Differences that were reported. */
   #said: Set<string> | undefined;
 
@@ -107,6 +107,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.perAttempt = [new Gate(new Limiter(options.limits.concurrency), this)];
     this.journal = new KeyedJournal(this);
     this.#permissions = new PermissionStep(this);
+    this.#admission = new Admission(this);
     this.root = this.#rootOf(agent, options.shared, TRUSTED);
     this.#permissions.enter(this.root, undefined);
   }
@@ -481,27 +482,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     const recorded = this.journal.recall('once', key);
     if (recorded !== undefined) return recorded as string;
     if (this.journal.has(child.key)) return undefined;
-    const refused = this.#refusal(child);
+    const refused = this.#admission.refusal(child);
     return refused === undefined ? undefined : this.journal.once(key, child.parent, () => refused);
-  }
-
-  /** Depth, number, cycles, names: in call order, before any queue. */
-  #refusal({ agent, parent }: ChildCall): string | undefined {
-    const { limits } = this;
-    for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
-      if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
-      const max = node.limits.agents;
-      if (max !== undefined && countOf(node) >= max)
-        return `the limit of ${max} agents below and with ${node.agent} is reached`;
-    }
-    if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
-    if (this.count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
-    this.#definitions ??= new Map([[this.root.agent, this.root.definition]]);
-    const named = this.#definitions.get(agent.name);
-    if (named !== undefined && named !== agent)
-      return `duplicate name: within a run ${agent.name} stands for one definition`;
-    this.#definitions.set(agent.name, agent);
-    return undefined;
   }
 
   #sharedFor(

@@ -1,0 +1,42 @@
+import type { Agent } from '../core/agent.ts';
+import type { Invocation } from '../core/invocation.ts';
+import type { ChildCall } from '../core/run-context.ts';
+import { countOf } from './child.ts';
+import type { CheckedOptions } from './run-options.ts';
+
+/** What admission reads of a run; its limits and root are others after a resume. */
+interface AdmissionParts {
+  readonly limits: CheckedOptions['limits'];
+  readonly root: Invocation;
+  readonly count: { readonly agents: number };
+}
+
+/** Whether a child may start: depth, number, cycles, names, in call order and before any queue. */
+export class Admission {
+  readonly #run: AdmissionParts;
+  /** One definition a name; from the first child on. */
+  #definitions: Map<string, Agent> | undefined;
+
+  constructor(run: AdmissionParts) {
+    this.#run = run;
+  }
+
+  /** Why it may not; undefined where it may. */
+  refusal({ agent, parent }: ChildCall): string | undefined {
+    const { limits, root, count } = this.#run;
+    for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
+      if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
+      const max = node.limits.agents;
+      if (max !== undefined && countOf(node) >= max)
+        return `the limit of ${max} agents below and with ${node.agent} is reached`;
+    }
+    if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
+    if (count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
+    this.#definitions ??= new Map([[root.agent, root.definition]]);
+    const named = this.#definitions.get(agent.name);
+    if (named !== undefined && named !== agent)
+      return `duplicate name: within a run ${agent.name} stands for one definition`;
+    this.#definitions.set(agent.name, agent);
+    return undefined;
+  }
+}
