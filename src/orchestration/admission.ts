@@ -5,7 +5,7 @@ import { countOf } from './child.ts';
 import type { CheckedOptions } from './run-options.ts';
 
 /** What admission reads of a run; its limits and root are others after a resume. */
-interface AdmissionParts {
+export interface AdmissionParts {
   readonly limits: CheckedOptions['limits'];
   readonly root: Invocation;
   readonly count: { readonly agents: number };

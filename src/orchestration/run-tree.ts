@@ -1,9 +1,8 @@
-import { checkTools } from '../agents/define-agent.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent, ModelAgent } from '../core/agent.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
-import { ConfigurationError, DivergenceError, type ErrorRecord, ToolError } from '../core/errors.ts';
+import { DivergenceError, type ErrorRecord } from '../core/errors.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
@@ -12,10 +11,9 @@ import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-call.ts';
 import type { Decision, WaitRequest } from '../core/permission.ts';
-import type { AgentOut, Draft, RunIn, RunRecord, Span } from '../core/record.ts';
+import type { Draft, RunIn, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
-import { costUsd } from '../core/spending.ts';
 import type { Stop } from '../core/status.ts';
 import { Stops } from '../core/stops.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
@@ -27,43 +25,39 @@ import { type JournalParts, KeyedJournal, type Opened } from '../journal/keyed.t
 import type { RunLog, TimedSignal } from '../journal/record-store.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
-import { memoryTools } from '../memory/memory-tools.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
 import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
-import { Admission } from './admission.ts';
-import { childStart, find, narrow } from './child.ts';
+import { find } from './child.ts';
+import { Children, type ChildrenParts } from './children.ts';
 import { Deadline } from './deadline.ts';
 import { Gate, type GateNote } from './gate.ts';
+import { grantedTools } from './granted-tools.ts';
 import type { Start } from './input.ts';
 import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
-import { Places } from './places.ts';
+import { chooseModel, type ModelFacts, modelFacts, rememberedModel } from './run-models.ts';
 import { type CheckedOptions, withDefaults } from './run-options.ts';
-import { copyShared, type Shared, sharedRead } from './shared-store.ts';
+import {
+  agentDone,
+  agentStarted,
+  divergedNote,
+  gateNote,
+  limitNote,
+  runDone,
+  runSpan,
+  runStarted,
+  stopNote,
+} from './run-records.ts';
+import { type Shared, sharedRead } from './shared-store.ts';
+import type { Sink } from './sink.ts';
 
-/** What of a run is shown to whom; set by the handle while somebody listens. */
-export interface Sink {
-  record: ((record: RunRecord) => void) | undefined;
-  delta:
-    | ((at: { self: Invocation; key: string; step: number }, attempt: number, delta: ModelDelta) => void)
-    | undefined;
-  progress:
-    | ((
-        at: { self: Invocation; key: string; step: number },
-        call: { name: string; callId: string },
-        progress: Progress,
-      ) => void)
-    | undefined;
-}
-
-const RUN_KEY = '@run';
 const NOTHING_OPENED: readonly Opened[] = [];
 
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
-export class RunTree implements RunContext, JournalParts, PermissionParts {
+export class RunTree implements RunContext, JournalParts, PermissionParts, ChildrenParts {
   /** Of another run, where a resume goes on in a fork. */
   id: string;
   root: Invocation;
@@ -80,7 +74,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   /** The run whose records this one began with; in the epoch in which it did. */
   forkedFrom: string | undefined;
   readonly sink: Sink = { record: undefined, delta: undefined, progress: undefined };
-  readonly span: Span = { key: RUN_KEY, parent: undefined, handle: undefined };
+  readonly span: Span = runSpan();
   perCall: readonly [Ledger];
   readonly perAttempt: readonly [Gate];
   /** What was pending when the run parked. */
@@ -91,9 +85,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   #remembers = true;
   #opened: readonly Opened[] = NOTHING_OPENED;
   #deadline: Deadline | undefined;
-  #places: Places | undefined;
   #gateNotes = 0;
-  readonly #admission: Admission;
+  readonly #children: Children;
   /** Differences that were reported. */
   #said: Set<string> | undefined;
 
@@ -107,7 +100,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.perAttempt = [new Gate(new Limiter(options.limits.concurrency), this)];
     this.journal = new KeyedJournal(this);
     this.#permissions = new PermissionStep(this);
-    this.#admission = new Admission(this);
+    this.#children = new Children(this, this.#activity);
     this.root = this.#rootOf(agent, options.shared, TRUSTED);
     this.#permissions.enter(this.root, undefined);
   }
@@ -175,14 +168,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     const fresh = parts.filter((part) => !said.has(`${self.agent} ${part}`));
     if (fresh.length === 0) return;
     for (const part of fresh) said.add(`${self.agent} ${part}`);
-    const entry = {
-      key: `${key}/@diverged`,
-      place: self,
-      step: self.step,
-      attempt: this.epoch,
-      span: self.span,
-    } as const;
-    this.journal.note({ ...entry, kind: 'diverged', event: 'done', value: { parts: fresh } });
+    this.journal.note(divergedNote(self, key, this.epoch, fresh));
   }
 
   askDoubt(call: Call<never>, attempt: number): Promise<Outcome<Decision>> {
@@ -201,9 +187,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   #noteStop(path: string, status: 'cancelled' | 'timeout', reason: string): void {
     if (!this.journal.isWatched) return;
-    const entry = { key: `${path}/@cancel`, place: this.root, step: 0, attempt: this.epoch } as const;
-    const value = { path, status, reason };
-    this.journal.note({ ...entry, span: this.root.span, kind: 'stop', event: 'done', value });
+    this.journal.note(stopNote(this.root, this.epoch, path, { status, reason }));
   }
 
   /** A replay has come to what was never recorded. */
@@ -248,26 +232,11 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 
   modelOf(self: Invocation, agent: ModelAgent): Model {
-    const { models, model } = this.options;
     const recorded = this.isReplay && this.#remembers ? this.journal.recallStart('agent', self.path) : undefined;
-    if (recorded !== undefined) return this.#remembered(self, recorded as unknown as ReturnType<typeof modelFacts>);
-    const chosen =
-      (models !== undefined && Object.hasOwn(models, agent.name) ? models[agent.name] : undefined) ??
-      model ??
-      agent.model;
-    if (chosen === undefined)
-      throw new ConfigurationError(`agent ${agent.name}.model`, 'missing', 'Give the agent a model, or the run.');
-    self.model = modelName(chosen);
-    return chosen;
-  }
-
-  /** A model by its record: a replay asks none. */
-  #remembered(self: Invocation, { model, modelLimits }: ReturnType<typeof modelFacts>): Model {
-    self.model = model;
-    const slash = model.indexOf('/');
-    const names = { provider: model.slice(0, slash), id: model.slice(slash + 1) };
-    const generate = () => Promise.reject(new Error('a replay asks no model'));
-    return { ...names, generate, ...(modelLimits && { limits: modelLimits }) };
+    const model =
+      recorded === undefined ? chooseModel(this.options, agent) : rememberedModel(recorded as unknown as ModelFacts);
+    self.model = modelName(model);
+    return model;
   }
 
   /** A replay has the one that was recorded. */
@@ -292,19 +261,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
-    const isGiven = typeof agent.tools === 'function';
-    if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
-    const grants = agent.memory.map(({ store, namespace, read = true, write = false }, index) => {
-      const name =
-        typeof namespace === 'function'
-          ? this.journal.once(`${self.path}/@namespace.${index}`, self, () => namespace({ deps: this.deps as never }))
-          : namespace;
-      return { store, namespace: name, read, write };
-    });
-    const more = grants.length === 0 ? [] : [...memoryTools(grants)];
-    if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);
-    if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
-    return this.#permissions.allowed(self, more.length === 0 ? own : [...own, ...more]);
+    return this.#permissions.allowed(self, grantedTools(this, self, own, agent));
   }
 
   permit(query: PermitQuery): Permit | Promise<Permit> {
@@ -317,8 +274,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   /** Opens the run's and the root's span in the caller's context; `run` writes their records. Gives the time. */
   open(request: RunIn, start: Start): bigint {
-    const entry = { key: RUN_KEY, place: this.root, step: 0, attempt: 1, span: this.span } as const;
-    const run = this.journal.open({ ...entry, kind: 'run', event: 'started', request });
+    const run = this.journal.open(runStarted(this.root, this.span, request));
     const root = this.journal.open(this.#agentStarted(this.root, start));
     this.root.since = root.time;
     this.#opened = [run, root];
@@ -336,7 +292,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   /** After a person's answer: what was given back for the wait is taken again. */
   async resumed(self: Invocation): Promise<void> {
-    await this.#places?.retake(self);
+    await this.#children.retake(self);
   }
 
   /** Starts the root; `finish` or `clear` ends it. */
@@ -357,22 +313,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
 
   finish(ending: Ending, since: bigint): void {
     this.#over(this.root, ending);
-    const { status, text, error } = ending;
-    const { root, count } = this;
-    const facts = {
-      status,
-      text,
-      ...spentBy(root),
-      steps: count.steps,
-      toolCalls: count.toolCalls,
-    };
-    const value = {
-      ...facts,
-      ...(error !== undefined && { error }),
-      ...(status === 'suspended' && { pending: this.parked }),
-    };
-    const entry = { key: RUN_KEY, place: root, step: root.step, attempt: 1, span: this.span, since } as const;
-    this.journal.note({ ...entry, kind: 'run', event: status === 'suspended' ? 'suspended' : 'done', value });
+    this.journal.note(runDone(this.root, this.span, ending, since, this));
   }
 
   /** Leaves no timer behind. */
@@ -381,65 +322,29 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
     this.#activity.clear();
   }
 
-  async invoke(child: ChildCall): Promise<Ending> {
-    const { agent, parent } = child;
-    const refused = this.#refusalOnce(child);
-    if (refused !== undefined) throw new ToolError('denied', refused);
-    // Before it counts: a brief that does not fit starts nothing.
-    const start = childStart(agent, child.input, child.label);
-    const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
-    const { shared, sharedLabel } = this.#sharedFor(child, delegate);
-    if (!this.journal.has(child.key)) this.count.agents += 1;
-    const self = new Invocation({
-      path: child.key,
-      definition: agent,
-      parent,
-      parentStep: child.parentStep,
-      span: { key: child.key, parent: child.parentSpan, handle: undefined },
-      limits: delegate === undefined ? agent.limits : narrow(agent.limits, delegate.limits),
-      shared,
-      sharedLabel,
-      label: child.label,
-    });
-    parent.children.push(self);
-    let over = () => {};
-    self.ended = new Promise((resolve) => {
-      over = resolve;
-    });
-    this.#permissions.enter(self, delegate);
-    const { definition } = parent;
-    const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
-    if (concurrency !== undefined) {
-      this.#places ??= new Places(this.#activity, this.stops);
-      await this.#places.take(self, parent, concurrency);
-    }
-    const deadline =
-      self.limits.timeMs === undefined || this.isReplay
-        ? undefined
-        : new Deadline(self, self.limits.timeMs, this, this.history?.worked(self.path));
-    if (deadline !== undefined) this.#activity.add(deadline);
-    try {
-      self.since = this.journal.note(this.#agentStarted(self, start));
-      return this.#over(self, await this.#drive(self, start));
-    } finally {
-      deadline?.clear();
-      if (deadline !== undefined) this.#activity.remove(deadline);
-      this.#places?.give(self);
-      over();
-    }
+  invoke(child: ChildCall): Promise<Ending> {
+    return this.#children.invoke(child);
   }
 
-  #agentStarted(self: Invocation, { brief }: Start): Draft {
-    const { definition, depth } = self;
-    const model = definition.type === 'model' ? this.modelOf(self, definition) : undefined;
-    const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
-    const entry = { key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const;
-    return {
-      ...entry,
-      kind: 'agent',
-      event: 'started',
-      request: model === undefined ? facts : { ...facts, ...modelFacts(model) },
-    };
+  enter(self: Invocation, delegate: Delegate | undefined): void {
+    this.#permissions.enter(self, delegate);
+  }
+
+  deadline(self: Invocation): Deadline | undefined {
+    const { timeMs } = self.limits;
+    if (timeMs === undefined || this.isReplay) return undefined;
+    return new Deadline(self, timeMs, this, this.history?.worked(self.path));
+  }
+
+  async live(self: Invocation, start: Start): Promise<Ending> {
+    self.since = this.journal.note(this.#agentStarted(self, start));
+    return this.#over(self, await this.#drive(self, start));
+  }
+
+  #agentStarted(self: Invocation, start: Start): Draft {
+    const { definition } = self;
+    const model = definition.type === 'model' ? modelFacts(this.modelOf(self, definition)) : undefined;
+    return agentStarted(self, start, model);
   }
 
   #drive(self: Invocation, start: Start): Promise<Ending> {
@@ -449,55 +354,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   #over(self: Invocation, ending: Ending): Ending {
     self.status = ending.status;
     this.perCall[0].ended(self);
-    if (this.journal.isWatched) {
-      const { status, text, error } = ending;
-      const out = {
-        status,
-        text,
-        ...spentBy(self),
-        steps: self.step,
-        toolCalls: self.toolCalls + self.codeCalls,
-      };
-      const entry = {
-        key: self.path,
-        place: self,
-        step: self.step,
-        attempt: 1,
-        span: self.span,
-        since: self.since,
-      } as const;
-      this.journal.note({
-        ...entry,
-        kind: 'agent',
-        event: 'done',
-        value: error === undefined ? out : { ...out, error },
-      });
-    }
+    if (this.journal.isWatched) this.journal.note(agentDone(self, ending));
     return ending;
-  }
-
-  /** Depends on what the rest of the tree did until then, so a resume keeps to what was decided. */
-  #refusalOnce(child: ChildCall): string | undefined {
-    const key = `${child.key}/@admit`;
-    const recorded = this.journal.recall('once', key);
-    if (recorded !== undefined) return recorded as string;
-    if (this.journal.has(child.key)) return undefined;
-    const refused = this.#admission.refusal(child);
-    return refused === undefined ? undefined : this.journal.once(key, child.parent, () => refused);
-  }
-
-  #sharedFor(
-    { input, key, parent, label }: ChildCall,
-    delegate: Delegate | undefined,
-  ): { shared: Shared; sharedLabel: Label } {
-    if (delegate?.shared === undefined) return parent;
-    const context = { deps: this.deps, shared: parent.shared, path: key, runId: this.id };
-    const { shared, agent } = delegate;
-    const share = () => copyShared(shared(input as never, context as never), `delegate ${agent.name}.shared`);
-    return {
-      shared: deepFreeze(this.journal.once(`${key}/@shared`, parent, share)),
-      sharedLabel: joinLabels(label, parent.sharedLabel),
-    };
   }
 
   async waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome> {
@@ -526,23 +384,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts {
   }
 
   limited(call: Call<never>, reached: Reached): void {
-    const { self } = call;
-    const entry = { key: `${call.key}/@limit`, place: self, step: self.step, attempt: 1, span: self.span } as const;
-    this.journal.note({ ...entry, kind: 'limit', event: 'done', value: { ...reached } });
+    this.journal.note(limitNote(call, reached));
   }
 
-  /** Each of a run's notes about gates has its own number, since they may stand at one address. */
   gate(call: Call<never>, value: GateNote): void {
-    const { self } = call;
     this.#gateNotes += 1;
-    const entry = {
-      key: `${call.key}/@gate`,
-      place: self,
-      step: self.step,
-      attempt: this.#gateNotes,
-      span: self.span,
-    } as const;
-    this.journal.note({ ...entry, kind: 'gate', event: 'done', value });
+    this.journal.note(gateNote(call, this.#gateNotes, value));
   }
 
   delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void {
@@ -560,17 +407,4 @@ function stopOf(history: History | undefined): Stop | undefined {
   const { status, error } = (last?.value ?? {}) as { readonly status?: string; readonly error?: ErrorRecord };
   if (error === undefined || (status !== 'timeout' && status !== 'aborted' && status !== 'cancelled')) return undefined;
   return { status, reason: error.message };
-}
-
-/** Of itself, and of its subtree. */
-function spentBy(node: Invocation): Pick<AgentOut, 'ownUsage' | 'usage' | 'costUsd'> {
-  const spending = node.treeSpending();
-  const cost = costUsd(spending);
-  return { ownUsage: node.usage, usage: spending.usage, ...(cost !== undefined && { costUsd: cost }) };
-}
-
-function modelFacts(model: Model) {
-  const contextTokens = contextTokensOf(model);
-  const modelLimits = contextTokens === undefined ? model.limits : { ...model.limits, contextTokens };
-  return { model: modelName(model), ...(modelLimits !== undefined && { modelLimits }) };
 }

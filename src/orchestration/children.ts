@@ -1,0 +1,119 @@
+import type { Ending } from '../core/ending.ts';
+import { ToolError } from '../core/errors.ts';
+import { Invocation } from '../core/invocation.ts';
+import type { Journal } from '../core/journal.ts';
+import { deepFreeze } from '../core/json.ts';
+import { joinLabels, type Label } from '../core/label.ts';
+import type { ChildCall } from '../core/run-context.ts';
+import type { Stops } from '../core/stops.ts';
+import type { Delegate } from '../core/tool.ts';
+import type { Activity } from './activity.ts';
+import { Admission, type AdmissionParts } from './admission.ts';
+import { childStart, narrow } from './child.ts';
+import type { Deadline } from './deadline.ts';
+import type { Start } from './input.ts';
+import { Places } from './places.ts';
+import { copyShared, type Shared } from './shared-store.ts';
+
+/** What starting children needs of a run. */
+export interface ChildrenParts extends AdmissionParts {
+  readonly id: string;
+  readonly deps: unknown;
+  readonly journal: Journal;
+  readonly stops: Stops;
+  readonly count: { agents: number };
+  /** The permissions of a new node. */
+  enter(self: Invocation, delegate: Delegate | undefined): void;
+  /** The clock of a node that has a time limit of its own. */
+  deadline(self: Invocation): Deadline | undefined;
+  /** Runs a node to its end, between its two records. */
+  live(self: Invocation, start: Start): Promise<Ending>;
+}
+
+/** Starts children: admits, carves what they get, waits for a place, runs, and gives the place back. */
+export class Children {
+  readonly #run: ChildrenParts;
+  readonly #activity: Activity;
+  readonly #admission: Admission;
+  #places: Places | undefined;
+
+  constructor(run: ChildrenParts, activity: Activity) {
+    this.#run = run;
+    this.#activity = activity;
+    this.#admission = new Admission(run);
+  }
+
+  async invoke(child: ChildCall): Promise<Ending> {
+    const { agent, parent } = child;
+    const refused = this.#refusalOnce(child);
+    if (refused !== undefined) throw new ToolError('denied', refused);
+    // Before it counts: a brief that does not fit starts nothing.
+    const start = childStart(agent, child.input, child.label);
+    const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
+    const { shared, sharedLabel } = this.#sharedFor(child, delegate);
+    if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
+    const self = new Invocation({
+      path: child.key,
+      definition: agent,
+      parent,
+      parentStep: child.parentStep,
+      span: { key: child.key, parent: child.parentSpan, handle: undefined },
+      limits: delegate === undefined ? agent.limits : narrow(agent.limits, delegate.limits),
+      shared,
+      sharedLabel,
+      label: child.label,
+    });
+    parent.children.push(self);
+    let over = () => {};
+    self.ended = new Promise((resolve) => {
+      over = resolve;
+    });
+    this.#run.enter(self, delegate);
+    const { definition } = parent;
+    const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
+    if (concurrency !== undefined) {
+      this.#places ??= new Places(this.#activity, this.#run.stops);
+      await this.#places.take(self, parent, concurrency);
+    }
+    const deadline = this.#run.deadline(self);
+    if (deadline !== undefined) this.#activity.add(deadline);
+    try {
+      return await this.#run.live(self, start);
+    } finally {
+      deadline?.clear();
+      if (deadline !== undefined) this.#activity.remove(deadline);
+      this.#places?.give(self);
+      over();
+    }
+  }
+
+  /** After a person's answer: places that were given back for the wait are taken again. */
+  async retake(self: Invocation): Promise<void> {
+    await this.#places?.retake(self);
+  }
+
+  /** Depends on what the rest of the tree did until then, so a resume keeps to what was decided. */
+  #refusalOnce(child: ChildCall): string | undefined {
+    const { journal } = this.#run;
+    const key = `${child.key}/@admit`;
+    const recorded = journal.recall('once', key);
+    if (recorded !== undefined) return recorded as string;
+    if (journal.has(child.key)) return undefined;
+    const refused = this.#admission.refusal(child);
+    return refused === undefined ? undefined : journal.once(key, child.parent, () => refused);
+  }
+
+  #sharedFor(
+    { input, key, parent, label }: ChildCall,
+    delegate: Delegate | undefined,
+  ): { shared: Shared; sharedLabel: Label } {
+    if (delegate?.shared === undefined) return parent;
+    const context = { deps: this.#run.deps, shared: parent.shared, path: key, runId: this.#run.id };
+    const { shared, agent } = delegate;
+    const share = () => copyShared(shared(input as never, context as never), `delegate ${agent.name}.shared`);
+    return {
+      shared: deepFreeze(this.#run.journal.once(`${key}/@shared`, parent, share)),
+      sharedLabel: joinLabels(label, parent.sharedLabel),
+    };
+  }
+}

@@ -1,0 +1,29 @@
+import { checkTools } from '../agents/define-agent.ts';
+import type { ModelAgent } from '../core/agent.ts';
+import type { Invocation } from '../core/invocation.ts';
+import type { Journal } from '../core/journal.ts';
+import type { Tool } from '../core/tool.ts';
+import { memoryTools } from '../memory/memory-tools.ts';
+import { sharedRead } from './shared-store.ts';
+
+/** An agent's own tools, with those that follow from its memory grants and its shared store. */
+export function grantedTools(
+  run: { readonly journal: Journal; readonly deps: unknown },
+  self: Invocation,
+  own: readonly Tool[],
+  agent: ModelAgent,
+): readonly Tool[] {
+  const isGiven = typeof agent.tools === 'function';
+  if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
+  const grants = agent.memory.map(({ store, namespace, read = true, write = false }, index) => {
+    const name =
+      typeof namespace === 'function'
+        ? run.journal.once(`${self.path}/@namespace.${index}`, self, () => namespace({ deps: run.deps as never }))
+        : namespace;
+    return { store, namespace: name, read, write };
+  });
+  const more = grants.length === 0 ? [] : [...memoryTools(grants)];
+  if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);
+  if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
+  return more.length === 0 ? own : [...own, ...more];
+}
