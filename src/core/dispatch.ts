@@ -136,7 +136,7 @@ export async function dispatch(
     };
     const effect = new ToolCallEffect(run, of);
     const outcome = await run.journal.effect(effect);
-    return outcome.ok ? { out: effect.ended(outcome), value: outcome.value } : { out: effect.ended(outcome) };
+    return outcome.ok ? { out: effect.out(outcome), value: outcome.value } : { out: effect.out(outcome) };
   } finally {
     leave?.();
   }

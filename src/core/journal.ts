@@ -3,7 +3,7 @@ import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
 import type { RetryOptions } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
-import type { Draft, Entry, Span } from './record.ts';
+import type { Draft, EffectEnd, EffectKind, EffectStart, Entry, Span } from './record.ts';
 import type { Stop } from './status.ts';
 import type { OnInDoubt, SideEffect } from './tool.ts';
 import type { CallUsage } from './usage.ts';
@@ -30,7 +30,7 @@ export interface Attempt {
 /** One effect: what it is, where it stands, how to do it. */
 export interface Call<T = unknown> {
   readonly key: string;
-  readonly kind: 'model' | 'tool' | 'memory' | 'embedding';
+  readonly kind: EffectKind;
   readonly self: Invocation;
   readonly step: number;
   /** The span that encloses the call's own. */
@@ -68,8 +68,10 @@ export interface Call<T = unknown> {
   /** In USD, where it is known. */
   cost?(value: T): number | undefined;
   /** What views are shown at its start and end. */
-  started(): Extract<Entry, { event: 'started' }>['request'];
-  ended(outcome: Outcome<T>): unknown;
+  started(): EffectStart;
+  ended(outcome: Outcome<T>): EffectEnd;
+  /** What they are shown where it never started; left out where that is nothing. */
+  kept?(failure: Failure): EffectEnd;
 }
 
 /** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */

@@ -1,4 +1,5 @@
 import { after } from './after.ts';
+import { effectFailed } from './effect-failed.ts';
 import type { ErrorRecord } from './errors.ts';
 import { fallsOver } from './falls-over.ts';
 import type { Invocation } from './invocation.ts';
@@ -16,7 +17,7 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from './model.ts';
-import type { ModelIn, Span } from './record.ts';
+import type { EffectEnd, ModelIn, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import { steadySchema } from './steady-schema.ts';
 import { idempotencyKey } from './tool-call.ts';
@@ -224,7 +225,11 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return turn.costUsd;
   }
 
-  started(): ModelIn {
+  started() {
+    return { kind: 'model', event: 'started', request: this.#in() } as const;
+  }
+
+  #in(): ModelIn {
     const { instructions, tools, output } = this.#question;
     const { messages, from } = this.#sent;
     const toolChoice = this.#toolChoice;
@@ -245,8 +250,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
     };
   }
 
-  ended(outcome: Outcome<ModelTurn>): unknown {
-    return outcome.ok ? outcome.value : outcome.error;
+  ended(outcome: Outcome<ModelTurn>): EffectEnd {
+    return outcome.ok ? { kind: 'model', event: 'done', value: outcome.value } : effectFailed('model', outcome);
   }
 }
 

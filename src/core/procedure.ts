@@ -3,6 +3,7 @@ import type { Agent, InputArgument } from './agent.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
+import { effectFailed } from './effect-failed.ts';
 import { ConfigurationError, type ErrorRecord, isA, messageOf, ToolError, toolError } from './errors.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
@@ -243,9 +244,10 @@ class Procedure implements OpenProcedure {
 
   effect(effect: FlowEffect): Promise<Outcome> {
     const { self, base, step, span } = this.#place;
+    const { kind } = effect;
     const call: Call<Json> = {
       key: `${base}/${this.#id(effect.id)}`,
-      kind: effect.kind,
+      kind,
       self,
       step,
       parent: span,
@@ -255,8 +257,8 @@ class Procedure implements OpenProcedure {
       graceMs: this.#run.graceMs,
       execute: (attempt) => effect.execute(attempt.signal),
       failure: (thrown) => ({ kind: 'threw', message: messageOf(thrown), retryable: false }),
-      started: () => effect.facts,
-      ended: (outcome) => (outcome.ok ? outcome.value : outcome.error),
+      started: () => ({ kind, event: 'started', request: effect.facts }),
+      ended: (outcome) => (outcome.ok ? { kind, event: 'done', value: outcome.value } : effectFailed(kind, outcome)),
     };
     return this.#run.journal.effect(call);
   }

@@ -148,12 +148,14 @@ export type Entry = Common &
         readonly value: ErrorRecord;
         readonly request?: never;
       }
+    | { readonly kind: 'tool'; readonly event: 'cancel'; readonly value: ErrorRecord; readonly request?: ToolIn }
     | {
-        readonly kind: 'model' | 'tool' | 'memory' | 'embedding' | 'wait';
+        readonly kind: 'model' | 'memory' | 'embedding';
         readonly event: 'cancel';
         readonly value: ErrorRecord;
-        readonly request?: ToolIn;
+        readonly request?: never;
       }
+    | { readonly kind: 'wait'; readonly event: 'cancel'; readonly value: ErrorRecord; readonly request?: never }
     | {
         readonly kind: 'model';
         readonly event: 'retry';
@@ -228,6 +230,16 @@ interface Common {
   /** When what ends here began, in nanoseconds since 1970; on ends only. */
   readonly since?: bigint;
 }
+
+/** What is done through the port under a key, with an outcome. */
+export type EffectKind = 'model' | 'tool' | 'memory' | 'embedding';
+
+/** What an entry says, without where and when. */
+type Saying<E> = E extends unknown ? Omit<E, keyof Common> : never;
+type OfEffect = Extract<Entry, { kind: EffectKind }>;
+/** How an effect is told when it starts, and when it ends. */
+export type EffectStart = Saying<Extract<OfEffect, { event: 'started' }>>;
+export type EffectEnd = Saying<Extract<OfEffect, { event: 'done' | 'failed' | 'cancel' }>>;
 
 /** A span by its address. `handle` is there where an instrument opened one. */
 export interface Span {

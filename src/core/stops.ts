@@ -1,4 +1,5 @@
 import type { ErrorRecord } from './errors.ts';
+import type { Failure } from './journal.ts';
 import type { Stop } from './status.ts';
 
 /** Work under way at an address, which a stop above it interrupts. */
@@ -42,4 +43,9 @@ export class Stops {
 /** A stop as the error of what it kept from happening. It is never an outcome: a resume tries again. */
 export function stopError(stop: Stop): ErrorRecord {
   return { kind: stop.status, message: stop.reason, retryable: false };
+}
+
+/** What a stop kept from happening. */
+export function stopped(stop: Stop): Failure {
+  return { ok: false, error: stopError(stop), stop };
 }

@@ -3,11 +3,11 @@ import { failedAgent } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
 import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
-import type { Attempt, Call, Outcome } from './journal.ts';
+import type { Attempt, Call, Failure, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
 import type { Label } from './label.ts';
 import { DEFAULTS } from './limits.ts';
-import type { Span, ToolIn, ToolOut } from './record.ts';
+import type { EffectEnd, Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from './tool.ts';
 import { type ToolValue, toolOut, toolValue } from './tool-value.ts';
@@ -89,11 +89,23 @@ export class ToolCallEffect implements Call<ToolValue> {
     return toolValue(value);
   }
 
-  started(): ToolIn {
-    return this.in;
+  started() {
+    return { kind: 'tool', event: 'started', request: this.in } as const;
   }
 
-  ended(outcome: Outcome<ToolValue>): ToolOut {
+  ended(outcome: Outcome<ToolValue>): EffectEnd {
+    if (!outcome.ok && outcome.stop !== undefined)
+      return { kind: 'tool', event: 'cancel', value: outcome.error, request: this.in };
+    const event = outcome.ok ? 'done' : 'failed';
+    return { kind: 'tool', event, value: this.out(outcome), request: this.in, ran: true };
+  }
+
+  kept(failure: Failure): EffectEnd {
+    return { kind: 'tool', event: 'failed', value: this.out(failure), request: this.in, ran: false };
+  }
+
+  /** What the model sees of it. */
+  out(outcome: Outcome<ToolValue>): ToolOut {
     this.#out ??= outcome.ok
       ? toolOut(outcome.value, this.tool.maxResultChars, this.#label)
       : failedOut(this.tool, outcome.error, this.#label);

@@ -3,7 +3,7 @@ import { abortReason } from '../core/guard.ts';
 import type { Attempt, Call, Outcome, Work } from '../core/journal.ts';
 import type { SpanHandle } from '../core/record.ts';
 import type { Stop } from '../core/status.ts';
-import { type Interruptible, stopError } from '../core/stops.ts';
+import { type Interruptible, stopError, stopped } from '../core/stops.ts';
 import { LONGEST_TIMER_MS } from '../core/time.ts';
 
 /** One call under way, from its start to its outcome: its signal, its timeout, its stop, its abandonment. */
@@ -50,7 +50,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   attempt(number: number, handle: SpanHandle | undefined): Promise<Outcome<T>> {
     // A listener may have stopped it when it was told of the start.
     const { stop } = this;
-    if (stop !== undefined) return Promise.resolve({ ok: false, error: stopError(stop), stop });
+    if (stop !== undefined) return Promise.resolve(stopped(stop));
     this.number = number;
     this.#controller = undefined;
     this.#interrupted = undefined;

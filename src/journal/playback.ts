@@ -1,10 +1,10 @@
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
-import type { Json } from '../core/json.ts';
-import type { Draft, RunRecord, Span } from '../core/record.ts';
+import type { Draft, Entry, RunRecord, Span } from '../core/record.ts';
 import type { History, Past } from './history.ts';
 import type { Row } from './row.ts';
 import { storedRecord } from './stored-record.ts';
+import type { Request } from './waits.ts';
 
 /** What a replay shows: the records of a run as they were shown when they were made, each once. */
 export class Playback {
@@ -25,29 +25,24 @@ export class Playback {
     const gates = this.#history.take('gate', `${call.key}/@gate`)?.more ?? [];
     const at = { place: call.self, step: call.step, span };
     for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
-      const { key, kind, event, attempt } = row;
-      const told = event === 'started' ? { request: call.started() } : { value: row.value };
-      this.add({ ...at, attempt, key, kind, event, ...told } as unknown as Draft, row);
+      const { key, attempt } = row;
+      const said = row.event === 'started' ? call.started() : noted(row);
+      if (said !== undefined) this.add({ ...at, key, attempt, ...said }, row);
     }
-    const tool = call.kind === 'tool' ? { request: call.started(), ran: true } : {};
     const since = began?.time ?? ended.time;
-    const end = { key: call.key, kind: call.kind, event: ended.event, value: call.ended(outcome), since, ...tool };
-    this.add({ ...at, attempt: ended.attempt, ...end } as unknown as Draft, ended);
+    this.add({ ...at, key: call.key, attempt: ended.attempt, ...call.ended(outcome), since }, ended);
   }
 
   /** What a person was asked at a call, or at a wait, and what they answered. */
   asks(key: string, self: Invocation, step: number): void {
-    let request: Json | undefined;
+    let request: Request | undefined;
     let since: bigint | undefined;
     for (const row of this.#history.asksOf(key)) {
-      request = row.request ?? request;
-      const { kind, event, attempt, value, time } = row;
-      // A log does not say what was asked.
-      if (kind === 'wait' && request === undefined) continue;
-      const entry = { key: row.key, place: self, step, attempt, span: self.span, kind, event };
-      if (event === 'started') since = time;
-      const told = event === 'started' ? { request } : kind === 'wait' ? { request, value, since } : { value };
-      this.add({ ...entry, ...told } as unknown as Draft, row);
+      request = (row.request as unknown as Request | undefined) ?? request;
+      if (row.event === 'started') since = row.time;
+      const said = row.kind === 'decision' ? denied(row) : asked(row, request, since);
+      if (said === undefined) continue;
+      this.add({ key: row.key, place: self, step, attempt: row.attempt, span: self.span, ...said }, row);
     }
   }
 
@@ -58,4 +53,36 @@ export class Playback {
     for (const { draft, row } of played)
       see?.(storedRecord({ id: run, epoch: row.epoch }, row.record, row.time, draft));
   }
+}
+
+type ValueOf<Kind extends Entry['kind'], Event extends Entry['event']> = Extract<
+  Entry,
+  { kind: Kind; event: Event; value: unknown }
+>['value'];
+
+/** A row's value by its kind and event: what was written there, which the chain of hashes vouches for. */
+function toldBy<Kind extends Entry['kind'], Event extends Entry['event']>(row: Row, _kind: Kind, _event: Event) {
+  return row.value as unknown as ValueOf<Kind, Event>;
+}
+
+/** What is told of an attempt between its start and its end. */
+function noted(row: Row) {
+  const { kind, event } = row;
+  if (kind === 'gate') return { kind, event: 'done', value: toldBy(row, kind, 'done') } as const;
+  if (kind === 'model' && event === 'retry') return { kind, event, value: toldBy(row, kind, event) } as const;
+  return undefined;
+}
+
+function denied(row: Row) {
+  return { kind: 'decision', event: 'done', value: toldBy(row, 'decision', 'done') } as const;
+}
+
+/** Undefined where the request is not known: a log does not say what was asked. */
+function asked(row: Row, request: Request | undefined, since: bigint | undefined) {
+  if (request === undefined) return undefined;
+  if (row.event === 'started') return { kind: 'wait', event: 'started', request } as const;
+  const at = since === undefined ? {} : { since };
+  if (row.event === 'cancel')
+    return { kind: 'wait', event: 'cancel', value: toldBy(row, 'wait', 'cancel'), ...at } as const;
+  return { kind: 'wait', event: 'done', request, value: toldBy(row, 'wait', 'done'), ...at } as const;
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from '../core/journal.ts';
 import type { Stop } from '../core/status.ts';
-import { type Interruptible, type Stops, stopError } from '../core/stops.ts';
+import { type Interruptible, type Stops, stopped } from '../core/stops.ts';
 import { LONGEST_TIMER_MS } from '../core/time.ts';
 
 /** A timer of a procedure; a stop ends it early. Longer than a timer holds, it goes on in parts. */
@@ -26,7 +26,7 @@ export class Sleeper implements Interruptible {
   }
 
   interrupt(stop: Stop): void {
-    this.#end({ ok: false, error: stopError(stop), stop });
+    this.#end(stopped(stop));
   }
 
   #tick(): void {

@@ -4,7 +4,7 @@ import type { Json } from '../core/json.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Schema, Validation } from '../core/schema.ts';
 import type { Stop } from '../core/status.ts';
-import { type Interruptible, type Stops, stopError } from '../core/stops.ts';
+import { type Interruptible, type Stops, stopped } from '../core/stops.ts';
 import { LONGEST_TIMER_MS } from '../core/time.ts';
 
 export type Request = ApprovalRequest | WaitRequest;
@@ -87,7 +87,7 @@ export class Waits {
         this.#watcher.waiting(self, -1);
         resolve(outcome);
       };
-      const interrupt = (stop: Stop) => settle({ ok: false, error: stopError(stop), stop });
+      const interrupt = (stop: Stop) => settle(stopped(stop));
       const open: Open = { key: request.id, self, request, asked: told !== undefined, settle, interrupt };
       all.set(request.id, open);
       this.#stops.enter(open);

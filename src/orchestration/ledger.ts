@@ -1,7 +1,7 @@
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Failure, Layer, Outcome, Work } from '../core/journal.ts';
 import { fromPicoUsd, toPicoUsd, wasAnswered } from '../core/spending.ts';
-import { stopError } from '../core/stops.ts';
+import { stopped } from '../core/stops.ts';
 
 /**
  * Tokens, or money in whole picodollars, of a run or of an invocation's subtree. Reservations and spendings together never
@@ -161,7 +161,7 @@ export class Ledger implements Layer {
       });
       work.onStop = undefined;
       const stop = work.stop;
-      if (stop !== undefined) return { ok: false, error: stopError(stop), stop };
+      if (stop !== undefined) return stopped(stop);
       if (this.#reserve(call, work, accounts)) return undefined;
     }
     return this.#limited(call, accounts);

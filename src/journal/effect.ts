@@ -1,0 +1,183 @@
+import type { Call, Failure, Layer, Outcome, Work } from '../core/journal.ts';
+import type { Json } from '../core/json.ts';
+import { DEFAULTS } from '../core/limits.ts';
+import type { Span } from '../core/record.ts';
+import { retryDelay } from '../core/retry.ts';
+import { stopped } from '../core/stops.ts';
+import { changes, divergence } from './divergence.ts';
+import { Flight } from './flight.ts';
+import { errorOf, type Past } from './history.ts';
+import { type JournalParts, whileBusy } from './journal-parts.ts';
+import type { Recorder } from './recorder.ts';
+import type { Row } from './row.ts';
+
+/** replay → stop check → doubt → ledger → retry → gate → limiter → `started` → execute → settle → outcome → views. */
+export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>): Promise<Outcome<T>> {
+  const { stops, history, isReplay } = parts;
+  const past = history?.take(call.kind, call.key);
+  if (past?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, past, past.ended));
+  if (isReplay) parts.recordsEnd();
+  const stop = stops.at(call.key);
+  if (stop === undefined) return live(parts, recorder, call, past);
+  const failure = stopped(stop);
+  recorder.kept(call, failure);
+  return Promise.resolve(failure);
+}
+
+/** One frame for all of a call's life: a run that is parked in its first call keeps little. */
+async function live<T>(
+  parts: JournalParts,
+  recorder: Recorder,
+  call: Call<T>,
+  past: Past | undefined,
+): Promise<Outcome<T>> {
+  const { stops, perCall, perAttempt, log } = parts;
+  // Before the call counts as work: a person may be asked, and then the run may park.
+  const known = past?.started === undefined ? undefined : await doubt(parts, recorder, call, past.started);
+  if (known !== undefined) return known;
+  const flight = new Flight(call);
+  const span: Span = { key: call.key, parent: call.parent, handle: undefined };
+  const stop = past?.started && stops.at(call.key);
+  if (stop !== undefined) return kept(recorder, call, stopped(stop));
+  stops.enter(flight);
+  parts.activity(call.self, 1);
+  try {
+    const before = past?.attempt ?? 0;
+    for (const layer of perCall) {
+      const refused = layer.enter?.(call as Call<never>, flight);
+      const failure = refused instanceof Promise ? await refused : refused;
+      if (failure === undefined) continue;
+      recorder.refused(call, failure, before + 1);
+      return failure;
+    }
+    let since: bigint | undefined;
+    /** Tries of ways that were given up: each way has its own retries. */
+    let givenUp = 0;
+    for (let tries = 1; ; tries += 1) {
+      for (const layer of perAttempt) {
+        const entered = layer.enter?.(call as Call<never>, flight);
+        if (entered instanceof Promise) await entered;
+      }
+      if (flight.stop === undefined) {
+        const started = recorder.started(call, span, before + tries, tries === 1);
+        since ??= started;
+        // Committed before it is done: a zombie owner does nothing, a resume knows that it may have happened.
+        if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
+      }
+      const outcome =
+        flight.stop === undefined ? await flight.attempt(before + tries, span.handle) : stopped(flight.stop);
+      leave(perAttempt, call, outcome, flight);
+      let delayMs = delayOf(call, outcome, tries - givenUp);
+      if (delayMs === undefined && movesOn(call, outcome)) {
+        givenUp = tries;
+        delayMs = 0;
+      }
+      if (delayMs === undefined || outcome.ok) {
+        leave(perCall, call, outcome, flight);
+        if (since === undefined) return kept(recorder, call, outcome);
+        recorder.ended(call, span, before + tries, since, outcome, flight.spent);
+        if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
+        return outcome;
+      }
+      recorder.retried(call, span, before + tries, outcome.error, delayMs);
+      await flight.pause(delayMs);
+    }
+  } finally {
+    stops.leave(flight);
+    parts.activity(call.self, -1);
+  }
+}
+
+/** What never started. */
+function kept<T>(recorder: Recorder, call: Call<T>, outcome: Outcome<T>): Outcome<T> {
+  if (!outcome.ok) recorder.kept(call, outcome);
+  return outcome;
+}
+
+/** What is recorded stands: no span, no event, no cost. What was asked for now must be the same call. */
+function replayed<T>(parts: JournalParts, recorder: Recorder, call: Call<T>, past: Past, ended: Row): Outcome<T> {
+  const changed = changes(call, past.started?.request);
+  if (changed.length > 0) {
+    if (call.kind === 'tool') throw divergence(call.key, changed);
+    parts.diverged(call.self, call.key, changed);
+  }
+  const outcome = recorded(call, ended);
+  recorder.playback?.effect(call, past, ended, outcome);
+  return outcome;
+}
+
+function recorded<T>(call: Call<T>, ended: Row): Outcome<T> {
+  if (ended.event === 'failed') return { ok: false, error: errorOf(ended) };
+  return { ok: true, value: call.revive === undefined ? (ended.value as T) : call.revive(ended.value as Json) };
+}
+
+/** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
+async function doubt<T>(
+  parts: JournalParts,
+  recorder: Recorder,
+  call: Call<T>,
+  started: Row,
+): Promise<Outcome<T> | undefined> {
+  const changed = call.kind === 'tool' ? changes(call, started.request) : [];
+  if (changed.length > 0) throw divergence(call.key, changed);
+  if (call.onInDoubt === 'retry') return undefined;
+  const settled = (outcome: Outcome<T>) => settle(parts, recorder, call, started, outcome);
+  if (call.onInDoubt === 'fail') return settled(UNKNOWN);
+  const answer = await parts.askDoubt(call as Call<never>, started.attempt);
+  if (!answer.ok) return answer;
+  switch (answer.value.decision) {
+    case 'retry':
+      return undefined;
+    case 'happened': {
+      const value = answer.value.value ?? null;
+      return settled({ ok: true, value: call.answer === undefined ? (value as T) : call.answer(value) });
+    }
+    case 'failed':
+      return settled(SAID_TO_HAVE_FAILED);
+    default:
+      return settled(UNKNOWN);
+  }
+}
+
+const UNKNOWN: Failure = {
+  ok: false,
+  error: {
+    kind: 'unknown_outcome',
+    message: 'the process died while this call was under way; whether it took effect is unknown',
+    retryable: false,
+  },
+};
+
+const SAID_TO_HAVE_FAILED: Failure = {
+  ok: false,
+  error: { kind: 'threw', message: 'a person said that it failed', retryable: false },
+};
+
+async function settle<T>(
+  parts: JournalParts,
+  recorder: Recorder,
+  call: Call<T>,
+  started: Row,
+  outcome: Outcome<T>,
+): Promise<Outcome<T>> {
+  const span: Span = { key: call.key, parent: call.parent, handle: undefined };
+  recorder.ended(call, span, started.attempt, started.time, outcome);
+  await whileBusy(parts, call.self, () => parts.log?.commit());
+  return outcome;
+}
+
+function delayOf<T>(call: Call<T>, outcome: Outcome<T>, attempt: number): number | undefined {
+  if (outcome.ok || outcome.stop !== undefined || call.retry === undefined) return undefined;
+  return retryDelay(outcome.error, attempt, { ...DEFAULTS.retry, ...call.retry });
+}
+
+/** The last to enter is the first to leave. */
+function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {
+  for (let index = layers.length - 1; index >= 0; index -= 1)
+    layers[index]?.leave?.(call as Call<never>, outcome, flight);
+}
+
+/** A call that failed for good may have another way: a fallback's next model. */
+function movesOn<T>(call: Call<T>, outcome: Outcome<T>): boolean {
+  return !outcome.ok && outcome.stop === undefined && call.next?.(outcome.error) === true;
+}

@@ -1,0 +1,76 @@
+import type { Invocation } from '../core/invocation.ts';
+import type { Outcome } from '../core/journal.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
+import { stopped } from '../core/stops.ts';
+import { sameRequest } from './divergence.ts';
+import { type JournalParts, whileBusy } from './journal-parts.ts';
+import type { Recorder } from './recorder.ts';
+import { Sleeper } from './sleeper.ts';
+
+/** Asks a person or another process, and waits for the answer. */
+export async function wait(
+  parts: JournalParts,
+  recorder: Recorder,
+  key: string,
+  self: Invocation,
+  step: number,
+  request: ApprovalRequest | WaitRequest,
+): Promise<Outcome<Decision>> {
+  const past = parts.history?.take('wait', key);
+  if (past?.ended !== undefined) {
+    recorder.playback?.asks(key.replace(/\/@[^/]*$/, ''), self, step);
+    return { ok: true, value: past.ended.value as unknown as Decision };
+  }
+  if (parts.isReplay) parts.recordsEnd();
+  const stop = parts.stops.at(key);
+  if (stop !== undefined) return stopped(stop);
+  const shown = sameRequest(past?.started?.request, request);
+  const place = { key, place: self, step, span: self.span } as const;
+  const entry = { ...place, attempt: 1, kind: 'wait', request: shown } as const;
+  const answered = parts.waits.open(self, shown);
+  const since = recorder.note({ ...entry, event: 'started' });
+  await parts.log?.commit();
+  const unwatch = parts.log?.watch();
+  const outcome = await answered;
+  unwatch?.();
+  // It goes on in a moment: the run must not park until then.
+  await whileBusy(parts, self, () => {
+    if (outcome.ok) recorder.note({ ...entry, event: 'done', value: outcome.value, since });
+    else
+      recorder.note({
+        ...place,
+        attempt: parts.epoch,
+        kind: 'wait',
+        event: 'cancel',
+        value: outcome.error,
+        since,
+      });
+    return parts.log?.commit();
+  });
+  return outcome;
+}
+
+/** A timer whose deadline is recorded: it goes on in the next process. */
+export async function sleep(
+  parts: JournalParts,
+  recorder: Recorder,
+  key: string,
+  self: Invocation,
+  until: () => number,
+): Promise<Outcome<null>> {
+  const { stops, history } = parts;
+  if (history?.take('sleep', key)?.ended !== undefined) return { ok: true, value: null };
+  if (parts.isReplay) parts.recordsEnd();
+  const stop = stops.at(key);
+  if (stop !== undefined) return stopped(stop);
+  const deadline = until();
+  const outcome = await whileBusy(parts, self, async () => {
+    const unwatch = parts.log?.watch();
+    const slept = await new Sleeper(key, stops, deadline).sleep();
+    unwatch?.();
+    return slept;
+  });
+  const entry = { key, place: self, step: self.step, attempt: 1, span: self.span } as const;
+  if (outcome.ok) recorder.note({ ...entry, kind: 'sleep', event: 'done', value: deadline });
+  return outcome;
+}
