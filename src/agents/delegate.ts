@@ -4,7 +4,7 @@ import { defineDelegate } from '../core/define-tool.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Flow } from '../core/flow.ts';
 import type { AgentLimits } from '../core/limits.ts';
-import { checkFunction, checkOptions, shown } from '../core/options.ts';
+import { checkFunction, checkOneOf, checkOptions, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
 import type { ProcedureTool } from '../core/tool.ts';
 import { checkPermissions } from './define-agent.ts';
@@ -23,9 +23,15 @@ export interface DelegateOptions<Input, Deps> {
   readonly permissions?: Permissions | undefined;
   /** The worker's whole shared store; without it, its parent's. */
   readonly shared?: ((brief: Input, context: AgentContext<Deps>) => { readonly [key: string]: unknown }) | undefined;
+  /**
+   * Makes each call of the worker a run of its own, which another process may take: with limits, permissions and shared values
+   * carved out for it, and a limiter of its own. Default false. What it may spend of the parent's tokens or money is reserved
+   * until it ends, so give it limits of its own where a cap holds.
+   */
+  readonly apart?: boolean | undefined;
 }
 
-const OPTIONS = ['toolName', 'description', 'limits', 'tools', 'permissions', 'shared'];
+const OPTIONS = ['toolName', 'description', 'limits', 'tools', 'permissions', 'shared', 'apart'];
 
 /**
  * Makes a worker a tool: its input is the worker's brief, its result the worker's answer. A worker that did not complete is an
@@ -38,10 +44,11 @@ export function delegate<Input, Output, Deps>(
   if (!isAgent(agent))
     throw new ConfigurationError('delegate', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   const field = `delegate ${agent.name}`;
-  checkOptions(field, options, OPTIONS, ['apart', 'passThrough', 'timeoutMs']);
+  checkOptions(field, options, OPTIONS, ['passThrough', 'timeoutMs']);
   checkLimits(`${field}.limits`, options.limits, 'agent');
   checkPermissions(`${field}.permissions`, options.permissions);
   checkFunction(`${field}.shared`, options.shared);
+  checkOneOf(`${field}.apart`, options.apart, [true, false]);
   const { tools } = options;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
     throw new ConfigurationError(
@@ -72,6 +79,7 @@ export function delegate<Input, Output, Deps>(
     tools: tools === undefined ? undefined : Object.freeze([...tools]),
     permissions: Object.freeze({ ...options.permissions }),
     shared: options.shared,
+    apart: options.apart ?? false,
   }) as ProcedureTool<Input, Output, Deps>;
 }
 

@@ -3,7 +3,7 @@ import type { Invocation } from './invocation.ts';
 import type { Label } from './label.ts';
 import type { Message } from './message.ts';
 import type { ApprovalRequest, WaitRequest } from './permission.ts';
-import { addSpending, costUsd, NOTHING_SPENT, type Spending } from './spending.ts';
+import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOf } from './spending.ts';
 import type { Status } from './status.ts';
 import type { Usage } from './usage.ts';
 
@@ -96,6 +96,13 @@ export function agentResult(
   let steps = 0;
   let toolCalls = 0;
   walk(self, (node) => {
+    if (node.apart !== undefined) {
+      steps += node.apart.steps;
+      toolCalls += node.apart.toolCalls;
+      for (const [agent, spent] of Object.entries(node.apart.byAgent)) addTo(byAgent, agent, spendingOf(spent));
+      for (const [model, spent] of Object.entries(node.apart.byModel)) addTo(byModel, model, spendingOf(spent));
+      return;
+    }
     steps += node.step;
     toolCalls += node.toolCalls + node.codeCalls;
     if (node.model === undefined) return;
@@ -135,7 +142,7 @@ export function treeOf(node: Invocation): TreeNode {
     step,
     usage: spending.usage,
     ...(cost !== undefined && { costUsd: cost }),
-    children: node.children.map(treeOf),
+    children: node.apart?.tree.children ?? node.children.map(treeOf),
   };
 }
 

@@ -68,6 +68,7 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
       return [{ type: 'run.diverged', ...head, parts: record.value.parts }];
     case 'memory':
     case 'embedding':
+    case 'child':
     case 'stop':
     case 'once':
     case 'sleep':

@@ -1,4 +1,5 @@
 export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './agent.ts';
+export type { ApartChild, ApartOutcome, Grant, GrantedLevel, RunApart } from './apart.ts';
 export { type ApprovalContext, defineTool, type ToolOptions } from './define-tool.ts';
 export type { RunResult, Spent, TreeNode } from './ending.ts';
 export {

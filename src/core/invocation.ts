@@ -1,4 +1,5 @@
 import type { Agent } from './agent.ts';
+import type { ApartOutcome } from './apart.ts';
 import type { Label } from './label.ts';
 import type { AgentLimits } from './limits.ts';
 import type { ParentStep, Place, Span } from './record.ts';
@@ -37,6 +38,8 @@ export class Invocation implements Place {
   readonly children: Invocation[] = [];
   /** When it started, in nanoseconds since 1970. */
   since = 0n;
+  /** What is known of its tree, where it is a run of its own: `spending` is then that of the whole. */
+  apart: ApartOutcome | undefined;
   /** Resolves when it is over, however. */
   ended: Promise<void> | undefined;
   /** Effects under way, and waits for a person, at and below it. */

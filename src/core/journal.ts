@@ -1,3 +1,4 @@
+import type { ApartChild, ApartOutcome } from './apart.ts';
 import type { ErrorRecord } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
@@ -74,6 +75,12 @@ export interface Call<T = unknown> {
   kept?(failure: Failure): EffectEnd;
 }
 
+/** A child apart as an effect. `execute` runs it where this process may; an engine of its own goes by `child`. */
+export interface ApartCall extends Call<ApartOutcome> {
+  readonly kind: 'child';
+  readonly child: ApartChild;
+}
+
 /** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */
 export interface Layer {
   /** May wait; a failure refuses the call (once per call only). */
@@ -96,6 +103,8 @@ export interface Work {
 /** The one port to the outside world. `effect` rejects only with JournalError, FencedError, DivergenceError, which no layer catches. */
 export interface Journal {
   effect<T>(call: Call<T>): Promise<Outcome<T>>;
+  /** A child apart, by name and JSON: how it ended, or what it waits for. */
+  child(call: ApartCall): Promise<Outcome<ApartOutcome>>;
   /** Whether an earlier epoch has a record of this key. */
   has(key: string): boolean;
   /** The recorded end of a boundary, or its recorded start. */

@@ -1,3 +1,4 @@
+import type { ApartChild, ApartOutcome } from './apart.ts';
 import type { ErrorRecord } from './errors.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
@@ -97,6 +98,8 @@ export interface RunIn {
   /** What a resume starts with; only durable journals keep it. */
   readonly beginning?: Json | undefined;
   readonly forkedFrom?: string | undefined;
+  /** The run that this one is a child apart of. */
+  readonly parentRun?: string | undefined;
 }
 
 export interface RunOut extends AgentOut {
@@ -115,6 +118,7 @@ export interface RunOut extends AgentOut {
  * | tool | one | ToolIn | done ToolOut, failed ToolOut, cancel; refused = failed without a start |
  * | memory, embedding | one | facts | done, failed, cancel |
  * | wait | none | request | done decision, cancel |
+ * | child | none | what is asked for | done ApartOutcome, failed, cancel |
  * | decision, once, sleep, limit, context, gate, stop, diverged | none | – | done |
  */
 export type Entry = Common &
@@ -142,15 +146,17 @@ export type Entry = Common &
         readonly request: { readonly [key: string]: Json | undefined };
       }
     | { readonly kind: 'memory' | 'embedding'; readonly event: 'done'; readonly value: Json; readonly request?: never }
+    | { readonly kind: 'child'; readonly event: 'started'; readonly request: ApartChild }
+    | { readonly kind: 'child'; readonly event: 'done'; readonly value: ApartOutcome; readonly request?: never }
     | {
-        readonly kind: 'model' | 'memory' | 'embedding';
+        readonly kind: 'model' | 'memory' | 'embedding' | 'child';
         readonly event: 'failed';
         readonly value: ErrorRecord;
         readonly request?: never;
       }
     | { readonly kind: 'tool'; readonly event: 'cancel'; readonly value: ErrorRecord; readonly request?: ToolIn }
     | {
-        readonly kind: 'model' | 'memory' | 'embedding';
+        readonly kind: 'model' | 'memory' | 'embedding' | 'child';
         readonly event: 'cancel';
         readonly value: ErrorRecord;
         readonly request?: never;
@@ -232,7 +238,7 @@ interface Common {
 }
 
 /** What is done through the port under a key, with an outcome. */
-export type EffectKind = 'model' | 'tool' | 'memory' | 'embedding';
+export type EffectKind = 'model' | 'tool' | 'memory' | 'embedding' | 'child';
 
 /** What an entry says, without where and when. */
 type Saying<E> = E extends unknown ? Omit<E, keyof Common> : never;

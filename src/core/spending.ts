@@ -54,6 +54,12 @@ export function addSpending(a: Spending, b: Spending): Spending | undefined {
   return { usage, picoUsd: a.picoUsd + b.picoUsd, unpriced: a.unpriced + b.unpriced };
 }
 
+/** A sum that came from elsewhere. */
+export function spendingOf({ usage, costUsd }: { readonly usage: Usage; readonly costUsd?: number }): Spending {
+  const isUnpriced = costUsd === undefined && usage.modelCalls > 0;
+  return { usage, picoUsd: costUsd === undefined ? 0 : toPicoUsd(costUsd), unpriced: isUnpriced ? 1 : 0 };
+}
+
 /** In USD; undefined where the cost of any call is not known, and where there was none. */
 export function costUsd({ usage, picoUsd, unpriced }: Spending): number | undefined {
   return usage.modelCalls === 0 || unpriced > 0 ? undefined : fromPicoUsd(picoUsd);

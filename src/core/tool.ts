@@ -99,6 +99,8 @@ export interface Delegate {
   readonly permissions: Permissions;
   /** The worker's whole shared store; without it, its parent's. */
   readonly shared: ((brief: never, context: AgentContext<never>) => { readonly [key: string]: unknown }) | undefined;
+  /** Whether it is a run of its own, which another process may take. */
+  readonly apart: boolean;
 }
 
 /**

@@ -13,6 +13,8 @@ export interface Beginning {
   readonly limits: Limits;
   /** The root's own. */
   readonly agentLimits: Limits;
+  /** The run that it is a child apart of. */
+  readonly parentRun?: string;
 }
 
 /** @throws JournalError where the run has no first record. */

@@ -1,3 +1,4 @@
+import { type ApartOutcome, nodesOf } from '../core/apart.ts';
 import type { ErrorRecord } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Entry } from '../core/record.ts';
@@ -29,6 +30,7 @@ export class History {
   readonly #asked = new Set<string>();
   readonly #spent: { key: string; tokens: number; picoUsd: number }[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
+  readonly #apart = new Map<string, ReturnType<typeof countsOf>>();
   #asks: Map<string, Row[]> | undefined;
   readonly rows: readonly Row[];
   readonly stops: { readonly path: string; readonly stop: Stop }[] = [];
@@ -72,6 +74,7 @@ export class History {
     }
     if (row.kind === 'run' && row.event === 'started' && isFork(row)) this.inherit();
     if (row.kind === 'model' && row.event !== 'started') this.#spend(row);
+    if (row.kind === 'child' && row.event === 'done') this.#countApart(row);
     if (WORKING.has(row.kind)) this.#work(row, open);
   }
 
@@ -79,6 +82,18 @@ export class History {
     if (kind === 'step') this.steps += 1;
     if (kind === 'agent') this.agents += 1;
     if (kind === 'tool') this.toolCalls += 1;
+  }
+
+  /** Sums of a child apart are those since its start: the newest stands for all. */
+  #countApart({ key, value }: Row): void {
+    const child = key.slice(0, key.lastIndexOf('/'));
+    const now = countsOf(value as unknown as ApartOutcome);
+    const before = this.#apart.get(child) ?? NOTHING_COUNTED;
+    this.#apart.set(child, now);
+    this.steps += now.steps - before.steps;
+    this.toolCalls += now.toolCalls - before.toolCalls;
+    this.agents += now.agents - before.agents;
+    this.#spent.push({ key, tokens: now.tokens - before.tokens, picoUsd: now.picoUsd - before.picoUsd });
   }
 
   /** What the ledger settled it at; where none was kept, what was reported. */
@@ -166,7 +181,15 @@ export class History {
   }
 }
 
-const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding']);
+const NOTHING_COUNTED = { steps: 0, toolCalls: 0, agents: 0, tokens: 0, picoUsd: 0 };
+
+/** What a child apart adds to the sums of the run, itself left out where it has a record of its own. */
+function countsOf({ steps, toolCalls, tree, usage, costUsd = 0 }: ApartOutcome) {
+  const tokens = usage.inputTokens + usage.outputTokens;
+  return { steps, toolCalls, agents: nodesOf(tree) - 1, tokens, picoUsd: toPicoUsd(costUsd) };
+}
+
+const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding', 'child']);
 /** What takes time of an invocation's: effects, and the sleep of a procedure. */
 const WORKING: ReadonlySet<string> = new Set([...EFFECTS, 'once', 'sleep']);
 

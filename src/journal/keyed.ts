@@ -1,6 +1,7 @@
+import type { ApartOutcome } from '../core/apart.ts';
 import { Stopped } from '../core/guard.ts';
 import type { Invocation } from '../core/invocation.ts';
-import type { Call, Journal, Outcome } from '../core/journal.ts';
+import type { ApartCall, Call, Journal, Outcome } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Draft, Entry } from '../core/record.ts';
@@ -67,6 +68,10 @@ export class KeyedJournal implements Journal {
 
   effect<T>(call: Call<T>): Promise<Outcome<T>> {
     return effect(this.#parts, this.#recorder, call);
+  }
+
+  child(call: ApartCall): Promise<Outcome<ApartOutcome>> {
+    return this.effect(call);
   }
 
   once<T>(key: string, self: Invocation, propose: () => T): T {

@@ -1,3 +1,4 @@
+import type { RunApart } from '../core/apart.ts';
 import type { Json } from '../core/json.ts';
 import type { Decision } from '../core/permission.ts';
 import type { Row } from './row.ts';
@@ -82,5 +83,7 @@ export interface RecordStore {
   signal(run: string, signal: Signal): Promise<boolean>;
   /** Removes runs that ended before a time (milliseconds since 1970); gives their ids. */
   prune(before: number): Promise<readonly string[]>;
+  /** Runs a child apart where this store's runs are at home; without it, in the process of its parent. */
+  readonly runApart?: RunApart | undefined;
   close(): void;
 }

@@ -236,5 +236,7 @@ function isCut(draft: Draft): boolean {
 }
 
 function opensSpan(record: RunRecord): record is RunRecord & SpanStart {
-  return record.event === 'started' && record.kind !== 'step' && record.kind !== 'wait';
+  if (record.event !== 'started') return false;
+  // A child apart has the span of its agent.
+  return record.kind !== 'step' && record.kind !== 'wait' && record.kind !== 'child';
 }

@@ -1,4 +1,5 @@
 import type { Agent } from '../core/agent.ts';
+import type { Grant } from '../core/apart.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { ChildCall } from '../core/run-context.ts';
 import { countOf } from './child.ts';
@@ -9,6 +10,8 @@ export interface AdmissionParts {
   readonly limits: CheckedOptions['limits'];
   readonly root: Invocation;
   readonly count: { readonly agents: number };
+  /** Of a child apart. */
+  readonly granted: Grant | undefined;
 }
 
 /** Whether a child may start: depth, number, cycles, names, in call order and before any queue. */
@@ -23,13 +26,14 @@ export class Admission {
 
   /** Why it may not; undefined where it may. */
   refusal({ agent, parent }: ChildCall): string | undefined {
-    const { limits, root, count } = this.#run;
+    const { limits, root, count, granted } = this.#run;
     for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
       if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
       const max = node.limits.agents;
       if (max !== undefined && countOf(node) >= max)
         return `the limit of ${max} agents below and with ${node.agent} is reached`;
     }
+    if (granted?.above.includes(agent.name)) return `cycle: ${agent.name} is already above in this branch`;
     if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
     if (count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
     this.#definitions ??= new Map([[root.agent, root.definition]]);

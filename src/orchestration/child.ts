@@ -1,4 +1,5 @@
 import type { Agent } from '../core/agent.ts';
+import { nodesOf } from '../core/apart.ts';
 import { ConfigurationError, ToolError } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Label } from '../core/label.ts';
@@ -38,5 +39,6 @@ export function find(node: Invocation, path: string): Invocation | undefined {
 
 /** Invocations at and below a node. */
 export function countOf(node: Invocation): number {
+  if (node.apart !== undefined) return nodesOf(node.apart.tree);
   return node.children.reduce((sum, child) => sum + countOf(child), 1);
 }

@@ -27,7 +27,7 @@ export interface ChildrenParts extends AdmissionParts {
   /** The clock of a node that has a time limit of its own. */
   deadline(self: Invocation): Deadline | undefined;
   /** Runs a node to its end, between its two records. */
-  live(self: Invocation, start: Start): Promise<Ending>;
+  live(self: Invocation, start: Start, apart?: { readonly input: unknown }): Promise<Ending>;
 }
 
 /** Starts children: admits, carves what they get, waits for a place, runs, and gives the place back. */
@@ -78,7 +78,7 @@ export class Children {
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
-      return await this.#run.live(self, start);
+      return await this.#run.live(self, start, delegate?.apart ? { input: child.input } : undefined);
     } finally {
       deadline?.clear();
       if (deadline !== undefined) this.#activity.remove(deadline);

@@ -14,7 +14,7 @@ export interface ForkOptions {
   readonly runId?: string | undefined;
 }
 
-const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding']);
+const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding', 'child']);
 
 /** The rows of the fork: those before the cut, less the effects that were under way there. */
 export function forkedRows(run: StoredRun, before: ForkOptions['before'], edit: ForkOptions['edit']): readonly Row[] {

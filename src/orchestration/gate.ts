@@ -49,6 +49,8 @@ export class Gate implements Layer {
   }
 
   enter(call: Call<never>, work: Work): undefined | Promise<undefined> {
+    // It has a limiter of its own, where it runs.
+    if (call.kind === 'child') return undefined;
     const key = call.gate;
     if (key === undefined) return this.#limiter.enter(call, work);
     if (closed.size > 0 || this.#told !== undefined || this.#asked?.has(work)) return this.#pass(key, call, work);

@@ -6,6 +6,7 @@ export type { ForkOptions } from './forked-rows.ts';
 export type { Approve } from './permission-step.ts';
 export { type ReplayOptions, type ReplaySource, replayRun } from './replay-run.ts';
 export { type ResumeArgument, resumeRun } from './resume-run.ts';
+export { type ApartOptions, runApart } from './run-apart.ts';
 export type { Listener, Run } from './run-handle.ts';
 export type { ResumeOptions, RunOptions } from './run-options.ts';
 export { runAgent, startRun } from './start-run.ts';

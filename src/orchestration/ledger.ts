@@ -127,7 +127,8 @@ export class Ledger implements Layer {
     const isWrapUp = call.key.endsWith('/@wrapup');
     if (isWrapUp) this.ended(call.self);
     const kept = this.#wrapUps?.get(call.self) ?? NOTHING;
-    const keeps = !isWrapUp && call.self.definition.type === 'model' && call.self.definition.wrapUp;
+    const keeps =
+      !isWrapUp && call.kind === 'model' && call.self.definition.type === 'model' && call.self.definition.wrapUp;
     const room = (account: Account) => roomOf(account, keeps ? kept : undefined);
     const mayComeBack = accounts.some((account) => account.reserved > 0);
     const output = outputThatFits(call, accounts, room, mayComeBack ? USEFUL_OUTPUT : LEAST_OUTPUT);

@@ -1,8 +1,9 @@
+import type { Grant } from '../core/apart.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal, Outcome } from '../core/journal.ts';
 import { type Json, sha256 } from '../core/json.ts';
-import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../core/permission.ts';
+import type { ApprovalRequest, Decision, RunPermissions, Verdict, WaitRequest } from '../core/permission.ts';
 import type { Permit, PermitQuery } from '../core/run-context.ts';
 import type { Delegate, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
@@ -22,6 +23,8 @@ export interface PermissionParts {
   readonly permissions: RunPermissions;
   readonly rules: readonly Rule[];
   readonly approve: Approve | undefined;
+  /** Of a child apart: what all above it say. */
+  readonly granted: Grant | undefined;
   readonly waits: Waits;
   readonly journal: Journal;
   /** After a person's answer: what was given back for the wait is taken again. */
@@ -38,8 +41,13 @@ export class PermissionStep {
 
   constructor(parts: PermissionParts) {
     this.#parts = parts;
-    this.#runRules = [...parts.rules];
-    this.#runLevels = [{ source: 'run', rules: this.#runRules, mode: parts.permissions.mode }];
+    const above = parts.granted?.levels.map(({ rules, ...level }) => ({
+      ...level,
+      rules: parseRules([...rules], 'grant'),
+    }));
+    const [run = { source: 'run', rules: parts.rules, mode: parts.permissions.mode }, ...rest] = above ?? [];
+    this.#runRules = [...run.rules];
+    this.#runLevels = [{ ...run, rules: this.#runRules }, ...rest];
   }
 
   /** The rules that people's `always` wrote in earlier epochs. */
@@ -98,7 +106,7 @@ export class PermissionStep {
     const { tool, self } = query;
     const levels = this.#levelsOf(self);
     // Where no level says anything, a read needs no look at rules.
-    const silent = levels === this.#runLevels && this.#runRules.length === 0;
+    const silent = levels === this.#runLevels && levels.length === 1 && this.#runRules.length === 0;
     if (silent && tool.access === 'read' && tool.needsApproval === false) {
       return { ok: true, args: query.args };
     }
@@ -119,6 +127,12 @@ export class PermissionStep {
       case 'ask':
         return this.#ask(query, verdict);
     }
+  }
+
+  /** What all above a node say of it, its own definition left out. */
+  levelsAbove(self: Invocation): readonly Level[] {
+    const levels = this.#levelsOf(self);
+    return saysSomething(self.definition.permissions) ? levels.slice(0, -1) : levels;
   }
 
   /** The tools that no cap above takes away. */
@@ -185,6 +199,17 @@ export class PermissionStep {
     if (written !== undefined && !this.#runRules.some(({ text }) => text === written))
       this.#runRules.push(parseRule(written));
     return { ok: true, args: checked.args };
+  }
+
+  /** A question of a child apart, put to whoever is asked in this run. */
+  async relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
+    const { approve, waits, journal } = this.#parts;
+    const waiting = journal.wait(request.id, self, self.step, request);
+    const isOpen = waits.get(request.id) !== undefined;
+    if (request.reason !== 'wait' && approve !== undefined && isOpen) askSomebody(approve, request, waits);
+    const answer = await waiting;
+    await this.#parts.resumed(self);
+    return answer;
   }
 
   /** Another address where another tool or other arguments were shown: that approval, given or pending, is none. */

@@ -39,9 +39,19 @@ export function resumeRun<Input, Output, Deps>(
   options: ResumeArgument<Deps>,
 ): Run<Output> {
   const { definition, checked, journal } = checkResume(agent as Agent, runId, options as ResumeOptions);
+  const begin = resumeOrigin(definition, runId, checked, journal);
+  return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
+}
+
+/** What a run goes on from: its records, or the result that it ended with. */
+export function resumeOrigin(definition: Agent, runId: string, checked: CheckedOptions, journal: RecordStore) {
   const begin = async (tree: RunTree): Promise<Start | RunResult> => {
     const stored = await readRun(journal, runId);
     const beginning = beginningOf(stored);
+    if (beginning.parentRun !== undefined && tree.child === undefined) {
+      const problem = `run ${runId} is a child of run ${beginning.parentRun}, which carries its limits and permissions`;
+      throw new ConfigurationError('runId', problem, `Resume ${beginning.parentRun}.`);
+    }
     const extended = isOver(stored.status) && goesFurther(stored, beginning, definition, checked);
     if (isOver(stored.status) && !extended) return deepFreeze(stored.result) as unknown as RunResult;
     checkAgent(tree, stored);
@@ -53,7 +63,7 @@ export function resumeRun<Input, Output, Deps>(
     if (log === undefined) return begin(tree);
     return restore(tree, log.run, () => tree.attach(log), extended);
   };
-  return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
+  return begin;
 }
 
 export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {

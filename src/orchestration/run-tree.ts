@@ -1,5 +1,6 @@
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent, ModelAgent } from '../core/agent.ts';
+import type { ApartChild, Grant, RunApart } from '../core/apart.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
 import { DivergenceError, type ErrorRecord } from '../core/errors.ts';
@@ -10,7 +11,7 @@ import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-call.ts';
-import type { Decision, WaitRequest } from '../core/permission.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Draft, RunIn, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
@@ -29,17 +30,20 @@ import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
 import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
+import type { Level } from '../security/decide.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
-import { find } from './child.ts';
+import { find, narrow } from './child.ts';
 import { Children, type ChildrenParts } from './children.ts';
 import { Deadline } from './deadline.ts';
+import { type ApartParts, driveApart } from './drive-apart.ts';
 import { Gate, type GateNote } from './gate.ts';
 import { grantedTools } from './granted-tools.ts';
 import type { Start } from './input.ts';
 import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
+import { runHere } from './run-here.ts';
 import { chooseModel, type ModelFacts, modelFacts, rememberedModel } from './run-models.ts';
 import { type CheckedOptions, withDefaults } from './run-options.ts';
 import {
@@ -59,7 +63,7 @@ import type { Sink } from './sink.ts';
 const NOTHING_OPENED: readonly Opened[] = [];
 
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
-export class RunTree implements RunContext, JournalParts, PermissionParts, ChildrenParts {
+export class RunTree implements RunContext, JournalParts, PermissionParts, ChildrenParts, ApartParts {
   /** Of another run, where a resume goes on in a fork. */
   id: string;
   root: Invocation;
@@ -92,9 +96,13 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   /** Differences that were reported. */
   #said: Set<string> | undefined;
 
-  constructor(id: string, agent: Agent, options: CheckedOptions) {
+  /** Where it is a child apart: what it was granted. */
+  readonly child: ApartChild | undefined;
+
+  constructor(id: string, agent: Agent, options: CheckedOptions, child?: ApartChild) {
     this.id = id;
     this.options = options;
+    this.child = child;
     this.limits = options.limits;
     this.#activity = new Activity(this);
     this.waits = new Waits(this.stops, this.#activity);
@@ -103,14 +111,18 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.journal = new KeyedJournal(this);
     this.#permissions = new PermissionStep(this);
     this.#children = new Children(this, this.#activity);
-    this.root = this.#rootOf(agent, options.shared, TRUSTED);
+    this.root = this.#rootOf(agent, options.shared);
     this.#permissions.enter(this.root, undefined);
+    for (const { id, decision } of child?.answers ?? []) this.waits.tell(id, decision, Date.now());
   }
 
-  #rootOf(agent: Agent, shared: Shared, label: Label): Invocation {
+  #rootOf(agent: Agent, shared: Shared): Invocation {
     const span = { key: agent.name, parent: this.span, handle: undefined };
     const place = { path: agent.name, definition: agent, parent: undefined, parentStep: undefined, span };
-    return new Invocation({ ...place, limits: agent.limits, shared, sharedLabel: TRUSTED, label });
+    const grant = this.child?.grant;
+    const labels = { sharedLabel: grant?.shared.label ?? TRUSTED, label: grant?.label ?? TRUSTED };
+    const limits = grant === undefined ? agent.limits : narrow(agent.limits, grant.own);
+    return new Invocation({ ...place, limits, shared, ...labels });
   }
 
   /** Keeps the records of a new run. */
@@ -126,7 +138,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   restore(history: History, past: Beginning): void {
     this.history = history;
     this.limits = withDefaults({ ...past.limits, ...this.options.givenLimits });
-    this.root = this.#rootOf(this.root.definition, deepFreeze(past.shared), TRUSTED);
+    this.root = this.#rootOf(this.root.definition, deepFreeze(past.shared));
     this.#permissions.enter(this.root, undefined);
     this.perCall = [new Ledger(this.limits, this, history)];
     this.#permissions.remember(history.rows, treeFacts(this.root.definition).tools);
@@ -222,6 +234,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
   get traceId(): string {
     return traceIdOf(this, this.root.span);
+  }
+  get trust(): ReadonlySet<string> {
+    return this.options.trust;
+  }
+  get granted(): Grant | undefined {
+    return this.child?.grant;
   }
   get deps(): unknown {
     return this.options.deps;
@@ -332,15 +350,31 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.#permissions.enter(self, delegate);
   }
 
+  /** A child apart goes where its runs are at home, else it runs in this process. */
+  get runApart(): RunApart {
+    const { journal } = this.options;
+    return journal?.runApart ?? ((child, signal) => runHere(this, child, signal));
+  }
+
+  levelsAbove(self: Invocation): readonly Level[] {
+    return this.#permissions.levelsAbove(self);
+  }
+
+  relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
+    return this.#permissions.relay(request, self);
+  }
+
   deadline(self: Invocation): Deadline | undefined {
     const { timeMs } = self.limits;
     if (timeMs === undefined || this.isReplay) return undefined;
     return new Deadline(self, timeMs, this, this.history?.worked(self.path));
   }
 
-  async live(self: Invocation, start: Start): Promise<Ending> {
-    self.since = this.journal.note(this.#agentStarted(self, start));
-    return this.#over(self, await this.#drive(self, start));
+  async live(self: Invocation, start: Start, apart?: { readonly input: unknown }): Promise<Ending> {
+    const started = apart === undefined ? this.#agentStarted(self, start) : agentStarted(self, start, undefined);
+    self.since = this.journal.note(started);
+    const ending = apart === undefined ? this.#drive(self, start) : driveApart(this, self, start, apart.input);
+    return this.#over(self, await ending);
   }
 
   #agentStarted(self: Invocation, start: Start): Draft {

@@ -57,9 +57,12 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
   #open(start: Start): void {
     const { root, options } = this.#tree;
-    const { forkedFrom } = this.#tree;
-    const facts = { agent: root.agent, team: this.#team, input: start.brief };
-    const request = forkedFrom === undefined ? facts : { ...facts, forkedFrom };
+    const { forkedFrom, child } = this.#tree;
+    const request = {
+      ...{ agent: root.agent, team: this.#team, input: start.brief },
+      ...(forkedFrom !== undefined && { forkedFrom }),
+      ...(child !== undefined && { parentRun: child.parent.run }),
+    };
     // A resume's is in the first record.
     const isNew = options.journal !== undefined && this.#tree.history === undefined;
     const beginning = isNew ? beginningJson(this.#tree, start) : undefined;
@@ -366,6 +369,7 @@ function noop(): void {}
 /** Where a run comes from: it starts, or goes on from records (or is found to be over). */
 export type Origin = { readonly start: Start } | { begin(tree: RunTree): Promise<Start | RunResult> };
 
-function beginningJson({ root, limits }: RunTree, { brief, value }: Start): Json | undefined {
-  return asJson({ brief, value, shared: root.shared, limits, agentLimits: root.limits });
+function beginningJson({ root, limits, child }: RunTree, { brief, value }: Start): Json | undefined {
+  const parentRun = child?.parent.run;
+  return asJson({ brief, value, shared: root.shared, limits, agentLimits: root.limits, parentRun });
 }

@@ -169,7 +169,18 @@ function besideOf(record: RecordOf<'model'>): string {
 }
 
 type EffectRecord = RecordOf<
-  'memory' | 'embedding' | 'wait' | 'decision' | 'once' | 'sleep' | 'limit' | 'context' | 'gate' | 'stop' | 'diverged'
+  | 'memory'
+  | 'embedding'
+  | 'child'
+  | 'wait'
+  | 'decision'
+  | 'once'
+  | 'sleep'
+  | 'limit'
+  | 'context'
+  | 'gate'
+  | 'stop'
+  | 'diverged'
 >;
 
 /** What an effect beside model and tools ended with; undefined where it only began. */
@@ -186,6 +197,8 @@ function outcomeOf(record: EffectRecord, content: Content): Json | undefined {
     case 'context':
     case 'gate':
       return { ...record.value };
+    case 'child':
+      return shownValue(JSON.parse(JSON.stringify(record.value)), content);
     default:
       return shownValue(record.value, content);
   }

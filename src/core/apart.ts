@@ -1,0 +1,75 @@
+import type { Spent, TreeNode } from './ending.ts';
+import type { ErrorRecord } from './errors.ts';
+import type { Json } from './json.ts';
+import type { Label } from './label.ts';
+import type { AgentLimits, Limits } from './limits.ts';
+import type { ApprovalRequest, Decision, PermissionMode, WaitRequest } from './permission.ts';
+import type { ParentStep } from './record.ts';
+import type { Status } from './status.ts';
+import type { Usage } from './usage.ts';
+
+/** What one level above says of calls below it: the run's options, a delegate's, a definition. */
+export interface GrantedLevel {
+  readonly source: 'run' | 'delegate' | 'agent';
+  /** As they were written. */
+  readonly rules: readonly string[];
+  readonly mode?: PermissionMode;
+  /** The only tools that may be called. */
+  readonly tools?: readonly string[];
+}
+
+/** What a child apart may spend, call and see: carved out of what its parent has, reserved there, and all of it JSON. */
+export interface Grant {
+  /** Of its whole tree. */
+  readonly limits: Limits;
+  /** Of its root, as its delegate narrows them. */
+  readonly own: AgentLimits;
+  /** Permissions of all above it, the outermost first; its own definition's come on top. */
+  readonly levels: readonly GrantedLevel[];
+  /** Tools whose results count as trusted. */
+  readonly trust: readonly string[];
+  /** Of its brief. */
+  readonly label: Label;
+  readonly shared: { readonly values: { readonly [key: string]: Json }; readonly label: Label };
+  /** Names of the agents above: none of them may stand below. */
+  readonly above: readonly string[];
+}
+
+/** A child that may run in another process: by name and JSON, never a closure. */
+export interface ApartChild {
+  /** The id of the run that it is: the same at each attempt, so whoever has begun it goes on with it. */
+  readonly run: string;
+  /** Where it stands: the run it belongs to, its address there, and the model step that asked for it. */
+  readonly parent: { readonly run: string; readonly key: string; readonly step?: ParentStep };
+  readonly agent: string;
+  readonly input: Json;
+  readonly grant: Grant;
+  /** What people answered to what it was waiting for, by the ids that it gave. */
+  readonly answers: readonly { readonly id: string; readonly decision: Decision }[];
+}
+
+/** How a child apart ended, or what it waits for. Sums are those of its whole tree from its start; addresses begin with its name. */
+export interface ApartOutcome {
+  readonly status: Status;
+  readonly text: string;
+  readonly output?: Json;
+  readonly error?: ErrorRecord;
+  readonly label: Label;
+  readonly usage: Usage;
+  readonly costUsd?: number;
+  readonly steps: number;
+  readonly toolCalls: number;
+  readonly tree: TreeNode;
+  readonly byAgent: { readonly [agent: string]: Spent };
+  readonly byModel: { readonly [model: string]: Spent };
+  /** With `suspended`: answered by a person, it goes on. */
+  readonly pending: readonly (ApprovalRequest | WaitRequest)[];
+}
+
+/** Runs a child apart, wherever that is. An abort of the signal interrupts it; it may be asked for again. */
+export type RunApart = (child: ApartChild, signal: AbortSignal) => Promise<ApartOutcome>;
+
+/** How many invocations a tree has. */
+export function nodesOf({ children }: TreeNode): number {
+  return children.reduce((sum, child) => sum + nodesOf(child), 1);
+}

@@ -1,0 +1,140 @@
+import type { ApartChild, ApartOutcome, RunApart } from '../core/apart.ts';
+import type { Ending } from '../core/ending.ts';
+import type { Invocation } from '../core/invocation.ts';
+import type { Failure, Journal, Outcome } from '../core/journal.ts';
+import { type Json, sha256 } from '../core/json.ts';
+import { joinLabels } from '../core/label.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
+import { spendingOf } from '../core/spending.ts';
+import type { Status } from '../core/status.ts';
+import { type Stops, stopError } from '../core/stops.ts';
+import { asJson } from '../journal/row.ts';
+import type { Waits } from '../journal/waits.ts';
+import type { Level } from '../security/decide.ts';
+import { ApartStretch } from './apart-call.ts';
+import { type GrantSource, grantedLimits, grantOf } from './grant.ts';
+import type { Start } from './input.ts';
+
+type Request = ApprovalRequest | WaitRequest;
+
+/** What a child apart needs of the run it belongs to. */
+export interface ApartParts extends GrantSource {
+  readonly id: string;
+  readonly count: { steps: number; toolCalls: number; agents: number };
+  readonly graceMs: number;
+  readonly journal: Journal;
+  readonly stops: Stops;
+  readonly waits: Waits;
+  readonly runApart: RunApart;
+  /** Permissions of a node, the outermost first, less those of its definition. */
+  levelsAbove(self: Invocation): readonly Level[];
+  /** Puts a question of the child to whoever is asked in this run. */
+  relay(request: Request, self: Invocation): Promise<Outcome<Decision>>;
+}
+
+/** Runs a child as a run of its own, wherever that is. What it asks is asked here, and it goes on with the answer. */
+export async function driveApart(run: ApartParts, self: Invocation, start: Start, input: unknown): Promise<Ending> {
+  const { journal } = run;
+  const limits = journal.once(`${self.path}/@grant`, self, () => asJson(grantedLimits(run, self)));
+  const grant = grantOf(run, self, limits as ReturnType<typeof grantedLimits>, run.levelsAbove(self));
+  const { parentStep } = self;
+  const child = {
+    run: `${run.id.slice(0, 150)}.${sha256(`${run.id}|${self.path}`).slice(0, 16)}`,
+    parent: { run: run.id, key: self.path, ...(parentStep !== undefined && { step: parentStep }) },
+    agent: self.agent,
+    input: asJson(input) ?? null,
+    grant,
+  };
+  const questions = new Questions(run, self);
+  let answers: ApartChild['answers'] = [];
+  for (let stretch = 0; ; stretch += 1) {
+    const key = `${self.path}/@apart.${stretch}`;
+    const outcome = await journal.child(new ApartStretch(run, self, key, { ...child, answers }, self.apart));
+    if (!outcome.ok) return failed(self, start, outcome);
+    account(self, outcome.value);
+    const stop = run.stops.at(self.path);
+    if (stop !== undefined && outcome.value.status === 'aborted')
+      return failed(self, start, { ok: false, error: stopError(stop), stop });
+    if (outcome.value.status !== 'suspended') {
+      questions.close();
+      return ended(self, start, outcome.value);
+    }
+    const answered = await questions.ask(outcome.value.pending, stretch);
+    if (!answered.ok) return failed(self, start, answered);
+    answers = answered.value;
+  }
+}
+
+/** What a child waits for, asked in its parent's run. Each question stays open there until it is answered. */
+class Questions {
+  readonly #run: ApartParts;
+  readonly #self: Invocation;
+  readonly #open = new Map<string, { readonly id: string; readonly answer: Promise<Outcome<Decision>> }>();
+  readonly #asked = new Set<string>();
+  readonly #answers = new Map<string, Outcome<Decision>>();
+
+  constructor(run: ApartParts, self: Invocation) {
+    this.#run = run;
+    this.#self = self;
+  }
+
+  /** The answers that are there as soon as there is one; which these are depends on timing, so it is recorded. */
+  async ask(pending: readonly Request[], stretch: number): Promise<Outcome<ApartChild['answers']>> {
+    for (const request of pending) if (!this.#open.has(request.id)) this.#begin(request, stretch);
+    await Promise.race([...this.#open.values()].map(({ answer }) => answer));
+    const key = `${this.#self.path}/@answers.${stretch}`;
+    const ids = this.#run.journal.once(key, this.#self, () => [...this.#answers.keys()]);
+    const answers: { id: string; decision: Decision }[] = [];
+    for (const id of ids) {
+      const outcome = await (this.#open.get(id)?.answer as Promise<Outcome<Decision>>);
+      this.#open.delete(id);
+      this.#answers.delete(id);
+      if (!outcome.ok) return outcome;
+      answers.push({ id, decision: outcome.value });
+    }
+    return { ok: true, value: answers };
+  }
+
+  #begin(request: Request, stretch: number): void {
+    const { id: own, agent: _, ...rest } = request;
+    // Its address below the child. One that is asked again, since the answer did not fit, has another.
+    const base = `${this.#self.path}${own.slice(this.#self.agent.length)}`;
+    const id = this.#asked.has(base) ? `${base}~${stretch}` : base;
+    this.#asked.add(base);
+    const path = `${this.#self.path}${request.path.slice(this.#self.agent.length)}`;
+    const shown = { ...rest, agent: request.agent, id, path, runId: this.#run.id } as Request;
+    const answer = this.#run.relay(shown, this.#self).then((outcome) => {
+      this.#answers.set(own, outcome);
+      return outcome;
+    });
+    this.#open.set(own, { id, answer });
+  }
+
+  /** Questions of a child that ended all the same. */
+  close(): void {
+    for (const { id } of this.#open.values())
+      this.#run.waits.decide(id, { decision: 'deny', reason: 'its worker has ended' });
+  }
+}
+
+function account(self: Invocation, outcome: ApartOutcome): void {
+  self.apart = outcome;
+  self.spending = spendingOf(outcome);
+  self.step = outcome.tree.step;
+  self.label = joinLabels(self.label, outcome.label);
+}
+
+function ended(self: Invocation, start: Start, { status, text, output, error }: ApartOutcome): Ending {
+  const facts = { self, text, messages: start.brief, label: self.label };
+  if (status === 'completed') return { ...facts, status, output: output as Json };
+  const cause = error ?? { kind: status, message: 'no cause given', retryable: false };
+  // What interrupts it where it runs (a shutdown there) is no end that its parent asked for.
+  return { ...facts, status: status === 'aborted' ? 'cancelled' : status, error: cause };
+}
+
+const LIMITS: Partial<Record<string, Status>> = { token_limit: 'token_limit', cost_limit: 'cost_limit' };
+
+function failed(self: Invocation, { brief }: Start, { error, stop }: Failure): Ending {
+  const facts = { self, text: self.apart?.text ?? '', messages: brief, label: self.label, error };
+  return { ...facts, status: stop?.status ?? LIMITS[error.kind] ?? 'model_error' };
+}
