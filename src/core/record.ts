@@ -103,6 +103,8 @@ export interface RunIn {
 }
 
 export interface RunOut extends AgentOut {
+  /** The join of all that the root has seen. */
+  readonly label?: Label;
   readonly pending?: readonly (ApprovalRequest | WaitRequest)[];
 }
 

@@ -6,7 +6,10 @@ import { asJson } from './row.ts';
 export function noteRow(draft: Draft): { request: Json | undefined; value: Json | undefined } {
   switch (draft.kind) {
     case 'run': {
-      if (draft.event !== 'started') return stored(undefined, summaryOf(draft.value));
+      if (draft.event !== 'started') {
+        const { label } = draft.value;
+        return stored(undefined, { ...summaryOf(draft.value), label });
+      }
       // The brief stands in what it begins with.
       const { input: _input, ...request } = draft.request;
       return stored(request, undefined);

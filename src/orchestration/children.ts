@@ -1,3 +1,4 @@
+import type { Grant } from '../core/apart.ts';
 import type { Ending } from '../core/ending.ts';
 import { ToolError } from '../core/errors.ts';
 import { Invocation } from '../core/invocation.ts';
@@ -15,6 +16,12 @@ import type { Start } from './input.ts';
 import { Places } from './places.ts';
 import { copyShared, type Shared } from './shared-store.ts';
 
+/** What a child apart is handed: as JSON. */
+export interface Apart {
+  readonly input: unknown;
+  readonly grant: Grant;
+}
+
 /** What starting children needs of a run. */
 export interface ChildrenParts extends AdmissionParts {
   readonly id: string;
@@ -24,10 +31,12 @@ export interface ChildrenParts extends AdmissionParts {
   readonly count: { agents: number };
   /** The permissions of a new node. */
   enter(self: Invocation, delegate: Delegate | undefined): void;
+  /** What a child apart gets; a ToolError where nothing is left. */
+  grant(self: Invocation): Grant;
   /** The clock of a node that has a time limit of its own. */
   deadline(self: Invocation): Deadline | undefined;
   /** Runs a node to its end, between its two records. */
-  live(self: Invocation, start: Start, apart?: { readonly input: unknown }): Promise<Ending>;
+  live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending>;
 }
 
 /** Starts children: admits, carves what they get, waits for a place, runs, and gives the place back. */
@@ -51,7 +60,6 @@ export class Children {
     const start = childStart(agent, child.input, child.label);
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
-    if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     const self = new Invocation({
       path: child.key,
       definition: agent,
@@ -63,12 +71,14 @@ export class Children {
       sharedLabel,
       label: child.label,
     });
+    this.#run.enter(self, delegate);
+    const apart = delegate?.apart ? { input: child.input, grant: this.#run.grant(self) } : undefined;
+    if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
     let over = () => {};
     self.ended = new Promise((resolve) => {
       over = resolve;
     });
-    this.#run.enter(self, delegate);
     const { definition } = parent;
     const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
     if (concurrency !== undefined) {
@@ -78,7 +88,7 @@ export class Children {
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
-      return await this.#run.live(self, start, delegate?.apart ? { input: child.input } : undefined);
+      return await this.#run.live(self, start, apart);
     } finally {
       deadline?.clear();
       if (deadline !== undefined) this.#activity.remove(deadline);

@@ -1,7 +1,7 @@
 import type { ApartChild, ApartOutcome, RunApart } from '../core/apart.ts';
-import type { Ending } from '../core/ending.ts';
+import type { Ending, TreeNode } from '../core/ending.ts';
 import type { Invocation } from '../core/invocation.ts';
-import type { Failure, Journal, Outcome } from '../core/journal.ts';
+import type { Failure, Outcome } from '../core/journal.ts';
 import { type Json, sha256 } from '../core/json.ts';
 import { joinLabels } from '../core/label.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
@@ -10,9 +10,9 @@ import type { Status } from '../core/status.ts';
 import { type Stops, stopError } from '../core/stops.ts';
 import { asJson } from '../journal/row.ts';
 import type { Waits } from '../journal/waits.ts';
-import type { Level } from '../security/decide.ts';
 import { ApartStretch } from './apart-call.ts';
-import { type GrantSource, grantedLimits, grantOf } from './grant.ts';
+import type { Apart } from './children.ts';
+import type { GrantSource } from './grant.ts';
 import type { Start } from './input.ts';
 
 type Request = ApprovalRequest | WaitRequest;
@@ -22,21 +22,20 @@ export interface ApartParts extends GrantSource {
   readonly id: string;
   readonly count: { steps: number; toolCalls: number; agents: number };
   readonly graceMs: number;
-  readonly journal: Journal;
   readonly stops: Stops;
   readonly waits: Waits;
   readonly runApart: RunApart;
-  /** Permissions of a node, the outermost first, less those of its definition. */
-  levelsAbove(self: Invocation): readonly Level[];
   /** Puts a question of the child to whoever is asked in this run. */
   relay(request: Request, self: Invocation): Promise<Outcome<Decision>>;
 }
 
 /** Runs a child as a run of its own, wherever that is. What it asks is asked here, and it goes on with the answer. */
-export async function driveApart(run: ApartParts, self: Invocation, start: Start, input: unknown): Promise<Ending> {
-  const { journal } = run;
-  const limits = journal.once(`${self.path}/@grant`, self, () => asJson(grantedLimits(run, self)));
-  const grant = grantOf(run, self, limits as ReturnType<typeof grantedLimits>, run.levelsAbove(self));
+export async function driveApart(
+  run: ApartParts,
+  self: Invocation,
+  start: Start,
+  { input, grant }: Apart,
+): Promise<Ending> {
   const { parentStep } = self;
   const child = {
     run: `${run.id.slice(0, 150)}.${sha256(`${run.id}|${self.path}`).slice(0, 16)}`,
@@ -49,7 +48,7 @@ export async function driveApart(run: ApartParts, self: Invocation, start: Start
   let answers: ApartChild['answers'] = [];
   for (let stretch = 0; ; stretch += 1) {
     const key = `${self.path}/@apart.${stretch}`;
-    const outcome = await journal.child(new ApartStretch(run, self, key, { ...child, answers }, self.apart));
+    const outcome = await run.journal.child(new ApartStretch(run, self, key, { ...child, answers }, self.apart));
     if (!outcome.ok) return failed(self, start, outcome);
     account(self, outcome.value);
     const stop = run.stops.at(self.path);
@@ -96,13 +95,13 @@ class Questions {
   }
 
   #begin(request: Request, stretch: number): void {
-    const { id: own, agent: _, ...rest } = request;
+    const { id: own } = request;
     // Its address below the child. One that is asked again, since the answer did not fit, has another.
-    const base = `${this.#self.path}${own.slice(this.#self.agent.length)}`;
+    const base = addressOf(own, this.#self);
     const id = this.#asked.has(base) ? `${base}~${stretch}` : base;
     this.#asked.add(base);
-    const path = `${this.#self.path}${request.path.slice(this.#self.agent.length)}`;
-    const shown = { ...rest, agent: request.agent, id, path, runId: this.#run.id } as Request;
+    const path = addressOf(request.path, this.#self);
+    const shown: Request = { ...request, id, path, runId: this.#run.id };
     const answer = this.#run.relay(shown, this.#self).then((outcome) => {
       this.#answers.set(own, outcome);
       return outcome;
@@ -117,8 +116,18 @@ class Questions {
   }
 }
 
+/** Addresses below the child, as its parent's run has them. */
+function placed(node: TreeNode, self: Invocation): TreeNode {
+  const path = addressOf(node.path, self);
+  return { ...node, path, children: node.children.map((child) => placed(child, self)) };
+}
+
+function addressOf(own: string, self: Invocation): string {
+  return `${self.path}${own.slice(self.agent.length)}`;
+}
+
 function account(self: Invocation, outcome: ApartOutcome): void {
-  self.apart = outcome;
+  self.apart = { ...outcome, tree: placed(outcome.tree, self) };
   self.spending = spendingOf(outcome);
   self.step = outcome.tree.step;
   self.label = joinLabels(self.label, outcome.label);

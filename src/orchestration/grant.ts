@@ -1,50 +1,61 @@
+import { treeFacts } from '../agents/tree-facts.ts';
 import type { Grant, GrantedLevel } from '../core/apart.ts';
 import { ToolError } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
+import type { Journal } from '../core/journal.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import { asJson } from '../journal/row.ts';
 import type { Level } from '../security/decide.ts';
 
 /** What grants are carved out of. */
 export interface GrantSource {
+  readonly journal: Journal;
   readonly limits: Limits & { readonly timeMs: number; readonly depth: number; readonly agents: number };
   readonly count: { readonly steps: number; readonly toolCalls: number; readonly agents: number };
   readonly trust: ReadonlySet<string>;
 }
 
 /**
- * The limits of a child apart: its own, and no more than what is left above. Tokens and money are reserved for it as a whole,
- * so where a cap holds above it needs limits of its own.
+ * The limits of a child apart: its own, and of what is left above no more than half. Tokens and money are reserved for it as a
+ * whole, so where a cap holds above it needs limits of its own.
  */
-export function grantedLimits({ limits, count }: GrantSource, self: Invocation): Limits {
+function grantedLimits({ limits, count }: GrantSource, self: Invocation): Limits | { readonly refused: string } {
   const own = self.limits;
   for (const name of ['tokens', 'costUsd'] as const) {
     if (own[name] !== undefined || !isCapped(limits, self, name)) continue;
-    const message = `${self.agent} runs apart and a limit of ${name} holds above it: give its delegate limits.${name} of its own`;
-    throw new ToolError('denied', message);
+    const mend = `give its delegate limits.${name} of its own`;
+    return { refused: `${self.agent} runs apart and a limit of ${name} holds above it: ${mend}` };
   }
-  const rest = (cap: number | undefined, used: number) => (cap === undefined ? undefined : Math.max(0, cap - used));
-  const least = (...of: readonly (number | undefined)[]) => {
-    const given = of.filter((limit) => limit !== undefined);
-    return given.length === 0 ? undefined : Math.min(...given);
-  };
-  const steps = rest(limits.steps, count.steps);
-  const toolCalls = rest(limits.toolCalls, count.toolCalls);
+  if (limits.steps !== undefined && count.steps >= limits.steps)
+    return { refused: `the limit of ${limits.steps} steps in this run is reached` };
+  const { agents, open } = treeFacts(self.definition);
+  const isAlone = agents.size === 1 && !open;
   return {
-    steps: steps && Math.min(steps, own.steps ?? DEFAULTS.steps),
-    toolCalls: toolCalls && Math.min(toolCalls, own.toolCalls ?? DEFAULTS.toolCalls),
+    steps: share(limits.steps, count.steps, own.steps ?? DEFAULTS.steps),
+    toolCalls: share(limits.toolCalls, count.toolCalls, own.toolCalls ?? DEFAULTS.toolCalls),
     tokens: own.tokens,
     costUsd: own.costUsd,
-    timeMs: least(own.timeMs, limits.timeMs),
-    // It counts already.
-    agents: least(own.agents, limits.agents - count.agents + 1),
+    timeMs: Math.min(own.timeMs ?? limits.timeMs, limits.timeMs),
+    agents: isAlone ? 1 : 1 + (share(limits.agents, count.agents + 1, (own.agents ?? limits.agents) - 1) ?? 0),
     depth: limits.depth - self.depth + 1,
     concurrency: limits.concurrency,
   };
 }
 
-/** All else that is granted follows from where the child stands. */
-export function grantOf(run: GrantSource, self: Invocation, limits: Limits, levels: readonly Level[]): Grant {
+/** Half of what is left: its siblings need some too. */
+function share(cap: number | undefined, used: number, own: number): number | undefined {
+  return cap === undefined ? undefined : Math.min(own, Math.ceil(Math.max(0, cap - used) / 2));
+}
+
+/**
+ * What a child apart is granted. Its limits depend on what the rest of the tree did until then, so a resume keeps to them; all
+ * else follows from where it stands.
+ *
+ * @throws ToolError where nothing is left for it.
+ */
+export function grantFor(run: GrantSource, self: Invocation, levels: readonly Level[]): Grant {
+  const limits = run.journal.once(`${self.path}/@grant`, self, () => grantedLimits(run, self));
+  if ('refused' in limits) throw new ToolError('denied', limits.refused);
   const above: string[] = [];
   for (let node = self.parent; node !== undefined; node = node.parent) above.push(node.agent);
   return {

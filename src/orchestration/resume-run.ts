@@ -4,6 +4,7 @@ import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { ConfigurationError, FencedError, isA } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
+import { type Label, UNTRUSTED } from '../core/label.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import { shown } from '../core/options.ts';
 import { advanceTime } from '../core/time.ts';
@@ -53,7 +54,10 @@ export function resumeOrigin(definition: Agent, runId: string, checked: CheckedO
       throw new ConfigurationError('runId', problem, `Resume ${beginning.parentRun}.`);
     }
     const extended = isOver(stored.status) && goesFurther(stored, beginning, definition, checked);
-    if (isOver(stored.status) && !extended) return deepFreeze(stored.result) as unknown as RunResult;
+    if (isOver(stored.status) && !extended) {
+      tree.root.label = labelAtEnd(stored);
+      return deepFreeze(stored.result) as unknown as RunResult;
+    }
     checkAgent(tree, stored);
     if (checked.onDivergence === 'fork') {
       const rows = await commonRows(stored, definition, checked);
@@ -64,6 +68,13 @@ export function resumeOrigin(definition: Agent, runId: string, checked: CheckedO
     return restore(tree, log.run, () => tree.attach(log), extended);
   };
   return begin;
+}
+
+/** What a run that is over has seen; where that is not on record, nothing is known of it. */
+function labelAtEnd({ rows }: StoredRun): Label {
+  const end = rows.findLast(({ kind, event }) => kind === 'run' && event === 'done');
+  const { label } = (end?.value ?? {}) as { readonly label?: Label };
+  return label ?? UNTRUSTED;
 }
 
 export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {

@@ -50,8 +50,9 @@ export async function runApart(
     onIdle: 'suspend',
   });
   const tree = new RunTree(child.run, agent, checked, child);
-  const isKnown = (await journal.read(child.run)) !== undefined;
-  const origin: Origin = isKnown
+  // One that died before its first record has never begun.
+  const hasBegun = ((await journal.read(child.run))?.records ?? 0) > 0;
+  const origin: Origin = hasBegun
     ? { begin: resumeOrigin(agent, child.run, checked, journal) }
     : { start: startInput(agent, deepFreeze(child.input), grant.label) };
   const result = await new LiveRun(tree, origin, checked, isTeam(agent)).result;

@@ -23,7 +23,7 @@ export function runStarted(root: Invocation, span: Span, request: RunIn): Draft 
 export function runDone(
   root: Invocation,
   span: Span,
-  { status, text, error }: Ending,
+  { status, text, error, label }: Ending,
   since: bigint,
   tree: {
     readonly count: { readonly steps: number; readonly toolCalls: number };
@@ -32,7 +32,7 @@ export function runDone(
 ): Draft {
   const { steps, toolCalls } = tree.count;
   const value = {
-    ...{ status, text, ...spentBy(root), steps, toolCalls },
+    ...{ status, text, label, ...spentBy(root), steps, toolCalls },
     ...(error !== undefined && { error }),
     ...(status === 'suspended' && { pending: tree.parked }),
   };

@@ -30,14 +30,14 @@ import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
 import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
-import type { Level } from '../security/decide.ts';
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
 import { find, narrow } from './child.ts';
-import { Children, type ChildrenParts } from './children.ts';
+import { type Apart, Children, type ChildrenParts } from './children.ts';
 import { Deadline } from './deadline.ts';
 import { type ApartParts, driveApart } from './drive-apart.ts';
 import { Gate, type GateNote } from './gate.ts';
+import { grantFor } from './grant.ts';
 import { grantedTools } from './granted-tools.ts';
 import type { Start } from './input.ts';
 import { Ledger, type Reached } from './ledger.ts';
@@ -356,10 +356,6 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return journal?.runApart ?? ((child, signal) => runHere(this, child, signal));
   }
 
-  levelsAbove(self: Invocation): readonly Level[] {
-    return this.#permissions.levelsAbove(self);
-  }
-
   relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
     return this.#permissions.relay(request, self);
   }
@@ -370,11 +366,17 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return new Deadline(self, timeMs, this, this.history?.worked(self.path));
   }
 
-  async live(self: Invocation, start: Start, apart?: { readonly input: unknown }): Promise<Ending> {
-    const started = apart === undefined ? this.#agentStarted(self, start) : agentStarted(self, start, undefined);
-    self.since = this.journal.note(started);
-    const ending = apart === undefined ? this.#drive(self, start) : driveApart(this, self, start, apart.input);
-    return this.#over(self, await ending);
+  grant(self: Invocation): Grant {
+    return grantFor(this, self, this.#permissions.levelsAbove(self));
+  }
+
+  async live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
+    if (apart === undefined) {
+      self.since = this.journal.note(this.#agentStarted(self, start));
+      return this.#over(self, await this.#drive(self, start));
+    }
+    self.since = this.journal.note(agentStarted(self, start, undefined));
+    return this.#over(self, await driveApart(this, self, start, apart));
   }
 
   #agentStarted(self: Invocation, start: Start): Draft {

@@ -16,14 +16,21 @@ const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 36);
 const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
 /** Processes at once. */
 const LANES = 2;
-const MODES: readonly InDoubt[] = ['retry', 'fail', 'ask'];
+/** What becomes of calls in doubt, and whether the workers are runs of their own. */
+const MODES: readonly { readonly inDoubt: InDoubt; readonly apart: boolean }[] = [
+  { inDoubt: 'retry', apart: false },
+  { inDoubt: 'fail', apart: false },
+  { inDoubt: 'ask', apart: false },
+  { inDoubt: 'retry', apart: true },
+  { inDoubt: 'fail', apart: true },
+];
 
 type Kill = { readonly KILL_RECORDS: string } | { readonly KILL_BEFORE: string } | { readonly KILL_MS: string };
 
 interface Case {
   readonly file: string;
   readonly outside: string;
-  readonly mode: InDoubt;
+  readonly mode: (typeof MODES)[number];
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'crash-'));
@@ -47,7 +54,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** One life of the process; true where it was killed. */
 function live({ file, outside, mode }: Case, kill: Kill | undefined): Promise<boolean> {
-  const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, IN_DOUBT: mode, ...kill };
+  const env = {
+    ...process.env,
+    JOURNAL: file,
+    OUTSIDE: outside,
+    IN_DOUBT: mode.inDoubt,
+    ...(mode.apart && { APART: '1' }),
+    ...kill,
+  };
   const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk) => {
@@ -64,6 +78,7 @@ function live({ file, outside, mode }: Case, kill: Kill | undefined): Promise<bo
 }
 
 interface Leaf {
+  readonly key: string;
   readonly tool: string;
   /** Its outcome, once it has one. */
   readonly outcome: StoredRow | undefined;
@@ -71,22 +86,26 @@ interface Leaf {
   readonly times: number;
 }
 
-/** Every leaf call that was ever started, by address: what the journal knows of it, and what happened outside. */
+/** Every leaf call that was ever started, by run and address: what the journal knows of it, and what happened outside. */
 async function leaves({ file, outside }: Case): Promise<{ leaves: Map<string, Leaf>; records: number }> {
   const store = sqlite(file);
-  const rows = (await store.read('r1'))?.rows ?? [];
-  store.close();
   const counts = Map.groupBy(executions(outside), ({ key }) => key);
   const found = new Map<string, Leaf>();
-  for (const { kind, key, event, request } of rows) {
-    if (kind !== 'tool' || event !== 'started' || !('given' in (request as object))) continue;
-    const outcome = rows.find(
-      (row) => row.kind === 'tool' && row.key === key && ['done', 'failed'].includes(row.event),
-    );
-    const times = counts.get(sha256(`r1|${key}`))?.length ?? 0;
-    found.set(key, { tool: (request as { tool: string }).tool, outcome, times });
+  let records = 0;
+  for (const { id } of await store.list()) {
+    const rows = (await store.read(id))?.rows ?? [];
+    if (id === 'r1') records = rows.length;
+    for (const { kind, key, event, request } of rows) {
+      if (kind !== 'tool' || event !== 'started' || !('given' in (request as object))) continue;
+      const outcome = rows.find(
+        (row) => row.kind === 'tool' && row.key === key && ['done', 'failed'].includes(row.event),
+      );
+      const times = counts.get(sha256(`${id}|${key}`))?.length ?? 0;
+      found.set(`${id} ${key}`, { key, tool: (request as { tool: string }).tool, outcome, times });
+    }
   }
-  return { leaves: found, records: rows.length };
+  store.close();
+  return { leaves: found, records };
 }
 
 function essence({ status, text, messages, usage, steps, toolCalls, tree }: RunResult<unknown>) {
@@ -109,13 +128,13 @@ async function survive(at: Case, kills: readonly Kill[], whole: ReturnType<typeo
     const open = [...wreck.leaves].filter(([, { outcome }]) => outcome === undefined);
     if (open.length > 0) tally.insideEffect += 1;
     tally.happenedUnrecorded += open.filter(([, { times }]) => times > 0).length;
-    if (at.mode === 'fail') for (const [key, { tool }] of open) if (UNSAFE.includes(tool)) unknown.add(key);
+    if (at.mode.inDoubt === 'fail') for (const [key, { tool }] of open) if (UNSAFE.includes(tool)) unknown.add(key);
     for (const [key, leaf] of wreck.leaves)
       if (leaf.outcome !== undefined && !certain.has(key)) certain.set(key, leaf.times);
   }
   if (records === 0) return;
   const store = sqlite(at.file);
-  const { lead, model, options } = voyage(at.outside, at.mode);
+  const { lead, model, options } = voyage(at.outside, at.mode.inDoubt, at.mode);
   const result = await resumeRun(lead, 'r1', { ...options, model, journal: store }).result;
   store.close();
   const end = await leaves(at);
@@ -127,7 +146,7 @@ async function survive(at: Case, kills: readonly Kill[], whole: ReturnType<typeo
       const error = outcome?.value as { kind?: string };
       expect(error.kind, `${key} is told as unknown`).toBe('unknown_outcome');
     } else expect(times, `${key} is lost`).toBeGreaterThan(0);
-    if (UNSAFE.includes(tool) && at.mode !== 'retry') expect(times, `${key} ran twice`).toBeLessThan(2);
+    if (UNSAFE.includes(tool) && at.mode.inDoubt !== 'retry') expect(times, `${key} ran twice`).toBeLessThan(2);
   }
   tally.toldUnknown += unknown.size;
   const now = essence(result);
@@ -138,27 +157,37 @@ async function survive(at: Case, kills: readonly Kill[], whole: ReturnType<typeo
   expect(now.said).toContain('whether it took effect is unknown');
 }
 
+/** How a run ends that nobody kills, and where it may be killed. */
+interface Whole {
+  readonly end: ReturnType<typeof essence>;
+  readonly records: number;
+  readonly ms: number;
+  readonly edges: readonly string[];
+}
+
 test(`killed anywhere, and again while it is resumed, a run loses nothing (seed ${SEED})`, {
   timeout: 3_600_000,
 }, async () => {
   const random = seeded(SEED);
   console.log(`seed ${SEED}: ${KILLED_RUNS} runs are killed`);
-  const whole = new Map<InDoubt, ReturnType<typeof essence>>();
-  let records = 0;
-  let ms = 0;
-  let edges: string[] = [];
+  const wholes = new Map<(typeof MODES)[number], Whole>();
   for (const mode of MODES) {
-    const at = { mode, file: join(folder, `${mode}.db`), outside: join(folder, `${mode}.outside`) };
+    const name = `${mode.inDoubt}-${mode.apart}`;
+    const at = { mode, file: join(folder, `${name}.db`), outside: join(folder, `${name}.outside`) };
     expect(await live(at, undefined)).toBe(false);
     const store = sqlite(at.file);
     const stored = await store.read('r1');
     store.close();
     expect(stored?.status).toBe('completed');
-    whole.set(mode, essence(stored?.result as unknown as RunResult<unknown>));
-    records = stored?.records ?? 0;
-    ms = Number((stored?.rows.at(-1)?.time ?? 0n) - (stored?.rows[0]?.time ?? 0n)) / 1e6;
-    const calls = [...(await leaves(at)).leaves].filter(([, { tool }]) => UNSAFE.includes(tool));
-    edges = calls.flatMap(([key]) => [`tool ${key} started`, `tool ${key} done`]);
+    const calls = [...(await leaves(at)).leaves.values()].filter(({ tool }) => UNSAFE.includes(tool));
+    wholes.set(mode, {
+      end: essence(stored?.result as unknown as RunResult<unknown>),
+      records: stored?.records ?? 0,
+      ms: Number((stored?.rows.at(-1)?.time ?? 0n) - (stored?.rows[0]?.time ?? 0n)) / 1e6,
+      edges: calls.flatMap(({ key }) => [`tool ${key} started`, `tool ${key} done`]),
+    });
+    // Apart or not, the same is said, done and spent.
+    expect(wholes.get(mode)?.end).toEqual(wholes.get(MODES[0] as (typeof MODES)[number])?.end);
     expect((await leaves(at)).leaves.size).toBeGreaterThan(25);
   }
   let next = 0;
@@ -167,7 +196,8 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
       const index = next;
       next += 1;
       if (index >= KILLED_RUNS) return;
-      const mode = MODES[index % MODES.length] ?? 'retry';
+      const mode = MODES[index % MODES.length] as (typeof MODES)[number];
+      const { end, records, ms, edges } = wholes.get(mode) as Whole;
       const at = { mode, file: join(folder, `${index}.db`), outside: join(folder, `${index}.outside`) };
       // In turn: at a record boundary, in even steps over all of them; at any moment; beside a record of what must not happen twice.
       const boundary = 1 + (Math.floor(((index + random.next()) * records) / KILLED_RUNS) % records);
@@ -181,12 +211,14 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
       const again = random.below(2) === 0 ? [{ KILL_RECORDS: String(1 + random.below(40)) }] : [];
       const kills = [first, ...again];
       try {
-        await survive(at, kills, whole.get(mode) as ReturnType<typeof essence>);
+        await survive(at, kills, end);
       } catch (cause) {
-        throw new Error(`seed ${SEED}, run ${index} (${mode}), killed at ${JSON.stringify(kills)}`, { cause });
+        throw new Error(`seed ${SEED}, run ${index} (${JSON.stringify(mode)}), killed at ${JSON.stringify(kills)}`, {
+          cause,
+        });
       }
-      for (const end of ['.db', '.db-wal', '.db-shm', '.outside'])
-        rmSync(join(folder, `${index}${end}`), { force: true });
+      for (const ending of ['.db', '.db-wal', '.db-shm', '.outside'])
+        rmSync(join(folder, `${index}${ending}`), { force: true });
     }
   };
   await Promise.all(Array.from({ length: LANES }, one));

@@ -1,5 +1,6 @@
-import { type RecordStore, type RunLog, resumeRun, runAgent } from 'coxswain';
+import { resumeRun, runAgent } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
+import { die, killing } from './killing.ts';
 import { type InDoubt, voyage } from './voyage.ts';
 
 /**
@@ -7,50 +8,13 @@ import { type InDoubt, voyage } from './voyage.ts';
  * KILL_RECORDS: right after so many records of this life are on disk. KILL_BEFORE: when all before a record is on disk, and that
  * one is not (`tool lead/2.0 started`). KILL_MS: after a time.
  */
-const { JOURNAL = '', OUTSIDE = '', IN_DOUBT = 'retry', KILL_RECORDS, KILL_BEFORE, KILL_MS } = process.env;
-
-function die(): void {
-  process.kill(process.pid, 'SIGKILL');
-}
-
-/** Lets through so many records, and then no more: what is on disk at the kill is exactly those. */
-function killing(store: RecordStore, records: number): RecordStore {
-  const log = (inner: RunLog): RunLog => {
-    let left = records;
-    return new Proxy(inner, {
-      get(target, name) {
-        if (name === 'append')
-          return (row: Parameters<RunLog['append']>[0]) => {
-            if (left === 0) return;
-            if (`${row.kind} ${row.key} ${row.event}` === KILL_BEFORE) left = 0;
-            else target.append(row);
-            if (left > 0) left -= 1;
-            // The rest of this turn of the event loop still happens, as it would.
-            if (left === 0) target.commit().then(() => setImmediate(die), die);
-          };
-        if (name === 'commit' && left === 0) return () => new Promise(() => {});
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-      set: (target, name, value) => Reflect.set(target, name, value, target),
-    });
-  };
-  return {
-    create: async (run) => log(await store.create(run)),
-    open: async (id, options) => log(await store.open(id, options)),
-    read: (id) => store.read(id),
-    list: () => store.list(),
-    signal: (run, signal) => store.signal(run, signal),
-    prune: (before) => store.prune(before),
-    close: () => store.close(),
-  };
-}
+const { JOURNAL = '', OUTSIDE = '', IN_DOUBT = 'retry', APART, KILL_RECORDS, KILL_BEFORE, KILL_MS } = process.env;
 
 if (KILL_MS !== undefined) setTimeout(die, Number(KILL_MS));
 const store = sqlite(JOURNAL);
 const watched = KILL_RECORDS !== undefined || KILL_BEFORE !== undefined;
-const journal = watched ? killing(store, Number(KILL_RECORDS ?? Number.MAX_SAFE_INTEGER)) : store;
-const { lead, model, options } = voyage(OUTSIDE, IN_DOUBT as InDoubt);
+const journal = watched ? killing(store, Number(KILL_RECORDS ?? Number.MAX_SAFE_INTEGER), KILL_BEFORE) : store;
+const { lead, model, options } = voyage(OUTSIDE, IN_DOUBT as InDoubt, { apart: APART !== undefined });
 const stored = await store.list();
 const begun = stored.some(({ id, records }) => id === 'r1' && records > 0);
 const given = { ...options, model, journal };

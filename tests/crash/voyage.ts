@@ -1,10 +1,12 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import {
+  type Agent,
   type ApprovalRequest,
   type Decision,
   defineAgent,
   defineSupervisor,
   defineTool,
+  delegate,
   type Message,
   type Model,
   type ModelTurn,
@@ -38,7 +40,7 @@ const Place = z.object({ place: z.string() });
  * A team whose every turn follows from its transcript: four workers at once (one of them a supervisor, one a procedure), each
  * kind of tool, an approval. Its tools append to a file outside, with their idempotency keys.
  */
-export function voyage(outside: string, inDoubt: InDoubt) {
+export function voyage(outside: string, inDoubt: InDoubt, { apart = false } = {}) {
   let turn = 0;
   async function happens(tool: string, place: string, ctx: ToolContext): Promise<{ tool: string; place: string }> {
     // What must not happen twice happens at once: not a moment is left for its record. Of the rest some end at once, some in a later turn of the event loop, some after a while.
@@ -118,11 +120,14 @@ export function voyage(outside: string, inDoubt: InDoubt) {
   const lead = defineSupervisor({
     name: 'lead',
     instructions: 'Lead.',
-    workers: [scout, deputy, audit],
+    workers: [scout, deputy, audit].map((worker) =>
+      delegate(worker as Agent, apart ? { apart, limits: { tokens: 200_000 } } : {}),
+    ),
     tools: [publish],
   });
   return {
     lead,
+    workers: [scout, deputy, audit] as readonly Agent[],
     model: scripted(),
     options: {
       deps: undefined,

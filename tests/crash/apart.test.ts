@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type ApartChild, type ApartOutcome, type RecordStore, type RunResult, replayRun, runAgent } from 'coxswain';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { journal, throughJson } from '../support/journals.ts';
+import { executions, UNSAFE, voyage } from './voyage.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'apart-'));
+const program = join(folder, 'program.mjs');
+
+beforeAll(async () => {
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
+  const bundle = await rolldown({
+    input: join(import.meta.dirname, 'apart-program.ts'),
+    platform: 'node',
+    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
+    logLevel: 'silent',
+  });
+  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
+  await bundle.close();
+}, 60_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A process that runs one child. It is killed after so many records, and another goes on. */
+async function inProcess(file: string, outside: string, child: ApartChild, kills: number[]): Promise<ApartOutcome> {
+  for (;;) {
+    const kill = kills.shift();
+    const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, ...(kill && { KILL_RECORDS: String(kill) }) };
+    const work = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const exit = new Promise<string | null>((resolve) => work.on('close', (_code, signal) => resolve(signal)));
+    work.stdin.end(JSON.stringify(child));
+    const said = await text(work.stdout);
+    if ((await exit) === 'SIGKILL') continue;
+    return JSON.parse(said) as ApartOutcome;
+  }
+}
+
+/** A journal as a distributed engine would be: all that crosses it is JSON, and children apart run in processes of their own. */
+function elsewhere(
+  store: RecordStore,
+  outside: string,
+  kills: () => number[],
+): { store: RecordStore; calls: string[] } {
+  const calls: string[] = [];
+  const file = join(folder, `${calls.length}-${Math.random()}.db`);
+  const runApart = (child: ApartChild) => {
+    calls.push(child.agent);
+    return inProcess(`${file}-${child.agent}-${child.run.slice(-6)}`, outside, child, kills());
+  };
+  return { store: { ...throughJson(store), runApart }, calls };
+}
+
+function essence({ status, text, messages, usage, steps, toolCalls, tree }: RunResult<unknown>) {
+  const said = JSON.stringify({ text, messages }).replace(/0\.\d{6,}/g, 'n');
+  return { status, said, usage, steps, toolCalls, tree };
+}
+
+test('children in processes of their own, killed on the way, end as they would here', {
+  timeout: 120_000,
+}, async () => {
+  const here = join(folder, 'here.outside');
+  const plain = voyage(here, 'retry');
+  const whole = essence(await runAgent(plain.lead, 'Sail', { ...plain.options, model: plain.model, runId: 'r1' }));
+  let kill = 3;
+  const outside = join(folder, 'there.outside');
+  const asked: string[] = [];
+  const store = journal();
+  const { store: json, calls } = elsewhere(store, outside, () => {
+    kill += 7;
+    return [kill, kill + 5];
+  });
+  const { lead, model, options } = voyage(outside, 'retry', { apart: true });
+  const approve: typeof options.approve = (request) => {
+    asked.push(request.id);
+    return options.approve(request);
+  };
+  const permissions = { rules: ['allow! note', 'ask stamp', 'allow! send', 'ask publish'] };
+  const given = { ...options, approve, permissions, model, journal: json, runId: 'r1' };
+  const result = await runAgent(lead, 'Sail', given);
+  expect(essence(result)).toEqual(whole);
+  // The deputy asked there, was answered here and went on there.
+  expect(asked).toEqual(['lead/1.2/deputy/2.0/@approval', 'lead/2.0/@approval']);
+  expect(calls.toSorted()).toEqual(['audit', 'deputy', 'deputy', 'scout', 'scout']);
+  const times = Map.groupBy(executions(outside), ({ key }) => key);
+  for (const [key, [first, ...more]] of times)
+    if (first !== undefined && UNSAFE.includes(first.tool) && first.tool !== 'send') expect(more, key).toEqual([]);
+  expect(new Set(executions(outside).map(({ pid }) => pid)).size).toBeGreaterThan(4);
+  const replayed = await replayRun(lead, { journal: store, runId: 'r1' }).result;
+  expect(essence(replayed)).toEqual(whole);
+});
