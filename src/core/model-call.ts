@@ -4,10 +4,8 @@ import type { ErrorRecord } from './errors.ts';
 import { fallsOver } from './falls-over.ts';
 import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
-import { canonical, sha256 } from './json.ts';
 import { DEFAULTS } from './limits.ts';
 import type { Message } from './message.ts';
-import type { MessageChain } from './message-chain.ts';
 import type {
   Model,
   ModelContext,
@@ -17,23 +15,13 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from './model.ts';
+import { candidatesOf, gateOf, modelName, outputLimit } from './model-facts.ts';
+import { partsOf, type Question } from './question.ts';
 import type { EffectEnd, ModelIn, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
-import { steadySchema } from './steady-schema.ts';
 import { idempotencyKey } from './tool-call.ts';
 import { checkDelta, checkTurn, modelFailure } from './turn.ts';
 import { type CallUsage, sumOf } from './usage.ts';
-
-/** What stays the same in every request of an invocation. */
-export interface Question {
-  readonly model: Model;
-  readonly instructions: string;
-  readonly tools: readonly ToolDefinition[];
-  readonly output: ModelRequest['output'];
-  readonly settings: ModelSettings;
-  /** The hash of what was sent so far; worked out only for durable journals. */
-  readonly chain: MessageChain;
-}
 
 /** What is sent of the transcript. */
 interface Sent {
@@ -253,46 +241,6 @@ export class ModelCallEffect implements Call<ModelTurn> {
   ended(outcome: Outcome<ModelTurn>): EffectEnd {
     return outcome.ok ? { kind: 'model', event: 'done', value: outcome.value } : effectFailed('model', outcome);
   }
-}
-
-/** A fallback's models, or the model itself. */
-export function candidatesOf(model: Model): readonly Model[] {
-  return model.candidates ?? [model];
-}
-
-/** Provider and endpoint: whoever shares them is held back together. */
-export function gateOf({ provider, server }: Model): string {
-  if (server === undefined) return provider;
-  return `${provider}@${server.address}${server.port === undefined ? '' : `:${server.port}`}`;
-}
-
-const parts = new WeakMap<Question, { readonly [part: string]: string }>();
-
-/** Hashes of what stays the same, worked out once. */
-function partsOf(question: Question): { readonly [part: string]: string } {
-  const known = parts.get(question);
-  if (known !== undefined) return known;
-  const { model, instructions, tools, output, settings } = question;
-  const hash = (value: unknown) => sha256(canonical(value));
-  const steady = tools.map((tool) => ({ ...tool, parameters: steadySchema(tool.parameters) }));
-  const made = {
-    model: modelName(model),
-    instructions: sha256(instructions),
-    tools: hash(steady),
-    settings: hash(settings),
-    ...(output !== undefined && { output: hash(steadySchema(output.schema)) }),
-  };
-  parts.set(question, made);
-  return made;
-}
-
-export function modelName(model: Model): string {
-  return `${model.provider}/${model.id}`;
-}
-
-/** min(the model's, 16,384) tokens. */
-export function outputLimit(model: Model): number {
-  return Math.min(model.limits?.maxOutputTokens ?? DEFAULTS.maxOutputTokens, DEFAULTS.maxOutputTokens);
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ModelAgent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
-import { modelName } from '../core/model-call.ts';
+import { modelName } from '../core/model-facts.ts';
 import { contextTokensOf } from '../models/prices.ts';
 import type { CheckedOptions } from './run-options.ts';
 

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
-import { candidatesOf, modelName } from '../core/model-call.ts';
+import { candidatesOf, modelName } from '../core/model-facts.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
 import type { RunPermissions } from '../core/permission.ts';
 import type { Instrument, View } from '../core/record.ts';

@@ -10,7 +10,7 @@ import { deepFreeze } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
-import { modelName } from '../core/model-call.ts';
+import { modelName } from '../core/model-facts.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Draft, RunIn, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
