@@ -1,4 +1,5 @@
-import { addSpending, costUsd, NOTHING_SPENT, spendingOfCall } from '../core/spending.ts';
+import { NEVER_ASKED } from '../core/ask.ts';
+import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOfCall } from '../core/spending.ts';
 import type { CallUsage, Usage } from '../core/usage.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 
@@ -7,12 +8,17 @@ import type { StoredRun } from '../journal/record-store.ts';
  * what the other run spent before.
  */
 export function runSpent({ rows }: StoredRun): { readonly usage: Usage; readonly costUsd?: number } {
-  let all = NOTHING_SPENT;
-  for (const { kind, event, value } of rows) {
-    if (kind !== 'model' || event !== 'done') continue;
-    const turn = (value ?? {}) as { readonly usage?: CallUsage; readonly costUsd?: number };
-    all = addSpending(all, spendingOfCall(turn.usage, turn.costUsd)) ?? all;
+  const calls = new Map<string, Spending>();
+  for (const { key, kind, event, value } of rows) {
+    if (kind !== 'model' || event === 'started') continue;
+    const spent = (value ?? {}) as { readonly kind?: string; readonly usage?: CallUsage; readonly costUsd?: number };
+    const error = event === 'done' ? undefined : (spent.kind ?? 'unknown');
+    const wasAsked = event === 'done' || (event === 'failed' && !NEVER_ASKED.includes(error ?? ''));
+    // The last record of a call holds what all its attempts cost.
+    if (wasAsked || spent.usage !== undefined) calls.set(key, spendingOfCall(spent.usage, spent.costUsd, error));
   }
+  let all = NOTHING_SPENT;
+  for (const call of calls.values()) all = addSpending(all, call) ?? all;
   const cost = costUsd(all);
   return { usage: all.usage, ...(cost !== undefined && { costUsd: cost }) };
 }

@@ -56,8 +56,10 @@ export function beside(key: string, what: string): string {
 /** Counts what a model call spent, tells the window's ruler, and reports another model version than before. */
 export function settle(run: RunContext, talk: Talk, key: string, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
   const { self } = talk;
-  if (!outcome.ok && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
   const { usage, costUsd } = outcome.ok ? outcome.value : outcome.error;
+  // Stopped or refused, and no attempt before has cost anything.
+  const isNone = !outcome.ok && usage === undefined;
+  if (isNone && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
   const spending = spendingOfCall(usage, costUsd, outcome.ok ? undefined : outcome.error.kind);
   const ofTree = addUsage(run.count.usage, spending.usage);
   if (ofTree === undefined || !self.spend(spending, outcome.ok ? outcome.value.by : undefined)) {
@@ -76,8 +78,8 @@ export function settle(run: RunContext, talk: Talk, key: string, outcome: Outcom
   return outcome;
 }
 
-/** Refused before the provider was reached. */
-const NEVER_ASKED: readonly string[] = ['context_limit', 'token_limit', 'cost_limit'];
+/** Kinds of errors by which a call was refused before the provider was reached. */
+export const NEVER_ASKED: readonly string[] = ['context_limit', 'token_limit', 'cost_limit'];
 
 /** The provider answers with another version than before in this invocation: answers may differ from here on. */
 function noteVersion(run: RunContext, talk: Talk, key: string, version: string | undefined): void {

@@ -64,6 +64,10 @@ export interface Call<T = unknown> {
   guess?(value: T): { readonly input: number; readonly output: number };
   /** What was thrown, as an error to record. */
   failure(thrown: unknown): ErrorRecord;
+  /** Told before it goes on in a later epoch: the record of the last attempt that failed. */
+  goOn?(failed: ErrorRecord): void;
+  /** The error of a call that was stopped or timed out, with what its failed attempts had spent. */
+  cut?(error: ErrorRecord): ErrorRecord;
   /** What the outcome spent, where it was reported. */
   usage?(value: T): CallUsage | undefined;
   /** In USD, where it is known. */

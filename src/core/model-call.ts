@@ -6,15 +6,7 @@ import type { Invocation } from './invocation.ts';
 import type { Attempt, Call, Outcome } from './journal.ts';
 import { DEFAULTS } from './limits.ts';
 import type { Message } from './message.ts';
-import type {
-  Model,
-  ModelContext,
-  ModelRequest,
-  ModelSettings,
-  ModelTurn,
-  ToolChoice,
-  ToolDefinition,
-} from './model.ts';
+import type { Model, ModelContext, ModelRequest, ModelSettings, ModelTurn, ToolChoice } from './model.ts';
 import { candidatesOf, gateOf, modelName, outputLimit } from './model-facts.ts';
 import { partsOf, type Question } from './question.ts';
 import type { EffectEnd, ModelIn, Span } from './record.ts';
@@ -198,6 +190,15 @@ export class ModelCallEffect implements Call<ModelTurn> {
     if (usage === undefined) return error;
     this.#lost = { usage, ...spent };
     return { ...error, ...this.#lost };
+  }
+
+  /** Each record of a failed attempt holds what all before it cost as well. */
+  goOn({ usage, costUsd }: ErrorRecord): void {
+    this.#lost = usage && { usage, ...(costUsd !== undefined && { costUsd }) };
+  }
+
+  cut(error: ErrorRecord): ErrorRecord {
+    return this.#lost === undefined ? error : { ...error, ...this.#lost };
   }
 
   guess({ content }: ModelTurn) {

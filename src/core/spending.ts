@@ -39,7 +39,7 @@ export function wasAnswered(kind: string): boolean {
 
 /** What one call spent. `failed` is the kind of its error, where it gave no turn. */
 export function spendingOfCall(usage: CallUsage | undefined, costUsd: number | undefined, failed?: string): Spending {
-  const isFree = failed !== undefined && !wasAnswered(failed);
+  const isFree = failed !== undefined && usage === undefined && !wasAnswered(failed);
   return {
     usage: usageOfCall(usage),
     picoUsd: costUsd === undefined ? 0 : toPicoUsd(costUsd),

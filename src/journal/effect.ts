@@ -17,9 +17,11 @@ export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>
   const past = history?.take(call.kind, call.key);
   if (past?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, past, past.ended));
   if (isReplay) parts.recordsEnd();
+  const failed = past?.more?.findLast(({ event }) => event === 'retry');
+  if (failed !== undefined) call.goOn?.(errorOf(failed));
   const stop = stops.at(call.key);
   if (stop === undefined) return live(parts, recorder, call, past);
-  const failure = stopped(stop);
+  const failure = cut(call, stopped(stop));
   recorder.kept(call, failure);
   return Promise.resolve(failure);
 }
@@ -38,15 +40,16 @@ async function live<T>(
   const flight = new Flight(call);
   const span: Span = { key: call.key, parent: call.parent, handle: undefined };
   const stop = past?.started && stops.at(call.key);
-  if (stop !== undefined) return kept(recorder, call, stopped(stop));
+  if (stop !== undefined) return kept(recorder, call, cut(call, stopped(stop)));
   stops.enter(flight);
   parts.activity(call.self, 1);
   try {
     const before = past?.attempt ?? 0;
     for (const layer of perCall) {
       const refused = layer.enter?.(call as Call<never>, flight);
-      const failure = refused instanceof Promise ? await refused : refused;
-      if (failure === undefined) continue;
+      const given = refused instanceof Promise ? await refused : refused;
+      if (given === undefined) continue;
+      const failure = cut(call, given);
       recorder.refused(call, failure, before + 1);
       return failure;
     }
@@ -64,8 +67,9 @@ async function live<T>(
         // Committed before it is done: a zombie owner does nothing, a resume knows that it may have happened.
         if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
       }
-      const outcome =
+      const ended =
         flight.stop === undefined ? await flight.attempt(before + tries, span.handle) : stopped(flight.stop);
+      const outcome = ended.ok ? ended : cut(call, ended);
       leave(perAttempt, call, outcome, flight);
       let delayMs = delayOf(call, outcome, tries - givenUp);
       if (delayMs === undefined && movesOn(call, outcome)) {
@@ -180,4 +184,10 @@ function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight
 /** A call that failed for good may have another way: a fallback's next model. */
 function movesOn<T>(call: Call<T>, outcome: Outcome<T>): boolean {
   return !outcome.ok && outcome.stop === undefined && call.next?.(outcome.error) === true;
+}
+
+/** What failed attempts cost is spent, however the call ends. */
+function cut<T>(call: Call<T>, failure: Failure): Failure {
+  const error = failure.error.usage === undefined ? call.cut?.(failure.error) : undefined;
+  return error === undefined || error === failure.error ? failure : { ...failure, error };
 }

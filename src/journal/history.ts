@@ -73,7 +73,7 @@ export class History {
       this.stops.push({ path, stop: { status, reason } });
     }
     if (row.kind === 'run' && row.event === 'started' && isFork(row)) this.inherit();
-    if (row.kind === 'model' && row.event !== 'started') this.#spend(row);
+    if (row.kind === 'model' && ENDS.has(row.event)) this.#spend(row);
     if (row.kind === 'child' && row.event === 'done') this.#countApart(row);
     if (WORKING.has(row.kind)) this.#work(row, open);
   }
@@ -96,7 +96,10 @@ export class History {
     this.#spent.push({ key, tokens: now.tokens - before.tokens, picoUsd: now.picoUsd - before.picoUsd });
   }
 
-  /** What the ledger settled it at; where none was kept, what was reported. */
+  /**
+   * What the ledger settled it at; where none was kept, what was reported. A call is settled once, with all its attempts: one
+   * that goes on takes with it what its failed attempts cost.
+   */
   #spend({ key, request, value }: Row): void {
     const { spent } = (request ?? {}) as { readonly spent?: { readonly tokens: number; readonly picoUsd: number } };
     const { usage, costUsd = 0 } = value as unknown as { usage?: CallUsage; costUsd?: number };
