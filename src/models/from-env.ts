@@ -1,6 +1,8 @@
 import { ConfigurationError } from '../core/errors.ts';
-import type { Model } from '../core/model.ts';
+import type { Model, ModelRequest } from '../core/model.ts';
+import { checkRequest, RULES } from './check-request.ts';
 import { lazyModel } from './lazy-model.ts';
+import { apiAt } from './openai/api-at.ts';
 import { checkOptions, modelFields } from './options.ts';
 
 /** Variables by name, as in `process.env`. */
@@ -43,20 +45,28 @@ export function modelFromEnv(env: Environment = process.env): Model {
 function openai(id: string, options: Connection): Model {
   checkOptions(id, options);
   const url = options.baseURL ?? process.env.OPENAI_BASE_URL ?? 'https://api.openai.com/v1';
-  return lazyModel({ provider: 'openai', id, ...modelFields(options, url) }, async () => {
+  const api = apiAt(url);
+  const fields = { provider: 'openai', id, ...modelFields(options, url), check: checkFor(api) };
+  return lazyModel(fields, async () => {
     const { openai } = await import('./openai/openai.ts');
-    return openai(id, options);
+    return openai(id, { ...options, api });
   });
 }
 
 function anthropic(id: string, options: Connection): Model {
   checkOptions(id, options);
   const url = options.baseURL ?? process.env.ANTHROPIC_BASE_URL ?? 'https://api.anthropic.com';
-  const fields = { provider: 'anthropic', id, ...modelFields(options, url), needsMaxOutputTokens: true };
+  const known = { provider: 'anthropic', id, ...modelFields(options, url), needsMaxOutputTokens: true };
+  const fields = { ...known, check: checkFor('messages') };
   return lazyModel(fields, async () => {
     const { anthropic } = await import('./anthropic/anthropic.ts');
     return anthropic(id, options);
   });
+}
+
+/** What can never be sent is refused before the adapter is loaded. */
+function checkFor(api: keyof typeof RULES): (request: ModelRequest) => void {
+  return (request) => void checkRequest(request, undefined, RULES[api]);
 }
 
 /** Whether {@link modelFromEnv} would find a model. */

@@ -1,4 +1,13 @@
 import { execFileSync } from 'node:child_process';
+import {
+  ConfigurationError,
+  defineAgent,
+  defineTool,
+  type ModelSettings,
+  type RunRecord,
+  runAgent,
+  type Tool,
+} from 'coxswain';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Model, ModelRequest, ModelTurn } from '../../src/core/model.ts';
@@ -43,10 +52,25 @@ describe('modelFromEnv', () => {
     [{ OPENAI_API_KEY: 'k', OPENAI_MODEL: 'gpt-x' }, openai('gpt-x', { apiKey: 'k' })],
     [{ ANTHROPIC_API_KEY: 'k', ANTHROPIC_MODEL: 'claude-x' }, anthropic('claude-x', { apiKey: 'k' })],
   ])('has every field of the adapter that it stands for: %o', (env, adapter) => {
-    // Requests are checked by the adapter, once it is loaded.
-    const { check, ...fields } = adapter;
-    expect(modelFromEnv(env)).toEqual({ ...fields, generate: expect.any(Function) });
+    expect(modelFromEnv(env)).toEqual({ ...adapter, check: expect.any(Function), generate: expect.any(Function) });
   });
+  test.each([LLM, { OPENAI_API_KEY: 'k' }, { ANTHROPIC_API_KEY: 'k' }])(
+    'refuses before its first call what no request can hold, as the adapter does: %o',
+    async (env) => {
+      const tool = (name: string) =>
+        defineTool({ name, description: 'x', access: 'read', input: { type: 'object' }, execute: () => 'x' });
+      const many = Array.from({ length: 129 }, (_, index) => tool(`t${index}`));
+      const records: string[] = [];
+      const views = [({ kind }: RunRecord) => void records.push(kind)];
+      const start = (of: { tools?: Tool[]; settings?: ModelSettings }) =>
+        runAgent(defineAgent({ name: 'a', instructions: 'x', model: modelFromEnv(env), ...of }), 'go', { views });
+      await expect(start({ settings: { model: 'other' } })).rejects.toMatchObject({ field: 'settings.model' });
+      await expect(start({ settings: { toolChoice: 'maybe' } as never })).rejects.toThrow(ConfigurationError);
+      if (!('ANTHROPIC_API_KEY' in env)) await expect(start({ tools: many })).rejects.toMatchObject({ field: 'tools' });
+      expect(records).not.toContain('model');
+      expect(records).toContain('agent');
+    },
+  );
   test('refuses a base URL that is none before anything is loaded', () => {
     expect(() => modelFromEnv({ ...LLM, LLM_BASE_URL: 'localhost:11434' })).toThrow(/baseURL: expected an http/);
   });

@@ -219,9 +219,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'names and schemas',
-    file: `${openai}/chat-request.ts`,
-    search: 'MAX_TOOLS = 128',
-    replacement: 'MAX_TOOLS = 1280',
+    file: 'src/models/check-request.ts',
+    search: 'if (length > rules.maxTools) {',
+    replacement: 'if (length > 10 * rules.maxTools) {',
     test: wire('chat-129-tools'),
   },
   {

@@ -2,6 +2,7 @@ import type { Anthropic } from '@anthropic-ai/sdk';
 import { DEFAULTS } from '../../core/limits.ts';
 import type { Model } from '../../core/model.ts';
 import { callIds } from '../call-id.ts';
+import { checkRequest, RULES } from '../check-request.ts';
 import { exchange } from '../exchange.ts';
 import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
 import { toolNames } from '../tool-name.ts';
@@ -63,10 +64,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
     id,
     ...modelFields(options, url),
     needsMaxOutputTokens: true,
-    check(request) {
-      toolNames(request.tools, MAX_NAME);
-      anthropicRequest(request, { ...fixed, stream: false });
-    },
+    check: (request) => void checkRequest(request, options.extra, RULES.messages),
     async generate(request, context) {
       const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
       const body = anthropicRequest(request, { ...fixed, stream });

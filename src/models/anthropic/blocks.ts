@@ -2,13 +2,14 @@ import { ModelError } from '../../core/errors.ts';
 import { isPlainObject } from '../../core/json.ts';
 import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/message.ts';
 import { endOfString } from '../../core/strict-json.ts';
+import { RULES } from '../check-request.ts';
 import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
 import { fieldsOf, listField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
 
 /** Longest name of a tool. */
-export const MAX_NAME = 128;
+export const MAX_NAME = RULES.messages.maxName;
 /** Longest id of a call. */
 const MAX_ID = 64;
 

@@ -1,18 +1,16 @@
 import { isPlainObject } from '../../core/json.ts';
 import { DEFAULTS } from '../../core/limits.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
+import { checkRequest, RULES } from '../check-request.ts';
 import type { Origin } from '../native-turn.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
-import { readSettings, type Settings } from '../settings.ts';
+import type { Settings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
 import { anthropicMessages, MAX_NAME } from './blocks.ts';
 import { type CacheOption, cacheMark, markLast, markMessages } from './cache.ts';
 import { type Thinking, thinkingOf } from './thinking.ts';
-
-/** What the adapter writes itself; a setting of that name would be lost or break the exchange. */
-const RESERVED = ['model', 'messages', 'system', 'tools', 'tool_choice', 'stream'];
 
 export interface AnthropicRequestOptions {
   readonly model: string;
@@ -31,7 +29,7 @@ export function anthropicRequest(
   request: ModelRequest,
   options: AnthropicRequestOptions,
 ): { readonly [field: string]: unknown } {
-  const settings = readSettings(request, options.extra, RESERVED);
+  const settings = checkRequest(request, options.extra, RULES.messages);
   const { output_config, max_tokens, thinking: own, ...more } = settings.more;
   const { output, tools } = request;
   const schema =

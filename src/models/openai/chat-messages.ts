@@ -7,12 +7,13 @@ import {
   textOf,
   toolCallsOf,
 } from '../../core/message.ts';
+import { RULES } from '../check-request.ts';
 import { fieldsOf, listField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
 
 /** Longest name of a tool. */
-export const MAX_NAME = 64;
+export const MAX_NAME = RULES.chat.maxName;
 
 export type WireMessage = { readonly [field: string]: unknown };
 

@@ -1,6 +1,4 @@
 import type { OpenAI } from 'openai';
-import { toolNames } from '../tool-name.ts';
-import { MAX_NAME } from './chat-messages.ts';
 import { chatRequest } from './chat-request.ts';
 import { chatAssembler } from './chat-turn.ts';
 import type { Endpoint, Protocol } from './send.ts';
@@ -17,10 +15,7 @@ export function chatProtocol({ id, host, isOpenAI, dialect, extra, secrets, newI
     extra,
   } as const;
   return {
-    body(request, stream) {
-      toolNames(request.tools, MAX_NAME);
-      return chatRequest(request, { ...options, stream });
-    },
+    body: (request, stream) => chatRequest(request, { ...options, stream }),
     assembler: (names, stream) => chatAssembler({ names, newId, stream, origin, secrets }),
     create: (client, body, how) =>
       client.chat.completions.create(body as unknown as OpenAI.ChatCompletionCreateParams, how),

@@ -1,17 +1,12 @@
-import { ConfigurationError } from '../../core/errors.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
 import type { JsonSchema } from '../../core/schema.ts';
+import { checkRequest, RULES } from '../check-request.ts';
 import type { Origin } from '../native-turn.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
-import { readSettings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
 import { chatMessages, MAX_NAME } from './chat-messages.ts';
-
-export const MAX_TOOLS = 128;
-/** What the adapter writes itself; a setting of that name would be lost or break the exchange. */
-const RESERVED = ['model', 'messages', 'tools', 'tool_choice', 'stream', 'n', 'response_format'];
 
 export interface ChatRequestOptions {
   readonly model: string;
@@ -27,13 +22,10 @@ export interface ChatRequestOptions {
 
 /** A request as the body of `POST /chat/completions`. */
 export function chatRequest(request: ModelRequest, options: ChatRequestOptions): { readonly [field: string]: unknown } {
-  const settings = readSettings(request, options.extra, RESERVED);
+  const settings = checkRequest(request, options.extra, RULES.chat);
   const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice } = settings;
   const { stream_options, ...more } = settings.more;
   const { output, tools } = request;
-  if (tools.length > MAX_TOOLS) {
-    throw new ConfigurationError('tools', `${tools.length} tools, the API takes ${MAX_TOOLS}`, 'Give the agent fewer.');
-  }
   const format = output === undefined ? undefined : responseFormat(output);
   const inWords = output !== undefined && format === undefined ? outputInstruction(output) : undefined;
   const usage = stream_options === undefined ? { include_usage: true } : stream_options;

@@ -1,8 +1,10 @@
 import type { OpenAI } from 'openai';
 import type { Model } from '../../core/model.ts';
 import { callIds } from '../call-id.ts';
+import { checkRequest, RULES } from '../check-request.ts';
 import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
 import type { Dialect } from '../tool-schema.ts';
+import { apiAt } from './api-at.ts';
 import { chatProtocol } from './chat-protocol.ts';
 import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';
 import { responsesProtocol } from './responses-protocol.ts';
@@ -43,7 +45,9 @@ export function openai(id: string, options: OpenAIOptions = {}): Model {
   checkChoice('api', options.api, ['responses', 'chat']);
   const url = openaiUrl(options);
   const host = urlOf(url)?.hostname ?? '';
-  const api = options.api ?? (isOpenAI(host, options) ? 'responses' : 'chat');
+  // A client without a URL is somebody's stand-in for one.
+  const api =
+    options.api ?? (options.client !== undefined && options.client.baseURL === undefined ? 'chat' : apiAt(url));
   const endpoint = {
     id,
     host: urlOf(url)?.host ?? '',
@@ -60,14 +64,9 @@ export function openai(id: string, options: OpenAIOptions = {}): Model {
     provider: 'openai',
     id,
     ...modelFields(options, url),
-    check: (request) => void protocol.body(request, false),
+    check: (request) => void checkRequest(request, options.extra, RULES[api]),
     generate: send,
   } satisfies Model);
-}
-
-/** A client without a URL is somebody's stand-in for one. */
-function isOpenAI(host: string, { client }: OpenAIOptions): boolean {
-  return host === 'api.openai.com' && (client === undefined || client.baseURL !== undefined);
 }
 
 function dialectOf(host: string): Dialect {

@@ -1,6 +1,4 @@
 import type { OpenAI } from 'openai';
-import { toolNames } from '../tool-name.ts';
-import { MAX_NAME } from './chat-messages.ts';
 import { responsesRequest } from './responses-request.ts';
 import { responsesAssembler } from './responses-turn.ts';
 import type { Endpoint, Protocol } from './send.ts';
@@ -19,10 +17,7 @@ export function responsesProtocol({ id, host, isOpenAI, dialect, extra, secrets,
     extra,
   } as const;
   return {
-    body(request, stream) {
-      toolNames(request.tools, MAX_NAME);
-      return responsesRequest(request, { ...options, stream });
-    },
+    body: (request, stream) => responsesRequest(request, { ...options, stream }),
     assembler: (names) => responsesAssembler({ names, newId, origin, secrets }),
     create: (client, body, how) =>
       client.responses.create(body as unknown as OpenAI.Responses.ResponseCreateParams, how),

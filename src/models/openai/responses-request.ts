@@ -1,17 +1,13 @@
-import { ConfigurationError } from '../../core/errors.ts';
 import { isPlainObject } from '../../core/json.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
+import { checkRequest, RULES } from '../check-request.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
-import { readSettings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
 import { MAX_NAME } from './chat-messages.ts';
-import { isStrict, MAX_TOOLS } from './chat-request.ts';
+import { isStrict } from './chat-request.ts';
 import { type Destination, responsesItems } from './responses-items.ts';
-
-/** What the adapter writes itself; a setting of that name would be lost or break the exchange. */
-const RESERVED = ['model', 'input', 'instructions', 'tools', 'tool_choice', 'stream', 'previous_response_id'];
 
 export interface ResponsesRequestOptions {
   readonly model: string;
@@ -30,13 +26,10 @@ export function responsesRequest(
   request: ModelRequest,
   options: ResponsesRequestOptions,
 ): { readonly [field: string]: unknown } {
-  const settings = readSettings(request, options.extra, RESERVED);
+  const settings = checkRequest(request, options.extra, RULES.responses);
   const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice } = settings;
   const { reasoning, text, ...more } = settings.more;
   const { output, tools } = request;
-  if (tools.length > MAX_TOOLS) {
-    throw new ConfigurationError('tools', `${tools.length} tools, the API takes ${MAX_TOOLS}`, 'Give the agent fewer.');
-  }
   const format = output === undefined ? undefined : textFormat(output);
   const inWords = output !== undefined && format === undefined ? outputInstruction(output) : undefined;
   const instructions = joinTexts(request.instructions, inWords).toWellFormed();
