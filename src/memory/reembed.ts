@@ -60,6 +60,16 @@ export async function reembed(
   }
 }
 
+/** Drops the vectors of other embedders, once every current entry has one of this. */
+export function dropOtherVectors(file: MemoryFile, embedder: Embedder): void {
+  if (countWithoutVector(file, embedder) > 0) return;
+  file.run(
+    'DELETE FROM vectors WHERE segment IN (SELECT number FROM segments WHERE embedder <> ? OR dimensions <> ?)',
+    embedder.id,
+    embedder.dimensions,
+  );
+}
+
 /** An embedder that failed in the background is asked again after this, by the next search. */
 const AGAIN_MS = 60_000;
 

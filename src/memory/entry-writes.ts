@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { ConfigurationError } from '../core/errors.ts';
+import { deepFreeze } from '../core/json.ts';
+import type { LongTermMemory } from './long-term-memory-type.ts';
+import type { MemoryHandle } from './memory-handle.ts';
+import { fieldsOf, vectorOf } from './memory-options.ts';
+import { eraseByProvenance } from './operations.ts';
+import { parseEntry, parseUpdate } from './parse-entry.ts';
+import { eraseEntry, type Memory, memoryOf, versionsOf } from './versions.ts';
+import { type Added, addEntry, expectVersion, replace, twinOf } from './write-entry.ts';
+
+type EntryWrites = Pick<LongTermMemory, 'add' | 'addAll' | 'update' | 'remove' | 'removeFrom'>;
+
+/** What writes and removes entries. Texts are embedded before a transaction begins, never within one. */
+export function entryWrites(handle: MemoryHandle): EntryWrites {
+  return {
+    async add(entry, signal) {
+      const [added] = await addAll(handle, [parseEntry(entry, randomUUID())], signal);
+      if (added === undefined) throw new ConfigurationError('entry', 'nothing was given', 'Give an entry.');
+      return added;
+    },
+
+    addAll(entries, signal) {
+      const list: unknown = entries;
+      if (!Array.isArray(list)) throw new ConfigurationError('entries', 'expected a list', 'Give entries.');
+      return addAll(
+        handle,
+        list.map((entry, index) => parseEntry(entry, randomUUID(), `entries[${index}]`)),
+        signal,
+      );
+    },
+
+    async update(id, update, signal) {
+      const { version, changes, vector } = parseUpdate(update);
+      const [ready] = await handle.texts.ofTexts([changes.text], [vector], signal);
+      const file = await handle.open();
+      signal?.throwIfAborted();
+      return file.transaction(() => {
+        const row = expectVersion(file, id, version);
+        const memory = deepFreeze({ ...memoryOf(row), ...changes, version: version + 1 });
+        return replace(file, row, memory, handle.writing(ready), 'update');
+      });
+    },
+
+    async remove(id, expected) {
+      const file = await handle.open();
+      const removed = file.transaction(() => {
+        const was = versionsOf(file, id).length > 0;
+        if (was && expected !== undefined) expectVersion(file, id, expected.version);
+        eraseEntry(file, id);
+        return was;
+      });
+      if (removed) file.purge();
+      return removed;
+    },
+
+    async removeFrom(provenance) {
+      const fields = fieldsOf(provenance, 'provenance', ['namespace', 'source', 'origin']);
+      if (fields.source === undefined && fields.origin === undefined) {
+        throw new ConfigurationError('provenance', 'names no source and no origin', "Write { source: 'wiki' }.");
+      }
+      const file = await handle.open();
+      const erased = file.transaction(() => eraseByProvenance(file, provenance, Date.now()));
+      if (erased > 0) file.purge();
+      return erased;
+    },
+  };
+}
+
+async function addAll(
+  handle: MemoryHandle,
+  entries: readonly { memory: Memory; vector: unknown }[],
+  signal: AbortSignal | undefined,
+): Promise<Added[]> {
+  const file = await handle.open();
+  // What is there already needs no vector.
+  const isNew = entries.map(({ memory }) => twinOf(file, memory) === undefined);
+  const fresh = entries.filter((_, index) => isNew[index]);
+  const ready = await handle.texts.ofTexts(
+    fresh.map(({ memory }) => memory.text),
+    fresh.map(({ vector }) => vector),
+    signal,
+  );
+  signal?.throwIfAborted();
+  const again = await handle.open();
+  const missing: Memory[] = [];
+  const added = again.transaction(() => {
+    let next = 0;
+    return entries.map(({ memory, vector }, index) => {
+      const own = isNew[index]
+        ? ready[next++]
+        : vector === undefined
+          ? undefined
+          : vectorOf(vector, handle.embedder, 'vector');
+      const done = addEntry(again, deepFreeze(memory), handle.writing(own));
+      if (own === undefined && handle.embedder !== undefined && done.merged !== true) missing.push(done);
+      return deepFreeze(done);
+    });
+  });
+  if (missing.length > 0) handle.background.start(again, true);
+  return added;
+}

@@ -1,0 +1,58 @@
+import { ConfigurationError } from '../core/errors.ts';
+import type { Embedder } from '../core/memory.ts';
+import { type MemoryFile, openMemoryFile } from './memory-file.ts';
+import type { LongTermMemoryOptions } from './memory-options.ts';
+import { BackgroundReembedding, reembed } from './reembed.ts';
+import { TextVectors } from './text-vectors.ts';
+import type { Writing } from './write-entry.ts';
+
+/** A memory's file in this process: opened at the first use, closed once, and what works on it in the background. */
+export class MemoryHandle {
+  readonly embedder: Embedder | undefined;
+  readonly texts: TextVectors;
+  readonly background: BackgroundReembedding;
+  readonly #path: string;
+  readonly #closing = new AbortController();
+  #file: Promise<MemoryFile> | undefined;
+
+  constructor({ file, embedder }: LongTermMemoryOptions) {
+    this.#path = file;
+    this.embedder = embedder;
+    this.texts = new TextVectors(embedder);
+    this.background = new BackgroundReembedding(embedder, () => this.reembed());
+  }
+
+  open(): Promise<MemoryFile> {
+    if (this.#closing.signal.aborted) throw closed();
+    this.#file ??= openMemoryFile(this.#path);
+    return this.#file;
+  }
+
+  /** What is written beside an entry at this moment. */
+  writing(vector?: Float32Array): Writing {
+    return { vector, embedder: this.embedder, now: Date.now() };
+  }
+
+  async reembed(signal?: AbortSignal): Promise<number> {
+    if (this.embedder === undefined) return 0;
+    const stop = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+    return reembed(() => this.open(), this.embedder, stop);
+  }
+
+  /** Resolves when nothing is at work in the background. */
+  settled(): Promise<void> {
+    return this.background.settled();
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort(closed());
+    await this.background.settled();
+    const file = await this.#file?.catch(() => undefined);
+    file?.close();
+  }
+}
+
+function closed(): ConfigurationError {
+  return new ConfigurationError('memory', 'it is closed', 'Make another longTermMemory.');
+}
