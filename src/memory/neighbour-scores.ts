@@ -1,5 +1,5 @@
-import type { WordScores } from './lexical-scores.ts';
 import type { MemoryFile } from './memory-file.ts';
+import type { WordScores } from './word-scores.ts';
 
 /** Gives each entry a share of the scores of the current entries before and after it from the same source. */
 export function addNeighbourScores(file: MemoryFile, namespace: number, words: WordScores, share: number): void {
@@ -10,7 +10,7 @@ export function addNeighbourScores(file: MemoryFile, namespace: number, words: W
   );
   for (const { list } of rows) {
     const numbers = JSON.parse(list) as number[];
-    const own = numbers.map((number) => words.sum(number));
+    const own = numbers.map((number) => words.sums[number] ?? 0);
     numbers.forEach((number, index) => {
       const beside = (own[index - 1] ?? 0) + (own[index + 1] ?? 0);
       if (beside > 0) words.add(number, share * beside);

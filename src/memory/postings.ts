@@ -1,37 +1,50 @@
 import type { MemoryFile } from './memory-file.ts';
 import { termsOf } from './terms.ts';
 
-/** Where a term stands: number of a version, then how often, in turn. Some may be closed: {@link Postings.isClosed}. */
-export type PostingList = readonly number[];
+/** Where a term stands: versions by number, each with how often; the first `size` of each array. */
+export interface PostingList {
+  readonly numbers: Uint32Array;
+  readonly counts: Uint32Array;
+  readonly size: number;
+}
 
-/** Numbers kept in lists, all together; about 64 MB. */
-const MAX_NUMBERS = 8_000_000;
+/** One that follows the file. */
+interface Kept {
+  numbers: Uint32Array;
+  counts: Uint32Array;
+  size: number;
+  /** The closings that it knows of. */
+  closings: number;
+}
+
+/** Places kept in lists, all together; about 64 MB. */
+const MAX_PLACES = 8_000_000;
 /** After so many new versions the lists are read anew. */
 const MAX_MISSED = 500;
 
 /** Where terms stand in a file, read when they are first searched and kept in step with every process's writes. */
 export class Postings {
-  readonly #lists = new Map<string, number[]>();
-  #numbers = 0;
+  readonly #lists = new Map<string, Kept>();
+  #places = 0;
   /** The last version and the last change that the lists have. */
   #version = 0;
   #change = 0;
+  /** Versions that were closed or removed since lists were read, and how often some were. */
   #closed = new Uint8Array(0);
+  #closings = 0;
 
-  /** Closed or removed since its list was read; of other versions this says nothing. */
-  isClosed(number: number): boolean {
-    return this.#closed[number] === 1;
-  }
-
-  /** The list of a term; within a snapshot, after {@link follow}. */
+  /** The current versions with a term; within a snapshot, after {@link follow}. */
   list(file: MemoryFile, namespace: number, term: string): PostingList {
     const key = `${namespace}_${term}`;
     const known = this.#lists.get(key);
-    if (known !== undefined) return known;
-    const list = readPostings(file, key);
-    if (this.#numbers + list.length > MAX_NUMBERS) this.#clear();
+    if (known !== undefined) {
+      if (known.closings !== this.#closings) this.#withoutClosed(known);
+      return known;
+    }
+    const list = { ...readPostings(file, key), closings: this.#closings };
+    if (this.#places + list.size > MAX_PLACES) this.#clear();
     this.#lists.set(key, list);
-    this.#numbers += list.length;
+    this.#places += list.size;
     return list;
   }
 
@@ -59,12 +72,23 @@ export class Postings {
       this.#change,
     );
     if (numbers.length === 0) return;
-    if (version >= this.#closed.length) {
-      const more = new Uint8Array(Math.ceil((version + 1) * 1.5));
-      more.set(this.#closed);
-      this.#closed = more;
-    }
+    if (version >= this.#closed.length) this.#closed = longer(this.#closed, version + 1);
     for (const number of numbers) this.#closed[number] = 1;
+    this.#closings += 1;
+  }
+
+  #withoutClosed(list: Kept): void {
+    const { numbers, counts } = list;
+    let size = 0;
+    for (let at = 0; at < list.size; at++) {
+      const number = numbers[at] as number;
+      if (this.#closed[number] === 1) continue;
+      numbers[size] = number;
+      counts[size] = counts[at] as number;
+      size += 1;
+    }
+    list.size = size;
+    list.closings = this.#closings;
   }
 
   #add(file: MemoryFile): void {
@@ -75,29 +99,50 @@ export class Postings {
     for (const { number, namespace, text } of rows) {
       const counts = new Map<string, number>();
       for (const term of termsOf(text, 'index')) counts.set(term, (counts.get(term) ?? 0) + 1);
-      for (const [term, count] of counts) this.#lists.get(`${namespace}_${term}`)?.push(number, count);
+      for (const [term, count] of counts) {
+        const list = this.#lists.get(`${namespace}_${term}`);
+        if (list !== undefined) append(list, number, count);
+      }
     }
   }
 
   #clear(): void {
     this.#lists.clear();
-    this.#numbers = 0;
+    this.#places = 0;
     this.#closed = new Uint8Array(0);
   }
 }
 
-/** The versions in which a key stands, each with how often. */
-export function readPostings(file: MemoryFile, key: string): number[] {
-  const places = file.numbers('SELECT json_group_array(doc) AS list FROM postings WHERE term = ?', key);
-  const list: number[] = [];
-  for (let at = 0; at < places.length; ) {
-    const number = places[at] as number;
-    let count = 0;
-    while (places[at] === number) {
-      count += 1;
-      at += 1;
-    }
-    list.push(number, count);
+function append(list: Kept, number: number, count: number): void {
+  if (list.size === list.numbers.length) {
+    list.numbers = longer(list.numbers, list.size + 1);
+    list.counts = longer(list.counts, list.size + 1);
   }
-  return list;
+  list.numbers[list.size] = number;
+  list.counts[list.size] = count;
+  list.size += 1;
+}
+
+/** The versions in which a key stands, each with how often. */
+export function readPostings(file: MemoryFile, key: string): PostingList {
+  const places = file.numbers('SELECT json_group_array(doc) AS list FROM postings WHERE term = ?', key);
+  const numbers = new Uint32Array(places.length);
+  const counts = new Uint32Array(places.length);
+  let size = 0;
+  for (const number of places) {
+    if (size > 0 && numbers[size - 1] === number) counts[size - 1] = (counts[size - 1] as number) + 1;
+    else {
+      numbers[size] = number;
+      counts[size] = 1;
+      size += 1;
+    }
+  }
+  return { numbers, counts, size };
+}
+
+/** A copy with room for so many and half of that again. */
+export function longer<T extends Uint8Array | Uint32Array | Float64Array>(list: T, length: number): T {
+  const more = new (list.constructor as new (length: number) => T)(Math.ceil(length * 1.5));
+  more.set(list);
+  return more;
 }

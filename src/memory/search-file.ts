@@ -1,13 +1,14 @@
 import { canonical } from '../core/json.ts';
 import { dotProduct } from './cosine-similarity.ts';
-import type { LexicalScores, WordScores } from './lexical-scores.ts';
+import type { LexicalScores } from './lexical-scores.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { addNeighbourScores } from './neighbour-scores.ts';
 import type { ParsedSearch } from './search-options.ts';
 import { floatsOf, type VectorIndex } from './vector-index.ts';
-import { type Ranked, rank } from './vectors/rank.ts';
+import { fusedScore, type Ranked, rank } from './vectors/rank.ts';
 import { TopK } from './vectors/top-k.ts';
 import { type VersionRow, versionByNumber } from './versions.ts';
+import type { Allowed, WordScores } from './word-scores.ts';
 
 /** Share of the vector leg where both legs speak; the rest is the lexical leg's. */
 const VECTOR_WEIGHT = 0.5;
@@ -23,11 +24,6 @@ export interface FileQuery extends Omit<ParsedSearch, 'vector'> {
 export interface Found {
   readonly row: VersionRow;
   readonly score: number;
-}
-
-interface Allowed {
-  readonly numbers: readonly number[];
-  has(number: number): boolean;
 }
 
 interface Legs {
@@ -72,20 +68,19 @@ interface Ranking {
 function rankBoth(file: MemoryFile, index: VectorIndex, ranking: Ranking): Ranked[] {
   const { words, allowed, age, k, query, scope } = ranking;
   const { embedder } = query;
-  const fuse = (number: number, cosine: number) =>
-    age(number) * (VECTOR_WEIGHT * Math.max(0, cosine) + (1 - VECTOR_WEIGHT) * words.get(number));
+  const fusion = { weight: VECTOR_WEIGHT, words: words.sums, scale: (1 - VECTOR_WEIGHT) * words.scale, age };
   const top = new TopK(k);
   const row = embedder && segmentRow(file, scope.number, embedder);
   const segment = row && embedder && index.segment(file, row.number, embedder.vector.length);
   const old = new Set<number>();
   if (segment !== undefined && embedder !== undefined && row !== undefined) {
     const exact = (number: number) => vectorAt(file, row.number, number);
-    const ranked = rank(segment, { vector: embedder.vector, k, allowed, exact, fuse });
+    const ranked = rank(segment, { vector: embedder.vector, k, allowed, exact, fusion });
     for (const { number, score } of ranked) top.offer(number, score);
     for (const { version, data } of query.at === undefined ? [] : closedVectors(file, row.number)) {
       if (allowed?.has(version) !== true) continue;
       old.add(version);
-      top.offer(version, fuse(version, dotProduct(floatsOf(data), embedder.vector)));
+      top.offer(version, fusedScore(fusion, version, dotProduct(floatsOf(data), embedder.vector)));
     }
   }
   // Where every entry has a vector, all are ranked already.
@@ -142,11 +137,17 @@ function allowedBy(file: MemoryFile, namespace: number, { where, kind, at }: Fil
       ),
     );
   }
-  const [first, ...more] = lists.sort((a, b) => a.length - b.length);
-  if (first === undefined) return undefined;
-  const sets = more.map((list) => new Set(list));
-  const set = new Set(first.filter((number) => sets.every((other) => other.has(number))));
-  return { numbers: [...set], has: (number) => set.has(number) };
+  if (lists.length === 0) return undefined;
+  // How many of the lists have a number: those that all have are allowed.
+  const last = file.get<{ last: number | null }>('SELECT max(number) AS last FROM versions')?.last ?? 0;
+  const found = new Uint16Array(last + 1);
+  const [first = [], ...more] = lists.sort((a, b) => a.length - b.length);
+  for (const number of first) found[number] = 1;
+  more.forEach((list, index) => {
+    for (const number of list) if (found[number] === index + 1) found[number] = index + 2;
+  });
+  const numbers = first.filter((number) => found[number] === lists.length);
+  return { numbers, has: (number) => found[number] === lists.length };
 }
 
 function ageFactor(file: MemoryFile, { recency, at, now, namespace }: FileQuery): (number: number) => number {

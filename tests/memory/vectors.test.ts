@@ -113,6 +113,31 @@ describe('a segment', () => {
     },
   );
 
+  it.each<Precision>(['f32', 'i8'])('of %s ranks by words and age too as a sort of all does', (precision) => {
+    const share = fc.double({ min: 0, max: 1, noNaN: true });
+    const row = fc.record({ vector, words: fc.oneof(fc.constant(0), share), age: share });
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 60 }), vector, filter, fc.nat({ max: 5 }), (rows, query, list, more) => {
+        const segment = new Segment({ dimensions: DIMENSIONS, precision, kernel: 'wasm' });
+        rows.forEach((one, index) => void segment.set(index, one.vector));
+        const words = Float64Array.from(rows, (one) => one.words * 4);
+        const fusion = { weight: 0.6, words, scale: 0.1, age: (one: number) => rows[one]?.age ?? 0 };
+        const allowed = list && { numbers: list, has: (one: number) => list.includes(one) };
+        const exact = (one: number) => rows[one]?.vector ?? new Float32Array(DIMENSIONS);
+        const found = rank(segment, { vector: query, k: 1 + more, allowed, exact, fusion });
+        const scores = rows.flatMap((one, index) => {
+          if (allowed?.has(index) === false) return [];
+          const cosine = one.vector.reduce((sum, value, at) => sum + value * (query[at] ?? 0), 0);
+          return [one.age * (0.6 * Math.max(0, cosine) + 0.4 * one.words)];
+        });
+        const expected = scores.sort((a, b) => b - a).slice(0, 1 + more);
+        expect(found).toHaveLength(expected.length);
+        found.forEach(({ score }, index) => void expect(score).toBeCloseTo(expected[index] ?? Number.NaN, 5));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it('keeps its rows when it grows past what is scanned without WebAssembly', () => {
     const segment = new Segment({ dimensions: 3, precision: 'f32' });
     for (let row = 0; row < 3_000; row++) segment.set(row, unitVector([1, row, 1]) ?? new Float32Array(3));

@@ -7,6 +7,16 @@ export interface Ranked {
   readonly score: number;
 }
 
+/** A number's score: `age(number) × (weight × max(0, cosine) + scale × words[number])`. */
+export interface Fusion {
+  readonly weight: number;
+  /** By number; 0 where there is none. */
+  readonly words: Float64Array;
+  readonly scale: number;
+  /** 0 … 1. */
+  readonly age: (number: number) => number;
+}
+
 export interface RankQuery {
   readonly vector: Float32Array;
   readonly k: number;
@@ -14,8 +24,8 @@ export interface RankQuery {
   readonly allowed?: { readonly numbers: readonly number[]; has(number: number): boolean } | undefined;
   /** Gives the exact unit vector of a number: asked only where the segment holds approximations. */
   readonly exact: (number: number) => Float32Array;
-  /** A number's final score; it must not fall when the cosine rises. */
-  readonly fuse?: ((number: number, cosine: number) => number) | undefined;
+  /** Without one a number's score is its cosine. */
+  readonly fusion?: Fusion | undefined;
 }
 
 /** A filter that leaves less than this share is followed row by row; else all rows are scanned, and it chooses among the scores. */
@@ -26,71 +36,107 @@ const NARROW = 0.05;
  * again with the exact vector, so that the result is that of an exact scan.
  */
 export function rank(segment: Segment, query: RankQuery): Ranked[] {
-  const { allowed } = query;
-  const narrow = allowed !== undefined && allowed.numbers.length < segment.count * NARROW;
-  const slots = narrow ? allowed.numbers.flatMap((number) => segment.slotOf(number) ?? []) : undefined;
-  const scores = segment.score(query.vector, slots);
-  const visit = visitor(segment, narrow ? undefined : allowed, slots);
-  return segment.precision === 'f32' ? best(segment, query, scores, visit) : rescored(segment, query, scores, visit);
+  const { allowed, vector } = query;
+  const best = segment.precision === 'f32' ? new Exact(query) : new Rescored(segment, query);
+  if (allowed !== undefined && allowed.numbers.length < segment.count * NARROW) {
+    const slots = allowed.numbers.flatMap((number) => segment.slotOf(number) ?? []);
+    const scores = segment.score(vector, slots);
+    for (const slot of slots) best.offer(slot, segment.numbers[slot] as number, scores[slot] as number);
+  } else offerAll(segment, segment.score(vector), query, best);
+  return best.sorted();
 }
 
-type Visit = (each: (slot: number, number: number) => void) => void;
-
-function visitor(segment: Segment, allowed: RankQuery['allowed'], slots: readonly number[] | undefined): Visit {
-  const { numbers } = segment;
-  return (each) => {
-    if (slots !== undefined) for (const slot of slots) each(slot, numbers[slot] as number);
-    else {
-      for (let slot = 0; slot < numbers.length; slot++) {
-        const number = numbers[slot] as number;
-        if (allowed === undefined || allowed.has(number)) each(slot, number);
-      }
-    }
-  };
+/** Most rows are passed over by one comparison: they score too little, whatever their cosine is off by and however young they are. */
+function offerAll(segment: Segment, scores: Float32Array, { allowed, fusion }: RankQuery, best: Best): void {
+  const { numbers, worstError } = segment;
+  const { words = NO_WORDS, scale = 0, weight = 1 } = fusion ?? {};
+  // A cosine below 0 counts as 0, where it is not the score itself.
+  const floor = fusion === undefined ? Number.NEGATIVE_INFINITY : 0;
+  let { threshold } = best;
+  for (let slot = 0; slot < numbers.length; slot++) {
+    const cosine = scores[slot] as number;
+    const number = numbers[slot] as number;
+    const most = weight * Math.max(floor, cosine + worstError) + scale * (words[number] ?? 0);
+    if (most < threshold || (allowed !== undefined && !allowed.has(number))) continue;
+    best.offer(slot, number, cosine);
+    threshold = best.threshold;
+  }
 }
 
-function best(segment: Segment, { k, fuse, allowed }: RankQuery, scores: Float32Array, visit: Visit): Ranked[] {
-  const top = new TopK(k);
-  if (fuse === undefined && allowed === undefined) {
-    // The commonest scan, without a call a row.
-    const { numbers } = segment;
-    let threshold = top.threshold;
-    for (let slot = 0; slot < numbers.length; slot++) {
-      const score = scores[slot] as number;
-      if (score < threshold) continue;
-      top.offer(numbers[slot] as number, score);
-      threshold = top.threshold;
+const NO_WORDS = new Float64Array(0);
+
+interface Best {
+  /** What scores less is not among the best. */
+  readonly threshold: number;
+  offer(slot: number, number: number, cosine: number): void;
+  sorted(): Ranked[];
+}
+
+class Exact implements Best {
+  readonly #fusion: Fusion | undefined;
+  readonly #top: TopK;
+
+  constructor({ k, fusion }: RankQuery) {
+    this.#fusion = fusion;
+    this.#top = new TopK(k);
+  }
+
+  get threshold(): number {
+    return this.#top.threshold;
+  }
+
+  offer(_: number, number: number, cosine: number): void {
+    this.#top.offer(number, scoreOf(this.#fusion, number, cosine));
+  }
+
+  sorted(): Ranked[] {
+    return this.#top.sorted();
+  }
+}
+
+/** What is below the threshold of a moment is below the last one, which only rises. */
+class Rescored implements Best {
+  readonly #segment: Segment;
+  readonly #query: RankQuery;
+  /** By the least that each may score. */
+  readonly #lowest: TopK;
+  readonly #possible: { readonly number: number; readonly most: number }[] = [];
+
+  constructor(segment: Segment, query: RankQuery) {
+    this.#segment = segment;
+    this.#query = query;
+    this.#lowest = new TopK(query.k);
+  }
+
+  get threshold(): number {
+    return this.#lowest.threshold;
+  }
+
+  offer(slot: number, number: number, cosine: number): void {
+    const { fusion } = this.#query;
+    const error = this.#segment.error(slot);
+    const most = scoreOf(fusion, number, cosine + error);
+    if (most < this.#lowest.threshold) return;
+    this.#lowest.offer(number, scoreOf(fusion, number, cosine - error));
+    this.#possible.push({ number, most });
+  }
+
+  sorted(): Ranked[] {
+    const { k, vector, exact, fusion } = this.#query;
+    const { threshold } = this.#lowest;
+    const top = new TopK(k);
+    for (const { number, most } of this.#possible) {
+      if (most >= threshold) top.offer(number, scoreOf(fusion, number, dotProduct(exact(number), vector)));
     }
     return top.sorted();
   }
-  visit((slot, number) => {
-    const cosine = scores[slot] as number;
-    top.offer(number, fuse === undefined ? cosine : fuse(number, cosine));
-  });
-  return top.sorted();
 }
 
-function rescored(segment: Segment, query: RankQuery, scores: Float32Array, visit: Visit): Ranked[] {
-  const fuse = query.fuse ?? ((_: number, cosine: number) => cosine);
-  const lowest = new TopK(query.k);
-  const possible: number[] = [];
-  const upper: number[] = [];
-  // What is below the threshold of that moment is below the last one, which only rises.
-  visit((slot, number) => {
-    const error = segment.error(slot);
-    const cosine = scores[slot] as number;
-    const most = fuse(number, cosine + error);
-    if (most < lowest.threshold) return;
-    lowest.offer(number, fuse(number, cosine - error));
-    possible.push(number);
-    upper.push(most);
-  });
-  const top = new TopK(query.k);
-  const { threshold } = lowest;
-  for (let index = 0; index < possible.length; index++) {
-    if ((upper[index] as number) < threshold) continue;
-    const number = possible[index] as number;
-    top.offer(number, fuse(number, dotProduct(query.exact(number), query.vector)));
-  }
-  return top.sorted();
+function scoreOf(fusion: Fusion | undefined, number: number, cosine: number): number {
+  return fusion === undefined ? cosine : fusedScore(fusion, number, cosine);
+}
+
+/** It does not fall when the cosine rises. */
+export function fusedScore({ weight, words, scale, age }: Fusion, number: number, cosine: number): number {
+  return age(number) * (weight * Math.max(0, cosine) + scale * (words[number] ?? 0));
 }

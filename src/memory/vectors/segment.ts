@@ -39,6 +39,8 @@ export class Segment {
   #errors = new Float32Array(0);
   #scores = new Float32Array(FIRST_ROWS);
   #queryError = 0;
+  /** The largest error of a row so far. */
+  #worstRow = 0;
   readonly #slots = new Map<number, number>();
 
   constructor(options: SegmentOptions) {
@@ -104,6 +106,7 @@ export class Segment {
     const { scale, error } = quantiseRow(vector, row);
     this.#scales[slot] = scale;
     this.#errors[slot] = error;
+    this.#worstRow = Math.max(this.#worstRow, this.#errors[slot] as number);
   }
 
   remove(number: number): void {
@@ -133,11 +136,22 @@ export class Segment {
    */
   score(query: Float32Array, slots?: readonly number[]): Float32Array {
     const scale = this.#writeQuery(query);
+    const { kernel } = this.#memory;
+    const dot = this.precision === 'f32' ? kernel.dotF32 : kernel.dotI8;
+    const at = (slot: number) => this.#rows + slot * this.#stride;
     if (slots === undefined) {
       for (let from = 0; from < this.#count; from += BLOCK) {
-        this.#scoreRows(from, Math.min(BLOCK, this.#count - from), scale);
+        const count = Math.min(BLOCK, this.#count - from);
+        dot(at(from), count, this.#stride, this.#query, this.#out);
+        this.#take(count, scale, (index) => from + index);
       }
-    } else for (const slot of slots) this.#scoreRows(slot, 1, scale);
+      return this.#scores;
+    }
+    for (let from = 0; from < slots.length; from += BLOCK) {
+      const block = slots.slice(from, from + BLOCK);
+      block.forEach((slot, index) => void dot(at(slot), 1, this.#stride, this.#query, this.#out + index * 4));
+      this.#take(block.length, scale, (index) => block[index] as number);
+    }
     return this.#scores;
   }
 
@@ -146,20 +160,25 @@ export class Segment {
     return this.precision === 'f32' ? 0 : dotError(this.#errors[slot] as number, this.#queryError);
   }
 
-  #scoreRows(from: number, count: number, queryScale: number): void {
-    const row = this.#rows + from * this.#stride;
-    const { kernel } = this.#memory;
+  /** The most by which any of the last scores may be off. */
+  get worstError(): number {
+    return this.precision === 'f32' ? 0 : dotError(this.#worstRow, this.#queryError);
+  }
+
+  /** Takes results of the kernel as scores of the slots. */
+  #take(count: number, queryScale: number, slotOf: (index: number) => number): void {
+    const buffer = this.#memory.buffer();
+    const scores = this.#scores;
     if (this.precision === 'f32') {
-      kernel.dotF32(row, count, this.#stride, this.#query, this.#out);
-      this.#scores.set(new Float32Array(this.#memory.buffer(), this.#out, count), from);
+      const results = new Float32Array(buffer, this.#out, count);
+      for (let index = 0; index < count; index++) scores[slotOf(index)] = results[index] as number;
       return;
     }
-    kernel.dotI8(row, count, this.#stride, this.#query, this.#out);
-    const results = new Int32Array(this.#memory.buffer(), this.#out, count);
+    const results = new Int32Array(buffer, this.#out, count);
     const scales = this.#scales;
-    const scores = this.#scores;
     for (let index = 0; index < count; index++) {
-      scores[from + index] = (results[index] as number) * (scales[from + index] as number) * queryScale;
+      const slot = slotOf(index);
+      scores[slot] = (results[index] as number) * (scales[slot] as number) * queryScale;
     }
   }
 
