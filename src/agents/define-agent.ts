@@ -20,6 +20,7 @@ import {
 import type { Permissions } from '../core/permission.ts';
 import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
+import { checkGrants } from './check-grants.ts';
 import { treeFacts } from './tree-facts.ts';
 
 interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined> {
@@ -153,8 +154,7 @@ function modelFacts(field: string, options: BuildOptions) {
   checkCompact(`${field}.context.compact`, context.compact);
   checkOneOf(`${field}.wrapUp`, wrapUp, [true, false]);
   if (typeof tools !== 'function') checkTools(`${field}.tools`, tools);
-  checkMemory(`${field}.memory`, memory);
-  if (typeof tools !== 'function') checkGranted(`${field}.tools`, tools, memory);
+  checkGrants(field, memory, typeof tools === 'function' ? [] : tools);
   return {
     instructions: instructions as ModelAgent['instructions'],
     model,
@@ -208,37 +208,6 @@ function isTool(value: unknown): value is Tool {
   if (typeof value !== 'object' || value === null || !Object.isFrozen(value)) return false;
   const { type } = value as { type?: unknown };
   return type === 'leaf' || type === 'procedure';
-}
-
-/** The tools that follow from grants have their names for themselves. */
-function checkGranted(field: string, tools: readonly Tool[], memory: readonly MemoryGrant[]): void {
-  const granted = new Set<string>();
-  if (memory.some(({ read }) => read !== false)) granted.add('memory_search');
-  if (memory.some(({ write }) => write === true)) granted.add('memory_save');
-  const taken = tools.flatMap(({ name, aliases }) => [name, ...aliases]).find((name) => granted.has(name));
-  if (taken === undefined) return;
-  throw new ConfigurationError(field, `duplicate name ${taken}: the memory grant gives that tool`, 'Rename the tool.');
-}
-
-function checkMemory(field: string, memory: unknown): void {
-  if (!Array.isArray(memory))
-    throw new ConfigurationError(
-      field,
-      `expected an array, got ${shown(memory)}`,
-      'List grants { store, namespace, read, write }.',
-    );
-  memory.forEach((grant: unknown, index) => {
-    const at = `${field}[${index}]`;
-    checkOptions(at, grant, ['store', 'namespace', 'read', 'write']);
-    const { store, namespace, read, write } = grant as MemoryGrant;
-    if (typeof store?.search !== 'function' || typeof store.add !== 'function') {
-      throw new ConfigurationError(`${at}.store`, 'expected a memory store', 'Make one with longTermMemory({ file }).');
-    }
-    if (typeof namespace !== 'function')
-      checkText(`${at}.namespace`, namespace, 'Name the namespace, or give a function of { deps }.');
-    checkOneOf(`${at}.read`, read, [true, false]);
-    checkOneOf(`${at}.write`, write, [true, false]);
-  });
 }
 
 export function checkPermissions(field: string, permissions: unknown, more: readonly string[] = []): void {

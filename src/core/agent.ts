@@ -59,6 +59,8 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
   readonly memory: readonly MemoryGrant[];
   /** Set by `defineSupervisor`: how many of its workers run at once. */
   readonly concurrency: number | undefined;
+  /** One of coxswain's own, that several definitions of a tree may share the name of. */
+  readonly builtin?: true;
 }
 
 /** An agent that the user's code drives: a procedure. */

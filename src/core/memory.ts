@@ -1,5 +1,6 @@
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
+import type { Model } from './model.ts';
 
 /** One entry that a search found. `score` is 0 … 1, higher is nearer. */
 export interface MemoryHit {
@@ -56,6 +57,15 @@ export interface MemoryStore {
   ): Promise<readonly MemoryHit[]>;
 }
 
+/** A model that picks from what a search of a grant found. Where it fails, the scores decide. */
+export interface MemorySelect {
+  readonly model: Model;
+  /** How many of the best it is shown; default 20. */
+  readonly candidates?: number | undefined;
+  /** Added to what it is told, in your words. */
+  readonly instructions?: string | undefined;
+}
+
 /** What an agent may do with one namespace of a store. Both come from code, never from the model. */
 export interface MemoryGrant<Deps = never> {
   readonly store: MemoryStore;
@@ -64,4 +74,6 @@ export interface MemoryGrant<Deps = never> {
   readonly read?: boolean | undefined;
   /** Default false. */
   readonly write?: boolean | undefined;
+  /** Default: the scores decide. */
+  readonly select?: MemorySelect | undefined;
 }

@@ -6,6 +6,7 @@ import type { Json } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import { type AgentLimits, DEFAULTS } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
+import { judgeAgent } from './judge-agent.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { fieldsOf, namespaceOf, wholeOf } from './memory-options.ts';
 import type { Change, Consolidated } from './operations.ts';
@@ -152,38 +153,22 @@ Name entries that a later one shows to be no longer true (outdated).
 Leave every other entry alone. When in doubt, leave it alone.`;
 
 function judgeOf({ model, instructions }: ConsolidationOptions): ModelAgent<JudgeInput, Verdict> {
-  const numbers = { type: 'array', items: { type: 'integer', minimum: 1 } } as const;
-  const input = { type: 'object', properties: { entries: { type: 'array' } }, required: ['entries'] } as const;
+  const numbers = { type: 'array', items: { type: 'integer', minimum: 1 } };
   const merged = {
     type: 'object',
     properties: { entries: numbers, text: { type: 'string' } },
     required: ['entries', 'text'],
     additionalProperties: false,
-  } as const;
-  const output = {
-    type: 'object',
-    properties: { merge: { type: 'array', items: merged }, outdated: numbers },
-    required: ['merge', 'outdated'],
-    additionalProperties: false,
-  } as const;
-  return Object.freeze({
-    type: 'model',
+  };
+  return judgeAgent({
     name: 'memory_judge',
     description: 'Says which entries of a memory belong together and which are outdated',
-    input: compileSchema(input, 'consolidation.judge.input', { root: 'object' }),
-    ownInput: true,
-    output: compileSchema(output, 'consolidation.judge.output', { root: 'any' }),
-    instructions: instructions === undefined ? INSTRUCTIONS : `${INSTRUCTIONS}\n${instructions}`,
+    instructions: INSTRUCTIONS,
+    more: instructions,
+    input: { entries: { type: 'array' } },
+    output: { merge: { type: 'array', items: merged }, outdated: numbers },
     model,
-    settings: Object.freeze({}),
-    tools: Object.freeze([]),
-    context: Object.freeze({}),
-    limits: Object.freeze({}),
-    permissions: Object.freeze({}),
-    wrapUp: false,
-    memory: Object.freeze([]),
-    concurrency: undefined,
-  } as const);
+  });
 }
 
 async function memoryEffect(

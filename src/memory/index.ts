@@ -1,4 +1,12 @@
-export type { Embedder, MemoryEntry, MemoryGrant, MemoryHit, MemoryQuery, MemoryStore } from '../core/memory.ts';
+export type {
+  Embedder,
+  MemoryEntry,
+  MemoryGrant,
+  MemoryHit,
+  MemoryQuery,
+  MemorySelect,
+  MemoryStore,
+} from '../core/memory.ts';
 export { type ConsolidationOptions, type ConsolidationResult, consolidation } from './consolidation.ts';
 export { cosineSimilarity } from './cosine-similarity.ts';
 export {

@@ -5,10 +5,12 @@ import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { MemoryHit, MemoryStore } from '../core/memory.ts';
 import type { Tool } from '../core/tool.ts';
+import { manySources, perSource } from './many-sources.ts';
 import { asData, embedEffect, numbered, outcomeValue } from './memory-effects.ts';
 import type { ResolvedGrant } from './memory-tools.ts';
 import { isEditable } from './propose-only.ts';
 import type { Recalled } from './recalled.ts';
+import { CANDIDATES, selectHits } from './select-hits.ts';
 
 const MAX_TOP_K = 20;
 
@@ -39,51 +41,98 @@ export function memorySearch(grants: readonly ResolvedGrant[], recalled: Recalle
   });
 }
 
+interface Query {
+  readonly query: string;
+  readonly topK: number;
+}
+
 async function search(
   grants: readonly ResolvedGrant[],
   recalled: Recalled,
   { query, topK = DEFAULTS.memoryTopK }: { query: string; topK?: number },
   flow: BuiltinFlow,
 ): Promise<Json> {
+  const asked = { query, topK };
+  const { lists, byWords } = await candidatesOf(grants, asked, flow);
+  const { chosen, byScore } = await chosenOf(grants, lists, asked, flow);
+  const hits = manySources(distinct(chosen.flat()), topK);
+  for (const { text } of hits) recalled.mark(text);
+  flow.join(labelOf(hits));
+  const notes = [
+    ...(byWords ? ['Searched by words only: the embedder did not answer.'] : []),
+    ...(byScore ? ['Chosen by score: the model that selects did not answer.'] : []),
+  ];
+  const found = hits.map((hit) => shown(hit, grants));
+  return notes.length === 0 ? { hits: found } : { hits: found, note: notes.join(' ') };
+}
+
+/** What each grant's search found. */
+async function candidatesOf(
+  grants: readonly ResolvedGrant[],
+  { query, topK }: Query,
+  flow: BuiltinFlow,
+): Promise<{ readonly lists: readonly (readonly MemoryHit[])[]; readonly byWords: boolean }> {
   const embedders = [...new Set(grants.flatMap(({ store }) => store.embedder ?? []))];
   const vectors = await Promise.all(
     embedders.map(async (embedder, index) => embedEffect(embedder, query, flow, numbered('embed', index))),
   );
   const lists = await Promise.all(
-    grants.map(async ({ store, namespace }, index) => {
+    grants.map(async ({ store, namespace, select }, index) => {
       const vector = store.embedder && vectors[embedders.indexOf(store.embedder)];
       // An embedder that failed is not asked again inside of the search, where nobody would see it.
       const ready = vector === undefined ? {} : { vector: vector === 'failed' ? null : vector };
+      const most = select === undefined ? topK : Math.max(topK, select.candidates ?? CANDIDATES);
       const outcome = await flow.effect({
         id: numbered('search', index),
         kind: 'memory',
-        facts: { operation: 'search_memory', store: store.id, namespace, query, topK },
+        facts: { operation: 'search_memory', store: store.id, namespace, query, topK: most },
         sideEffect: 'none',
         timeoutMs: DEFAULTS.toolTimeoutMs,
         execute: (signal) =>
           asData(async () =>
-            (await fromManySources(store, query, { namespace, topK, ...ready }, signal)).map(hitAsJson),
+            (await fromManySources(store, query, { namespace, topK: most, ...ready }, signal)).map(hitAsJson),
           ),
       });
       return outcomeValue(outcome) as readonly MemoryHit[];
     }),
   );
-  const hits = lists
-    .flat()
-    .sort((a, b) => b.score - a.score)
-    .slice(0, topK);
-  for (const { text } of hits) recalled.mark(text);
-  flow.join(hits.reduce<Label>((joined, hit) => joinLabels(joined, hit.label), TRUSTED));
-  const found = hits.map((hit) => shown(hit, grants));
-  return vectors.includes('failed')
-    ? { hits: found, note: 'Searched by words only: the embedder did not answer.' }
-    : { hits: found };
+  return { lists, byWords: vectors.includes('failed') };
 }
 
-/**
- * No source gives more than half of the hits while others have something that fits: a poisoned one could else fill an answer.
- * What the others leave is filled with the best of the rest.
- */
+/** Each model picks once, from what was found by the grants that name it; what it is shown is theirs alone. */
+async function chosenOf(
+  grants: readonly ResolvedGrant[],
+  lists: readonly (readonly MemoryHit[])[],
+  { query, topK }: Query,
+  flow: BuiltinFlow,
+): Promise<{ readonly chosen: readonly (readonly MemoryHit[])[]; readonly byScore: boolean }> {
+  const bySelect = Map.groupBy(
+    lists.map((list, index) => ({ list, select: grants[index]?.select })),
+    ({ select }) => select,
+  );
+  const groups = [...bySelect].map(([select, members]) => ({ select, found: members.flatMap(({ list }) => list) }));
+  // What a model was shown may have steered its choice.
+  for (const { select, found } of groups) if (select !== undefined) flow.join(labelOf(found));
+  const picks = await Promise.all(
+    groups.map(async ({ select, found }, index) =>
+      select === undefined ? found : selectHits(select, query, distinct(found), topK, flow, numbered('select', index)),
+    ),
+  );
+  const chosen = picks.map((hits, index) => hits ?? manySources(groups[index]?.found ?? [], topK));
+  return { chosen, byScore: picks.includes(undefined) };
+}
+
+function labelOf(hits: readonly MemoryHit[]): Label {
+  return hits.reduce<Label>((joined, hit) => joinLabels(joined, hit.label), TRUSTED);
+}
+
+/** Two grants may lead to one namespace. */
+function distinct(hits: readonly MemoryHit[]): MemoryHit[] {
+  const byId = new Map(hits.map((hit) => [`${hit.namespace} ${hit.id}`, hit]));
+  return [...byId.values()];
+}
+
+/** So many hits that no source need give more than half, where others have something that fits. */
 async function fromManySources(
   store: MemoryStore,
   query: string,
@@ -91,13 +140,14 @@ async function fromManySources(
   signal: AbortSignal,
 ): Promise<readonly MemoryHit[]> {
   const { topK } = options;
-  if (!isEditable(store) || topK === 1) return store.search(query, options, signal);
-  const capped = await store.search(query, { ...options, perSource: Math.ceil(topK / 2) }, signal);
+  if (!isEditable(store)) {
+    const hits = await store.search(query, { ...options, topK: 2 * topK }, signal);
+    return manySources(hits, topK);
+  }
+  if (topK === 1) return store.search(query, options, signal);
+  const capped = await store.search(query, { ...options, perSource: perSource(topK) }, signal);
   if (capped.length === topK) return capped;
-  const all = await store.search(query, options, signal);
-  const ids = new Set(capped.map(({ id }) => id));
-  const rest = all.filter(({ id }) => !ids.has(id)).slice(0, topK - capped.length);
-  return [...capped, ...rest].sort((a, b) => b.score - a.score);
+  return manySources(distinct([...capped, ...(await store.search(query, options, signal))]), topK);
 }
 
 /** Who may change an entry is told which it is. */

@@ -4,7 +4,7 @@ import type { BuiltinFlow, Flow, FlowEffect } from '../core/flow.ts';
 import type { Json } from '../core/json.ts';
 import type { Label } from '../core/label.ts';
 import { DEFAULTS } from '../core/limits.ts';
-import type { MemoryStore } from '../core/memory.ts';
+import type { MemorySelect, MemoryStore } from '../core/memory.ts';
 import type { Tool } from '../core/tool.ts';
 import { asData, embedEffect, outcomeValue } from './memory-effects.ts';
 import { memorySearch } from './memory-search.ts';
@@ -17,6 +17,7 @@ export interface ResolvedGrant {
   readonly namespace: string;
   readonly read: boolean;
   readonly write: boolean;
+  readonly select?: MemorySelect | undefined;
 }
 
 /**

@@ -36,6 +36,7 @@ export class Admission {
     if (granted?.above.includes(agent.name)) return `cycle: ${agent.name} is already above in this branch`;
     if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
     if (count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
+    if (agent.type === 'model' && agent.builtin) return undefined;
     this.#definitions ??= new Map([[root.agent, root.definition]]);
     const named = this.#definitions.get(agent.name);
     if (named !== undefined && named !== agent)

@@ -15,12 +15,12 @@ export function grantedTools(
 ): readonly Tool[] {
   const isGiven = typeof agent.tools === 'function';
   if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
-  const grants = agent.memory.map(({ store, namespace, read = true, write = false }, index) => {
+  const grants = agent.memory.map(({ store, namespace, read = true, write = false, select }, index) => {
     const name =
       typeof namespace === 'function'
         ? run.journal.once(`${self.path}/@namespace.${index}`, self, () => namespace({ deps: run.deps as never }))
         : namespace;
-    return { store, namespace: name, read, write };
+    return { store, namespace: name, read, write, select };
   });
   const more = grants.length === 0 ? [] : [...memoryTools(grants)];
   if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);

@@ -1,0 +1,60 @@
+import { ConfigurationError } from '../core/errors.ts';
+import type { MemoryGrant } from '../core/memory.ts';
+import { checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/options.ts';
+import type { Tool } from '../core/tool.ts';
+
+/** Refuses a memory grant that is wrong, and a tool of the agent's own with the name of one that a grant gives. */
+export function checkGrants(field: string, memory: unknown, tools: readonly Tool[]): void {
+  if (!Array.isArray(memory))
+    throw new ConfigurationError(
+      `${field}.memory`,
+      `expected an array, got ${shown(memory)}`,
+      'List grants { store, namespace, read, write }.',
+    );
+  memory.forEach((grant: unknown, index) => {
+    checkGrant(`${field}.memory[${index}]`, grant);
+  });
+  const granted = grantedNames(memory as readonly MemoryGrant[]);
+  const taken = tools.flatMap(({ name, aliases }) => [name, ...aliases]).find((name) => granted.has(name));
+  if (taken === undefined) return;
+  throw new ConfigurationError(
+    `${field}.tools`,
+    `duplicate name ${taken}: the memory grant gives that tool`,
+    'Rename the tool.',
+  );
+}
+
+function checkGrant(at: string, grant: unknown): void {
+  checkOptions(at, grant, ['store', 'namespace', 'read', 'write', 'select']);
+  const { store, namespace, read, write, select } = grant as MemoryGrant;
+  if (typeof store?.search !== 'function' || typeof store.add !== 'function') {
+    throw new ConfigurationError(`${at}.store`, 'expected a memory store', 'Make one with longTermMemory({ file }).');
+  }
+  if (typeof namespace !== 'function')
+    checkText(`${at}.namespace`, namespace, 'Name the namespace, or give a function of { deps }.');
+  checkOneOf(`${at}.read`, read, [true, false]);
+  checkOneOf(`${at}.write`, write, [true, false]);
+  if (select === undefined) return;
+  checkOptions(`${at}.select`, select, ['model', 'candidates', 'instructions']);
+  checkModel(`${at}.select`, select.model);
+  checkWhole(`${at}.select.candidates`, select.candidates, 1);
+  if (select.instructions !== undefined) checkText(`${at}.select.instructions`, select.instructions, 'Leave it out.');
+  if (read === false) throw new ConfigurationError(`${at}.select`, 'there is nothing to pick from', 'Give read: true.');
+}
+
+function checkModel(at: string, model: unknown): void {
+  if (typeof model === 'object' && model !== null && 'generate' in model && typeof model.generate === 'function')
+    return;
+  throw new ConfigurationError(`${at}.model`, `expected a Model, got ${shown(model)}`, "Pass for example openai('…').");
+}
+
+/** The tools that follow from grants have their names for themselves. */
+function grantedNames(grants: readonly MemoryGrant[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { store, read = true, write = false } of grants) {
+    if (read) names.add('memory_search');
+    if (write) names.add('memory_save');
+    if (read && write && 'update' in store && 'remove' in store) names.add('memory_update').add('memory_forget');
+  }
+  return names;
+}
