@@ -1,5 +1,6 @@
+import { checkLimits } from '../core/check-limits.ts';
 import { ConfigurationError } from '../core/errors.ts';
-import type { MemoryGrant } from '../core/memory.ts';
+import type { MemoryExtract, MemoryGrant, MemorySelect } from '../core/memory.ts';
 import { checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/options.ts';
 import type { Tool } from '../core/tool.ts';
 
@@ -25,8 +26,8 @@ export function checkGrants(field: string, memory: unknown, tools: readonly Tool
 }
 
 function checkGrant(at: string, grant: unknown): void {
-  checkOptions(at, grant, ['store', 'namespace', 'read', 'write', 'select']);
-  const { store, namespace, read, write, select } = grant as MemoryGrant;
+  checkOptions(at, grant, ['store', 'namespace', 'read', 'write', 'select', 'extract']);
+  const { store, namespace, read, write, select, extract } = grant as MemoryGrant;
   if (typeof store?.search !== 'function' || typeof store.add !== 'function') {
     throw new ConfigurationError(`${at}.store`, 'expected a memory store', 'Make one with longTermMemory({ file }).');
   }
@@ -34,12 +35,25 @@ function checkGrant(at: string, grant: unknown): void {
     checkText(`${at}.namespace`, namespace, 'Name the namespace, or give a function of { deps }.');
   checkOneOf(`${at}.read`, read, [true, false]);
   checkOneOf(`${at}.write`, write, [true, false]);
-  if (select === undefined) return;
-  checkOptions(`${at}.select`, select, ['model', 'candidates', 'instructions']);
-  checkModel(`${at}.select`, select.model);
-  checkWhole(`${at}.select.candidates`, select.candidates, 1);
-  if (select.instructions !== undefined) checkText(`${at}.select.instructions`, select.instructions, 'Leave it out.');
-  if (read === false) throw new ConfigurationError(`${at}.select`, 'there is nothing to pick from', 'Give read: true.');
+  if (select !== undefined) checkSelect(`${at}.select`, select, read);
+  if (extract !== undefined) checkExtract(`${at}.extract`, extract, write);
+}
+
+function checkSelect(at: string, select: MemorySelect, read: boolean | undefined): void {
+  checkOptions(at, select, ['model', 'candidates', 'instructions']);
+  checkModel(at, select.model);
+  checkWhole(`${at}.candidates`, select.candidates, 1);
+  if (select.instructions !== undefined) checkText(`${at}.instructions`, select.instructions, 'Leave it out.');
+  if (read === false) throw new ConfigurationError(at, 'there is nothing to pick from', 'Give read: true.');
+}
+
+function checkExtract(at: string, extract: MemoryExtract, write: boolean | undefined): void {
+  checkOptions(at, extract, ['model', 'most', 'instructions', 'limits']);
+  checkModel(at, extract.model);
+  checkWhole(`${at}.most`, extract.most, 1);
+  if (extract.instructions !== undefined) checkText(`${at}.instructions`, extract.instructions, 'Leave it out.');
+  checkLimits(`${at}.limits`, extract.limits, 'agent');
+  if (write !== true) throw new ConfigurationError(at, 'what it remembers may not be written', 'Give write: true.');
 }
 
 function checkModel(at: string, model: unknown): void {

@@ -61,6 +61,7 @@ export async function driveRun(drive: Drive): Promise<number> {
   process.stdout.on('error', () => stop('stdout was closed'));
   const shown = command.json === true ? writeEvents(run) : showProgress(run, seen);
   const code = await ended(run, drive, interrupt, began, shown);
+  await saidToTake(run.settled, 'what the run leaves to memory goes on');
   if (trace !== undefined) await sendSpans(trace);
   return tellLog(log, typeof command.log === 'string') && code === EXIT.done ? EXIT.failed : code;
 }
@@ -114,11 +115,14 @@ async function ended(
   return exitCode(result.status, interrupt.pressed());
 }
 
-/** The result is out already, so a collector that takes its time is said to. */
 async function sendSpans(trace: RunTrace): Promise<void> {
-  const note = setTimeout(() => tell('sending the last spans; Ctrl-C ends that'), 1_000);
-  await trace.shutdown().catch((thrown) => tell(messageOf(thrown)));
-  clearTimeout(note);
+  await saidToTake(trace.shutdown(), 'sending the last spans').catch((thrown) => tell(messageOf(thrown)));
+}
+
+/** The result is out already, so what takes its time after it is said to. */
+async function saidToTake(work: Promise<void>, what: string): Promise<void> {
+  const note = setTimeout(() => tell(`${what}; Ctrl-C ends that`), 1_000);
+  await work.finally(() => clearTimeout(note));
 }
 
 async function writeEvents(run: Run): Promise<void> {

@@ -1,5 +1,7 @@
+import type { CodeAgent } from './agent.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
+import type { AgentLimits } from './limits.ts';
 import type { Model } from './model.ts';
 
 /** One entry that a search found. `score` is 0 … 1, higher is nearer. */
@@ -41,6 +43,14 @@ export interface Embedder {
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly (readonly number[] | Float32Array)[]>;
 }
 
+/** Work of a store that is due. Nobody else is given it until it is over, or its lease has run out. */
+export interface MemoryUpkeep {
+  /** To be run as a run of its own, without input. */
+  readonly agent: CodeAgent<Record<string, never>, unknown, unknown>;
+  /** Where it did not complete, it is due again when the lease has run out. */
+  end(completed: boolean): Promise<void>;
+}
+
 /** The port to a long-term store. With an embedder, `vector`s are made outside and handed in, so that embedding is an effect of its own. */
 export interface MemoryStore {
   readonly id: string;
@@ -55,6 +65,10 @@ export interface MemoryStore {
     options: MemoryQuery & { readonly vector?: Float32Array | null },
     signal?: AbortSignal,
   ): Promise<readonly MemoryHit[]>;
+  /** Told of work that goes on after a run has ended and needs this store: it should not be closed before that is over. */
+  background?(work: Promise<unknown>): void;
+  /** Asked once a run that may write to a namespace has ended: what is due there, if anything is. */
+  upkeep?(namespace: string): Promise<MemoryUpkeep | undefined>;
 }
 
 /** A model that picks from what a search of a grant found. Where it fails, the scores decide. */
@@ -64,6 +78,17 @@ export interface MemorySelect {
   readonly candidates?: number | undefined;
   /** Added to what it is told, in your words. */
   readonly instructions?: string | undefined;
+}
+
+/** A model that is shown what was new in a run, once that is over, and says what to remember of it. */
+export interface MemoryExtract {
+  readonly model: Model;
+  /** At most so many memories of one run; default 10. */
+  readonly most?: number | undefined;
+  /** Added to what it is told, in your words: what is worth remembering, what is not. */
+  readonly instructions?: string | undefined;
+  /** Of one extraction; what is left of the run's tokens and costs bounds it as well. */
+  readonly limits?: AgentLimits | undefined;
 }
 
 /** What an agent may do with one namespace of a store. Both come from code, never from the model. */
@@ -76,4 +101,6 @@ export interface MemoryGrant<Deps = never> {
   readonly write?: boolean | undefined;
   /** Default: the scores decide. */
   readonly select?: MemorySelect | undefined;
+  /** Default: the agent remembers what it saves by itself. */
+  readonly extract?: MemoryExtract | undefined;
 }

@@ -9,6 +9,7 @@ export type {
 } from '../core/memory.ts';
 export { type ConsolidationOptions, type ConsolidationResult, consolidation } from './consolidation.ts';
 export { cosineSimilarity } from './cosine-similarity.ts';
+export { type ExtractionInput, type ExtractionOptions, type ExtractionResult, extraction } from './extraction.ts';
 export {
   type Layer,
   type LayeredFiles,

@@ -85,9 +85,12 @@ export interface LongTermMemory extends MemoryStore {
   import(lines: Iterable<string> | AsyncIterable<string>): Promise<number>;
   /** Gives every entry a vector of the present embedder; a search starts it by itself. Gives how many were written. */
   reembed(signal?: AbortSignal): Promise<number>;
-  /** Resolves when nothing is at work in the background. */
+  /** Told of work that goes on after a run: {@link settled} and {@link close} wait for it. */
+  background(work: Promise<unknown>): void;
+  /** Resolves when nothing is at work in the background: vectors are made, and what follows a run is over. */
   settled(): Promise<void>;
   /** Rewrites the file without free space, and without vectors of other embedders once every entry has one of this. */
   vacuum(): Promise<void>;
+  /** Waits for what follows a run; re-embedding goes on with the next one that opens the file. */
   close(): Promise<void>;
 }

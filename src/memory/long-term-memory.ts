@@ -114,7 +114,7 @@ function consolidations(handle: MemoryHandle): Pick<LongTermMemory, 'consolidate
   };
 }
 
-type FileCare = Pick<LongTermMemory, 'export' | 'import' | 'reembed' | 'settled' | 'vacuum' | 'close'>;
+type FileCare = Pick<LongTermMemory, 'export' | 'import' | 'reembed' | 'background' | 'settled' | 'vacuum' | 'close'>;
 
 function fileCare(handle: MemoryHandle): FileCare {
   return {
@@ -130,6 +130,7 @@ function fileCare(handle: MemoryHandle): FileCare {
     },
 
     reembed: (signal) => handle.reembed(signal),
+    background: (work) => handle.keepFor(work),
     settled: () => handle.settled(),
 
     async vacuum() {

@@ -13,6 +13,8 @@ export class MemoryHandle {
   readonly background: BackgroundReembedding;
   readonly #path: string;
   readonly #closing = new AbortController();
+  /** Work of others that needs the file. */
+  readonly #work = new Set<Promise<unknown>>();
   #file: Promise<MemoryFile> | undefined;
 
   constructor({ file, embedder }: LongTermMemoryOptions) {
@@ -39,12 +41,21 @@ export class MemoryHandle {
     return reembed(() => this.open(), this.embedder, stop);
   }
 
+  /** The file stays open until this is over. */
+  keepFor(work: Promise<unknown>): void {
+    const over = () => void this.#work.delete(work);
+    this.#work.add(work);
+    work.then(over, over);
+  }
+
   /** Resolves when nothing is at work in the background. */
-  settled(): Promise<void> {
-    return this.background.settled();
+  async settled(): Promise<void> {
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
+    await this.background.settled();
   }
 
   async close(): Promise<void> {
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(closed());
     await this.background.settled();

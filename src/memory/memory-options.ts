@@ -114,13 +114,13 @@ export function vectorOf(value: unknown, embedder: Embedder | undefined, at: str
 
 export function parseMemoryOptions(value: unknown): LongTermMemoryOptions {
   if (isPlainObject(value)) {
-    for (const name of ['consolidate', 'extract']) {
-      if (value[name] === undefined) continue;
-      throw new ConfigurationError(`longTermMemory.${name}`, 'this option is not built yet', 'Leave it out.');
+    if (value.consolidate !== undefined) {
+      throw new ConfigurationError('longTermMemory.consolidate', 'this option is not built yet', 'Leave it out.');
     }
-    if (value.select !== undefined) {
-      const mend = 'Write memory: [{ store, namespace, select: { model } }] in the agent.';
-      throw new ConfigurationError('longTermMemory.select', 'belongs to a grant', mend);
+    for (const name of ['select', 'extract']) {
+      if (value[name] === undefined) continue;
+      const mend = `Write memory: [{ store, namespace, ${name}: { model } }] in the agent.`;
+      throw new ConfigurationError(`longTermMemory.${name}`, 'belongs to a grant', mend);
     }
   }
   const options = fieldsOf(value, 'longTermMemory', ['file', 'embedder']);

@@ -31,6 +31,7 @@ export function proposeOnly(store: LongTermMemory): EditableStore {
     proposes: true as const,
     get: (id: string) => store.get(id),
     propose: (proposal) => store.propose(proposal),
+    background: (work: Promise<unknown>) => store.background(work),
     search: (query, options, signal) => store.search(query, options, signal),
     async add(entry: MemoryEntry & NewEntry) {
       const { vector: _, ...rest } = entry;

@@ -5,19 +5,27 @@ import { nearHash, nearText } from './near-text.ts';
  * store a hundred times, each time with a source that looks new.
  */
 export class Recalled {
+  /** Whole texts and their sentences, as hashes. */
+  readonly #hashes = new Set<string>();
   readonly #texts = new Set<string>();
 
+  /** The texts that were shown. */
+  get texts(): string[] {
+    return [...this.#texts];
+  }
+
   mark(text: string): void {
-    this.#texts.add(nearHash(text));
-    for (const sentence of sentencesOf(text)) this.#texts.add(nearHash(sentence));
+    this.#texts.add(text);
+    this.#hashes.add(nearHash(text));
+    for (const sentence of sentencesOf(text)) this.#hashes.add(nearHash(sentence));
   }
 
   /** True where a text says nothing but what was recalled. */
   has(text: string): boolean {
-    if (this.#texts.size === 0) return false;
-    if (this.#texts.has(nearHash(text))) return true;
+    if (this.#hashes.size === 0) return false;
+    if (this.#hashes.has(nearHash(text))) return true;
     const sentences = sentencesOf(text);
-    return sentences.length > 0 && sentences.every((sentence) => this.#texts.has(nearHash(sentence)));
+    return sentences.length > 0 && sentences.every((sentence) => this.#hashes.has(nearHash(sentence)));
   }
 }
 

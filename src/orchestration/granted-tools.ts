@@ -3,26 +3,27 @@ import type { ModelAgent } from '../core/agent.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Tool } from '../core/tool.ts';
-import { memoryTools } from '../memory/memory-tools.ts';
+import { RunMemories } from './run-memories.ts';
 import { sharedRead } from './shared-store.ts';
 
 /** An agent's own tools, with those that follow from its memory grants and its shared store. */
 export function grantedTools(
-  run: { readonly journal: Journal; readonly deps: unknown },
+  run: { readonly journal: Journal; readonly deps: unknown; memories: RunMemories | undefined },
   self: Invocation,
   own: readonly Tool[],
   agent: ModelAgent,
 ): readonly Tool[] {
   const isGiven = typeof agent.tools === 'function';
   if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
-  const grants = agent.memory.map(({ store, namespace, read = true, write = false, select }, index) => {
+  const grants = agent.memory.map(({ store, namespace, read = true, write = false, select, extract }, index) => {
     const name =
       typeof namespace === 'function'
         ? run.journal.once(`${self.path}/@namespace.${index}`, self, () => namespace({ deps: run.deps as never }))
         : namespace;
-    return { store, namespace: name, read, write, select };
+    return { store, namespace: name, read, write, select, extract };
   });
-  const more = grants.length === 0 ? [] : [...memoryTools(grants)];
+  if (grants.length > 0) run.memories ??= new RunMemories();
+  const more = grants.length === 0 ? [] : (run.memories?.tools(self, grants) ?? []);
   if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);
   if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
   return more.length === 0 ? own : [...own, ...more];

@@ -110,6 +110,17 @@ export class Ledger implements Layer {
     this.#wake();
   }
 
+  /** What nobody has spent under the caps that an invocation's calls count to. */
+  left(self: Invocation): Caps {
+    const least = (limit: Account['limit']) =>
+      Math.min(...this.#of(self).flatMap((account) => (account.limit === limit ? account.cap - account.spent : [])));
+    const [tokens, picoUsd] = [least('tokens'), least('costUsd')];
+    return {
+      ...(Number.isFinite(tokens) ? { tokens } : {}),
+      ...(Number.isFinite(picoUsd) ? { costUsd: fromPicoUsd(picoUsd) } : {}),
+    };
+  }
+
   #of(self: Invocation): readonly Account[] {
     let accounts = NO_ACCOUNTS;
     for (let node: Invocation | undefined = self; node !== undefined; node = node.parent) {

@@ -21,6 +21,11 @@ export interface Run<Output = unknown> extends AsyncIterable<RunEvent> {
   readonly traceId: string;
   /** Settles when the run is over and every view is flushed. Rejects only for programming errors and failed infrastructure. */
   readonly result: Promise<RunResult<Output>>;
+  /**
+   * Resolves when also that is over which goes on after the result: models that remember what was new, upkeep of a memory that
+   * was due. Never rejects. Wait for it before you close the journal.
+   */
+  readonly settled: Promise<void>;
   /** Calls `listener` at each event of a type, from now on. */
   on<Type extends EventType>(type: Type, listener: Listener<Type>): this;
   /** The same, for the next event of the type alone. */

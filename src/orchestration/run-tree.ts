@@ -8,6 +8,7 @@ import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
+import type { Limits } from '../core/limits.ts';
 import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-facts.ts';
@@ -44,6 +45,7 @@ import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
 import { runHere } from './run-here.ts';
+import type { RunMemories } from './run-memories.ts';
 import { chooseModel, type ModelFacts, modelFacts, rememberedModel } from './run-models.ts';
 import { type CheckedOptions, withDefaults } from './run-options.ts';
 import {
@@ -83,6 +85,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   readonly span: Span = runSpan();
   perCall: readonly [Ledger];
   readonly perAttempt: readonly [Gate];
+  /** Once an agent with grants has begun. */
+  memories: RunMemories | undefined;
   /** What was pending when the run parked. */
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
@@ -336,6 +340,11 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.journal.note(runDone(this.root, this.span, ending, since, this));
   }
 
+  /** Of the caps of the run and its root, what nobody has spent. */
+  left(): Limits {
+    return this.perCall[0].left(this.root);
+  }
+
   /** Leaves no timer behind. */
   clear(): void {
     this.#deadline?.clear();
@@ -386,7 +395,14 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   #drive(self: Invocation, start: Start): Promise<Ending> {
-    return self.definition.type === 'model' ? loop(this, self, start) : runCode(this, self, start.value, start.brief);
+    const { definition } = self;
+    if (definition.type === 'code') return runCode(this, self, start.value, start.brief);
+    const driven = loop(this, self, start);
+    if (definition.memory.length === 0 || this.isReplay) return driven;
+    return driven.then((ending) => {
+      this.memories?.ended(self, start.brief, ending);
+      return ending;
+    });
   }
 
   #over(self: Invocation, ending: Ending): Ending {

@@ -42,6 +42,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   #seq = 0;
   #ended = false;
   #isWarned = false;
+  #afterwards: Promise<void> | undefined;
   #since = 0n;
 
   constructor(tree: RunTree, origin: Origin, options: CheckedOptions, team: boolean) {
@@ -75,6 +76,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
   get traceId(): string {
     return this.#tree.traceId;
+  }
+
+  get settled(): Promise<void> {
+    return this.result.then(() => this.#afterwards, noop);
   }
 
   tree(): TreeNode {
@@ -284,6 +289,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     await tree.log?.close(ending.status, asJson(result), asJson(tree.parked) as readonly Json[]);
     this.#silence();
     await this.#flush();
+    if (tree.memories !== undefined && !tree.isReplay) {
+      const { afterRun } = await import('./after-run.ts');
+      this.#afterwards = afterRun(tree, ending.status);
+    }
     return result;
   }
 
