@@ -99,15 +99,19 @@ export function defineAgent<
   Returned = unknown,
 >(options: CodeAgentOptions<In, Out, Deps, Returned>): CodeAgent<InputOf<In>, OutputOf<Out, Returned>, Deps>;
 export function defineAgent(options: object): Agent {
-  return buildAgent(options as BuildOptions, undefined);
+  return buildAgent(options as BuildOptions);
 }
 
 export type AnySchema = SchemaLike | undefined;
 type BuildOptions = CommonOptions<AnySchema, AnySchema> &
   Partial<ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never>> & { readonly run?: CodeAgent['run'] };
 
-/** `concurrency` is a supervisor's. */
-export function buildAgent(options: BuildOptions, concurrency: number | undefined): Agent {
+/** What only a supervisor has. */
+export type Supervision = Pick<ModelAgent, 'concurrency' | 'fanOut'>;
+
+const NO_SUPERVISOR: Supervision = Object.freeze({ concurrency: undefined, fanOut: 'collect' });
+
+export function buildAgent(options: BuildOptions, supervision: Supervision = NO_SUPERVISOR): Agent {
   const isCode = isPlainObject(options) && options.run !== undefined;
   checkOptions('agent', options, isCode ? CODE : MODEL, ['hooks']);
   checkAgentName('agent.name', options.name);
@@ -130,7 +134,7 @@ export function buildAgent(options: BuildOptions, concurrency: number | undefine
     checkFunction(`${field}.run`, options.run);
     return Object.freeze({ ...facts, type: 'code', tools: Object.freeze([]), run: options.run.bind(options) });
   }
-  const agent = Object.freeze({ ...facts, ...modelFacts(field, options), type: 'model', concurrency }) as ModelAgent;
+  const agent = Object.freeze({ ...facts, ...modelFacts(field, options), type: 'model', ...supervision }) as ModelAgent;
   treeFacts(agent);
   return agent;
 }

@@ -1,8 +1,9 @@
 import type { Agent, ModelAgent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import { checkFanOut, type FanOutPolicy } from '../core/fan-out.ts';
 import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
-import { checkOneOf, checkWhole, shown } from '../core/options.ts';
+import { checkWhole, shown } from '../core/options.ts';
 import type { SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
 import { type AnySchema, buildAgent, type ModelAgentOptions, type ModelInput, type OutputOf } from './define-agent.ts';
@@ -14,11 +15,9 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
   readonly workers: Workers;
   /** How many workers run at once; default 4. One that waits for a person gives its place back. */
   readonly concurrency?: number | undefined;
-  /** What if some fail: `collect` gives every worker's result, each with its status. */
-  readonly fanOut?: 'collect' | undefined;
+  /** What becomes of the workers of a turn when one of them ends; default `collect`: each goes on to its own end. */
+  readonly fanOut?: FanOutPolicy | undefined;
 }
-
-const NOT_BUILT: readonly unknown[] = ['failFast', 'race'];
 
 type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
   [At in keyof Workers]: Workers[At] extends Agent<never, unknown, infer Deps>
@@ -61,10 +60,7 @@ export function defineSupervisor(
     );
   }
   checkWhole(`${field}.concurrency`, concurrency, 1);
-  if (NOT_BUILT.includes(fanOut) || isPlainObject(fanOut)) {
-    throw new ConfigurationError(`${field}.fanOut`, 'only collect is built yet', "Write 'collect' or leave it out.");
-  }
-  checkOneOf(`${field}.fanOut`, fanOut, ['collect']);
+  checkFanOut(`${field}.fanOut`, fanOut);
   if (typeof tools === 'function') {
     throw new ConfigurationError(
       `${field}.tools`,
@@ -83,5 +79,6 @@ export function defineSupervisor(
     );
   });
   const built = { ...agent, tools: [...delegates, ...(tools ?? [])] };
-  return buildAgent(built, concurrency ?? DEFAULTS.supervisorConcurrency);
+  const policy = isPlainObject(fanOut) ? Object.freeze({ ...fanOut }) : fanOut;
+  return buildAgent(built, { concurrency: concurrency ?? DEFAULTS.supervisorConcurrency, fanOut: policy ?? 'collect' });
 }

@@ -1,3 +1,4 @@
+import type { FanOutPolicy } from './fan-out.ts';
 import type { Flow } from './flow.ts';
 import type { AgentLimits } from './limits.ts';
 import type { MemoryGrant } from './memory.ts';
@@ -61,6 +62,8 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
   readonly concurrency: number | undefined;
   /** One of coxswain's own, that several definitions of a tree may share the name of. */
   readonly builtin?: true;
+  /** Set by `defineSupervisor`: what becomes of the workers of a turn when one of them ends. */
+  readonly fanOut: FanOutPolicy;
 }
 
 /** An agent that the user's code drives: a procedure. */

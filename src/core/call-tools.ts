@@ -1,10 +1,29 @@
-import { type Dispatched, dispatch, OneAtATime, recordedArguments, request, toolMessage } from './dispatch.ts';
+import {
+  type Dispatched,
+  dispatch,
+  OneAtATime,
+  type Requested,
+  recordedArguments,
+  request,
+  toolMessage,
+} from './dispatch.ts';
 import type { ErrorRecord } from './errors.ts';
+import { FanOut } from './fan-out.ts';
 import { DEFAULTS } from './limits.ts';
 import type { ToolCall } from './message.ts';
 import { signatureOf } from './repeats.ts';
 import type { RunContext } from './run-context.ts';
 import { append, type Talk } from './talk.ts';
+
+/** One call of a turn, ready to run. */
+interface Planned {
+  readonly call: ToolCall;
+  readonly key: string;
+  readonly requested: Requested;
+  readonly seen: { readonly name: string; readonly signature: string; readonly repeatable: boolean };
+  /** Why it repeats what was done before. */
+  readonly repeated: ErrorRecord | undefined;
+}
 
 /** The calls of one turn, in parallel; results in call order. Gives the cause where they make a loop. */
 export async function callTools(
@@ -12,44 +31,30 @@ export async function callTools(
   talk: Talk,
   calls: readonly ToolCall[],
 ): Promise<ErrorRecord | undefined> {
-  const { self, tools, repeats } = talk;
+  const { self, repeats } = talk;
   const label = talk.self.label;
   const oneAtATime = new OneAtATime();
-  let repeated: ErrorRecord | undefined;
   self.toolCalls += calls.length;
-  const past: { name: string; signature: string; repeatable: boolean }[] = [];
-  const pending = calls.map((call, index) => {
-    const key = `${self.path}/${self.step}.${index}`;
-    if (!run.journal.has(key)) run.count.toolCalls += 1;
-    let requested = recordedArguments(run, key, request(call, tools));
-    const name = requested.tool?.name ?? call.name;
-    let signature = signed(name, requested.args);
-    if (signature === undefined) {
-      requested = { ...requested, args: call.arguments, refused: UNHELD };
-      signature = signatureOf(name, call.arguments);
-    }
-    const seen = { name, signature, repeatable: requested.tool?.repeatable ?? false };
-    past.push(seen);
-    if (repeats.isRepeat(seen)) {
-      const message = `Not run: ${name} was called with these arguments in each turn before, with the same result. Use that result or do something else.`;
-      repeated = { kind: 'loop_detected', message, retryable: false };
-      requested = { ...requested, refused: repeated };
-    }
-    const place = { key, step: self.step, parent: self.span };
-    const isProcedure = requested.tool?.type === 'procedure';
-    const parentStep = isProcedure ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
-    const at = { ...place, parentStep };
-    return dispatch(run, self, at, requested, label, oneAtATime);
+  const planned = calls.map((call, index) => plan(run, talk, call, `${self.path}/${self.step}.${index}`));
+  const fanOut = fanOutOf(run, talk, planned);
+  const pending = planned.map(({ call, key, requested }) => {
+    const { tool } = requested;
+    const parentStep =
+      tool?.type === 'procedure' ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
+    const at = { key, step: self.step, parent: self.span, parentStep };
+    if (fanOut === undefined || !isWorker(requested)) return dispatch(run, self, at, requested, label, oneAtATime);
+    const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
+    return tellRefusal(onEnd, dispatch(run, self, { ...at, onEnd }, requested, label, oneAtATime));
   });
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
   const noted = results.map(({ out }, index) => {
-    const call = calls[index] as ToolCall;
-    const key = `${self.path}/${self.step}.${index}`;
+    const { call, key, seen } = planned[index] as Planned;
     append(talk, toolMessage(call, key, out));
     const result = typeof out.content === 'string' ? out.content : JSON.stringify(out.content);
-    return { ...(past[index] as (typeof past)[number]), result, failed: out.isError };
+    return { ...seen, result, failed: out.isError };
   });
   const failing = repeats.note(noted);
+  const repeated = planned.findLast((one) => one.repeated !== undefined)?.repeated;
   if (repeated !== undefined) return repeated;
   if (failing === undefined) return undefined;
   return {
@@ -57,6 +62,46 @@ export async function callTools(
     message: `${failing} failed in ${DEFAULTS.failuresInARow} turns in a row`,
     retryable: false,
   };
+}
+
+/** Reads a call and looks whether it may run, as far as that follows from the transcript. */
+function plan(run: RunContext, { tools, repeats }: Talk, call: ToolCall, key: string): Planned {
+  if (!run.journal.has(key)) run.count.toolCalls += 1;
+  let requested = recordedArguments(run, key, request(call, tools));
+  const name = requested.tool?.name ?? call.name;
+  let signature = signed(name, requested.args);
+  if (signature === undefined) {
+    requested = { ...requested, args: call.arguments, refused: UNHELD };
+    signature = signatureOf(name, call.arguments);
+  }
+  const seen = { name, signature, repeatable: requested.tool?.repeatable ?? false };
+  if (!repeats.isRepeat(seen)) return { call, key, requested, seen, repeated: undefined };
+  const message = `Not run: ${name} was called with these arguments in each turn before, with the same result. Use that result or do something else.`;
+  const repeated = { kind: 'loop_detected', message, retryable: false };
+  return { call, key, requested: { ...requested, refused: repeated }, seen, repeated };
+}
+
+/** The workers of the turn, where one's end may stop the others. */
+function fanOutOf(run: RunContext, { self, agent }: Talk, planned: readonly Planned[]): FanOut | undefined {
+  const policy = agent.fanOut;
+  if (policy === 'collect') return undefined;
+  const paths = planned.filter(({ requested }) => isWorker(requested)).map(({ key }) => key);
+  if (paths.length < 2) return undefined;
+  return new FanOut(run, self, { key: `${self.path}/${self.step}/@fanout`, policy, paths });
+}
+
+function isWorker({ tool }: Requested): boolean {
+  return tool?.type === 'procedure' && tool.delegate !== undefined;
+}
+
+/** A worker that never began has not completed either. */
+async function tellRefusal(
+  onEnd: (isCompleted: boolean) => void,
+  dispatched: Promise<Dispatched>,
+): Promise<Dispatched> {
+  const done = await dispatched;
+  if (done.out.isError) onEnd(false);
+  return done;
 }
 
 /** Arguments are recorded and shown to people, so they are what JSON can hold; a transform of the schema may give others. */

@@ -27,6 +27,8 @@ export interface CallPlace {
   readonly step: number;
   readonly parent: Span;
   readonly parentStep: ParentStep | undefined;
+  /** Told when the worker of a delegate is over, before anything else begins in its place. */
+  readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
 }
 
 /** A call's result: what the model is told, and for code the value or the error. */
@@ -114,7 +116,12 @@ export async function dispatch(
   const permit = asked instanceof Promise ? await asked : asked;
   if (!permit.ok) {
     const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
-    return refuse(run, self, at, requested, unknown ? inDoubt(permit.error) : permit.error, label);
+    const error = unknown
+      ? inDoubt(permit.error)
+      : permit.stop && isDelegate(tool)
+        ? notBegun(permit.error)
+        : permit.error;
+    return refuse(run, self, at, requested, error, label);
   }
   // Those that it began with: reading a person's again may give others.
   const began = run.journal.recallStart('tool', at.key) as { readonly args?: Json } | undefined;
@@ -164,6 +171,7 @@ async function runProcedure(
     step: at.step,
     label,
     delegate: tool.delegate && tool,
+    onEnd: at.onEnd,
     call,
     guard,
   });
@@ -185,6 +193,15 @@ async function runProcedure(
 
 function procedureLabel(tool: Tool, label: Label): Label {
   return tool.result === undefined ? label : Object.freeze({ ...label, ...tool.result });
+}
+
+function isDelegate(tool: Tool): boolean {
+  return tool.type === 'procedure' && tool.delegate !== undefined;
+}
+
+/** A worker that was stopped before it began is told like one that was stopped later. */
+function notBegun(error: ErrorRecord): ErrorRecord {
+  return { ...error, message: `${error.kind}: ${error.message}` };
 }
 
 /** It was under way when the process died, and may not run again: "denied" would say that it did not happen. */

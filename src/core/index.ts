@@ -17,6 +17,7 @@ export {
   type ToolErrorKind,
 } from './errors.ts';
 export type { EventOf, EventType, RunEvent } from './event.ts';
+export type { FanOutPolicy } from './fan-out.ts';
 export type { Flow } from './flow.ts';
 export type { Json } from './json.ts';
 export type { Confidentiality, Integrity, Label } from './label.ts';

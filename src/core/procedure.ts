@@ -33,6 +33,8 @@ export interface ProcedurePlace {
   readonly label: Label;
   /** The delegate tool, where that is what it is: the child's key then ends in its name. */
   readonly delegate?: Tool | undefined;
+  /** Told when that delegate's worker is over. */
+  readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
   readonly call?: ToolIn | undefined;
   readonly guard: Guard;
 }
@@ -126,11 +128,21 @@ class Procedure implements OpenProcedure {
     input: InputArgument<Input>,
     options?: { id?: string },
   ): Promise<Output> {
-    const { self, span, parentStep, delegate } = this.#place;
+    const { self, span, parentStep, delegate, onEnd } = this.#place;
     const key =
       delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
     at.key = key;
-    const child = { key, agent, input, parent: self, parentStep, parentSpan: span, label: this.#label, delegate };
+    const child = {
+      key,
+      agent,
+      input,
+      parent: self,
+      parentStep,
+      parentSpan: span,
+      label: this.#label,
+      delegate,
+      onEnd,
+    };
     const ending = await this.#run.invoke(child).catch((thrown: unknown) => {
       throw delegate === undefined && isA(thrown, ToolError) ? refusedChild(this.#run, child, thrown) : thrown;
     });

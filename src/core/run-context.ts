@@ -80,6 +80,8 @@ export interface ChildCall {
   readonly label: Label;
   /** What a delegate narrows, if it is one. */
   readonly delegate?: Tool | undefined;
+  /** Told when it is over, before anything else begins in its place. */
+  readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
 }
 
 /** All that a loop or procedure reaches of its run. The orchestration composes it from the rooms. */

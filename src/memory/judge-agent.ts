@@ -45,6 +45,7 @@ export function judgeAgent<Input, Verdict>(options: JudgeOptions): ModelAgent<In
     wrapUp: false,
     memory: Object.freeze([]),
     concurrency: undefined,
+    fanOut: 'collect',
     builtin: true,
   } as const);
 }

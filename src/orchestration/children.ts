@@ -88,7 +88,9 @@ export class Children {
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
-      return await this.#run.live(self, start, apart);
+      const ending = await this.#run.live(self, start, apart);
+      child.onEnd?.(ending.status === 'completed');
+      return ending;
     } finally {
       deadline?.clear();
       if (deadline !== undefined) this.#activity.remove(deadline);
