@@ -8,6 +8,7 @@ import type { SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
 import { type AnySchema, buildAgent, type ModelAgentOptions, type ModelInput, type OutputOf } from './define-agent.ts';
 import { delegate, isAgent } from './delegate.ts';
+import { type FanOutToolOptions, fanOutTool } from './fan-out-tool.ts';
 
 /** What `defineSupervisor` takes beside what an agent takes. */
 export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
@@ -17,6 +18,8 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
   readonly concurrency?: number | undefined;
   /** What becomes of the workers of a turn when one of them ends; default `collect`: each goes on to its own end. */
   readonly fanOut?: FanOutPolicy | undefined;
+  /** Gives its model the tool `fan_out`: one call that hands many briefs to one worker. Default false. */
+  readonly fanOutTool?: FanOutToolOptions | undefined;
 }
 
 type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
@@ -50,7 +53,7 @@ export function defineSupervisor(
       `expected an object, got ${shown(options)}`,
       'Pass { name, instructions, workers }.',
     );
-  const { workers, concurrency, fanOut, tools, ...agent } = options;
+  const { workers, concurrency, fanOut, fanOutTool: wanted, tools, ...agent } = options;
   const field = `supervisor ${typeof agent.name === 'string' ? agent.name : '?'}`;
   if (!Array.isArray(workers) || workers.length === 0) {
     throw new ConfigurationError(
@@ -78,7 +81,9 @@ export function defineSupervisor(
       'Ordinary tools go into tools.',
     );
   });
-  const built = { ...agent, tools: [...delegates, ...(tools ?? [])] };
-  const policy = isPlainObject(fanOut) ? Object.freeze({ ...fanOut }) : fanOut;
-  return buildAgent(built, { concurrency: concurrency ?? DEFAULTS.supervisorConcurrency, fanOut: policy ?? 'collect' });
+  const policy: FanOutPolicy = isPlainObject(fanOut) ? Object.freeze({ ...fanOut }) : (fanOut ?? 'collect');
+  const fanOutCall = fanOutTool(`${field}.fanOutTool`, wanted, delegates, policy);
+  const all = [...delegates, ...(fanOutCall === undefined ? [] : [fanOutCall]), ...(tools ?? [])];
+  const supervision = { concurrency: concurrency ?? DEFAULTS.supervisorConcurrency, fanOut: policy };
+  return buildAgent({ ...agent, tools: all }, supervision);
 }

@@ -50,7 +50,7 @@ function visit(agent: Agent, agents: Map<string, Agent>, tools: Set<Tool>, above
   for (const tool of agent.tools) {
     tools.add(tool);
     if (tool.type !== 'procedure') continue;
-    if (tool.delegate === undefined) open = true;
+    if (tool.delegate === undefined) open ||= tool.callsDelegates !== true;
     else if (visit(tool.delegate.agent, agents, tools, [...above, agent.name])) open = true;
   }
   return open;

@@ -33,7 +33,8 @@ export async function runCode(
     const stop = run.stops.at(self.path);
     self.label = flow.label;
     const facts = { self, messages: brief, label: flow.label, text: more.text ?? '' };
-    if (stop !== undefined && status !== 'completed') return { ...facts, status: stop.status, error: stopError(stop) };
+    if (stop !== undefined && (status !== 'completed' || flow.isCut))
+      return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };
   const ending = await driven();

@@ -1,6 +1,6 @@
 import { compileSchema } from './compile-schema.ts';
 import { ConfigurationError } from './errors.ts';
-import type { Flow } from './flow.ts';
+import type { BuiltinFlow, Flow } from './flow.ts';
 import { canonical, sha256 } from './json.ts';
 import type { Label } from './label.ts';
 import { DEFAULTS } from './limits.ts';
@@ -130,7 +130,16 @@ export function defineDelegate(
   delegate: Delegate,
 ): ProcedureTool {
   checkToolOptions(`delegate ${options.name}`, options);
-  return freezeTool({ type: 'procedure', run: options.run, delegate }, toolFacts(options, input)) as ProcedureTool;
+  return defineBuiltin(options, input, { delegate });
+}
+
+/** A procedure of our own, whose schema is made already and whose flow has more than a user's. */
+export function defineBuiltin(
+  options: ToolOptions<SchemaLike> & { run(input: never, flow: BuiltinFlow<never>): Promise<unknown> },
+  input: Schema,
+  more: Pick<ProcedureTool, 'delegate' | 'callsDelegates'>,
+): ProcedureTool {
+  return freezeTool({ type: 'procedure', run: options.run, ...more }, toolFacts(options, input)) as ProcedureTool;
 }
 
 function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void {

@@ -1,4 +1,5 @@
 import type { Agent, InputArgument } from './agent.ts';
+import type { BuiltinFanOut, FanOutOptions, FanOutResult } from './fan-out-call.ts';
 import type { Outcome } from './journal.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
@@ -14,6 +15,17 @@ export interface Flow<Deps = unknown> {
     input: InputArgument<Input>,
     options?: { id?: string },
   ): Promise<Output>;
+  /**
+   * One worker for each brief, at once: what became of each, in the order of the briefs. Never rejects because a worker
+   * failed, only where the procedure itself is stopped.
+   *
+   * @example const facts = await ctx.fanOut(researcher, [{ task: 'prices' }, { task: 'risks' }], { policy: 'race' });
+   */
+  fanOut<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    briefs: readonly InputArgument<Input>[],
+    options?: FanOutOptions,
+  ): Promise<readonly FanOutResult<Output>[]>;
   /** The tool's value; judged by the permission step like any call. Rejects with a ToolError. */
   tool<Input, Output>(
     tool: Tool<Input, Output, never>,
@@ -52,6 +64,11 @@ export interface FlowEffect {
 
 /** A flow as built-in procedures see it. */
 export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
+  fanOut<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    briefs: readonly InputArgument<Input>[],
+    options?: BuiltinFanOut,
+  ): Promise<readonly FanOutResult<Output>[]>;
   effect(effect: FlowEffect): Promise<Outcome>;
   /** The join of all that the caller had seen: what is written on its behalf carries it. */
   readonly label: Label;

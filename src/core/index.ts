@@ -18,6 +18,7 @@ export {
 } from './errors.ts';
 export type { EventOf, EventType, RunEvent } from './event.ts';
 export type { FanOutPolicy } from './fan-out.ts';
+export type { FanOutOptions, FanOutResult } from './fan-out-call.ts';
 export type { Flow } from './flow.ts';
 export type { Json } from './json.ts';
 export type { Confidentiality, Integrity, Label } from './label.ts';

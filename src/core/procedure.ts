@@ -1,16 +1,25 @@
+import { Addresses } from './addresses.ts';
 import { admitCode, limited } from './admission.ts';
 import type { Agent, InputArgument } from './agent.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
 import { effectFailed } from './effect-failed.ts';
+import type { Ending } from './ending.ts';
 import { ConfigurationError, type ErrorRecord, isA, messageOf, ToolError, toolError } from './errors.ts';
+import {
+  type BuiltinFanOut,
+  callFanOut,
+  checkFanOutCall,
+  type FanOutPlace,
+  type FanOutResult,
+} from './fan-out-call.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import { issueText } from './issue-text.ts';
 import type { Call, Outcome } from './journal.ts';
-import { canonical, frozenCopy, type Json, sha256 } from './json.ts';
+import { frozenCopy, type Json } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import { shown } from './options.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
@@ -45,29 +54,29 @@ export interface OpenProcedure extends BuiltinFlow {
   close(): Promise<void>;
   /** The limit of tool calls that it ran into. */
   readonly limited: ErrorRecord | undefined;
+  /** True where a stop cut off what the code waited for: whatever the code made of that is no outcome. */
+  readonly isCut: boolean;
 }
 
 export function openProcedure(run: RunContext, place: ProcedurePlace): OpenProcedure {
   return new Procedure(run, place);
 }
 
-/** A legal id of the user's: a part of an address. */
-const ID = /^[^/@~\s][^/\s]{0,199}$/u;
-
 class Procedure implements OpenProcedure {
   readonly #run: RunContext;
   readonly #place: ProcedurePlace;
-  readonly #ordinals = new Map<string, number>();
-  readonly #ids = new Set<string>();
+  readonly #addresses: Addresses;
   readonly #oneAtATime = new OneAtATime();
   readonly #underWay: UnderWay;
   #label: Label;
   limited: ErrorRecord | undefined;
+  isCut = false;
 
   constructor(run: RunContext, place: ProcedurePlace) {
     this.#run = run;
     this.#place = place;
     this.#label = place.label;
+    this.#addresses = new Addresses(place.base);
     this.#underWay = new UnderWay(run.stops);
   }
 
@@ -128,27 +137,50 @@ class Procedure implements OpenProcedure {
     input: InputArgument<Input>,
     options?: { id?: string },
   ): Promise<Output> {
-    const { self, span, parentStep, delegate, onEnd } = this.#place;
-    const key =
-      delegate === undefined ? this.#key(agent.name, input, options?.id) : `${this.#place.base}/${agent.name}`;
-    at.key = key;
-    const child = {
-      key,
-      agent,
-      input,
-      parent: self,
-      parentStep,
-      parentSpan: span,
-      label: this.#label,
-      delegate,
-      onEnd,
-    };
-    const ending = await this.#run.invoke(child).catch((thrown: unknown) => {
-      throw delegate === undefined && isA(thrown, ToolError) ? refusedChild(this.#run, child, thrown) : thrown;
+    const { delegate, onEnd, base } = this.#place;
+    const key = delegate === undefined ? this.#addresses.of(agent.name, input, options?.id) : `${base}/${agent.name}`;
+    const ending = await this.#invoke(at, { key, agent, input, delegate, onEnd }).catch((thrown: unknown) => {
+      const isRefused = delegate === undefined && isA(thrown, ToolError);
+      throw isRefused ? refusedChild(this.#run, { key, agent }, thrown) : thrown;
     });
-    if (!this.#underWay.isLeft(key)) this.join(ending.label);
     if (ending.status === 'completed') return ending.output as Output;
     throw agentError(this.#run, ending);
+  }
+
+  async #invoke(at: At, child: Parameters<FanOutPlace['invoke']>[0]): Promise<Ending> {
+    at.key = child.key;
+    const { self, span, parentStep } = this.#place;
+    const ending = await this.#run.invoke({ ...child, parent: self, parentStep, parentSpan: span, label: this.#label });
+    if (!this.#underWay.isLeft(child.key)) this.join(ending.label);
+    if (ending.status !== 'completed') this.#failed();
+    return ending;
+  }
+
+  async fanOut<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    briefs: readonly InputArgument<Input>[],
+    options: BuiltinFanOut = {},
+  ): Promise<readonly FanOutResult<Output>[]> {
+    checkFanOutCall('ctx.fanOut', briefs, options, ['delegate']);
+    const { self, base } = this.#place;
+    const place: FanOutPlace = {
+      run: this.#run,
+      self,
+      base,
+      key: (name, input) => this.#addresses.of(name, input),
+      invoke: (child) => this.#underWay.begin((at) => this.#invoke(at, child)),
+      permit: (key, delegate, brief) => this.#permit(key, delegate, brief),
+    };
+    return (await callFanOut(place, agent, briefs, options)) as readonly FanOutResult<Output>[];
+  }
+
+  /** Of a worker that a built-in tool calls for the model: as if the model had called it. */
+  async #permit(key: string, tool: Tool, brief: unknown): Promise<unknown> {
+    const { self, step, call } = this.#place;
+    const query = { key, self, step, callId: call?.callId ?? key, tool, args: brief as Json, label: this.#label };
+    const permit = await this.#run.permit(query);
+    if (permit.ok) return permit.args;
+    throw new ToolError('denied', permit.error.message);
   }
 
   tool<Input, Output>(
@@ -165,7 +197,7 @@ class Procedure implements OpenProcedure {
     args: Input,
     options?: { id?: string },
   ): Promise<Awaited<Output>> {
-    const key = this.#key(tool.name, args, options?.id);
+    const key = this.#addresses.of(tool.name, args, options?.id);
     at.key = key;
     const { self, span, step, parentStep } = this.#place;
     this.#admit(key);
@@ -181,6 +213,7 @@ class Procedure implements OpenProcedure {
     );
     if (!this.#underWay.isLeft(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
+    this.#failed();
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
   }
 
@@ -205,8 +238,13 @@ class Procedure implements OpenProcedure {
     return { requested: { call, tool, args: null, refused: error }, error };
   }
 
+  /** Told of each call that failed. */
+  #failed(): void {
+    this.isCut ||= this.#run.stops.at(this.#place.base) !== undefined;
+  }
+
   async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {
-    const key = `${this.#place.base}/${this.#id(id)}`;
+    const key = this.#addresses.named(id);
     const value = await this.#run.journal.once(key, this.#place.self, propose);
     const text = JSON.stringify(value);
     return text === undefined ? (undefined as T) : (JSON.parse(text) as T);
@@ -217,8 +255,8 @@ class Procedure implements OpenProcedure {
   }
 
   async #wait<S extends SchemaLike>(at: At, id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
-    const { self, base, step } = this.#place;
-    const key = `${base}/${this.#id(id)}`;
+    const { self, step } = this.#place;
+    const key = this.#addresses.named(id);
     at.key = key;
     const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
     const shown = {
@@ -230,7 +268,10 @@ class Procedure implements OpenProcedure {
       request: request as Json,
     } as const;
     const outcome = await this.#run.waitFor(key, self, step, shown, compiled);
-    if (!outcome.ok) throw toolError(outcome.error);
+    if (!outcome.ok) {
+      this.#failed();
+      throw toolError(outcome.error);
+    }
     return outcome.value as InferOutput<S>;
   }
 
@@ -241,24 +282,27 @@ class Procedure implements OpenProcedure {
   async #sleep(at: At, ms: number): Promise<void> {
     if (!Number.isFinite(ms) || ms < 0)
       throw new ConfigurationError('ctx.sleep', `got ${shown(ms)}`, 'Pass finite milliseconds ≥ 0.');
-    at.key = this.#key('@sleep', ms, undefined);
+    at.key = this.#addresses.of('@sleep', ms);
     const outcome = await this.#run.journal.sleep(at.key, this.#place.self, ms);
-    if (!outcome.ok) throw toolError(outcome.error);
+    if (!outcome.ok) {
+      this.#failed();
+      throw toolError(outcome.error);
+    }
   }
 
   async now(): Promise<number> {
-    return this.#run.journal.once(this.#key('@now', null, undefined), this.#place.self, () => Date.now());
+    return this.#run.journal.once(this.#addresses.of('@now', null), this.#place.self, () => Date.now());
   }
 
   async random(): Promise<number> {
-    return this.#run.journal.once(this.#key('@random', null, undefined), this.#place.self, () => Math.random());
+    return this.#run.journal.once(this.#addresses.of('@random', null), this.#place.self, () => Math.random());
   }
 
   effect(effect: FlowEffect): Promise<Outcome> {
-    const { self, base, step, span } = this.#place;
+    const { self, step, span } = this.#place;
     const { kind } = effect;
     const call: Call<Json> = {
-      key: `${base}/${this.#id(effect.id)}`,
+      key: this.#addresses.named(effect.id),
       kind,
       self,
       step,
@@ -273,33 +317,5 @@ class Procedure implements OpenProcedure {
       ended: (outcome) => (outcome.ok ? { kind, event: 'done', value: outcome.value } : effectFailed(kind, outcome)),
     };
     return this.#run.journal.effect(call);
-  }
-
-  /** What is called and with what, not when: branches of a `Promise.all` may interleave as they like. */
-  #key(name: string, input: unknown, id: string | undefined): string {
-    const { base } = this.#place;
-    if (id !== undefined) return `${base}/${this.#id(id)}`;
-    const stem = `${name}~${sha256(canonical(input)).slice(0, 8)}`;
-    const ordinal = this.#ordinals.get(stem) ?? 0;
-    this.#ordinals.set(stem, ordinal + 1);
-    return `${base}/${stem}.${ordinal}`;
-  }
-
-  #id(id: string): string {
-    if (typeof id !== 'string' || !ID.test(id)) {
-      throw new ConfigurationError(
-        'id',
-        `illegal id ${JSON.stringify(id)}`,
-        'An id has no blank and no slash and does not begin with @ or ~.',
-      );
-    }
-    if (this.#ids.has(id))
-      throw new ConfigurationError(
-        'id',
-        `duplicate id ${JSON.stringify(id)}`,
-        'Give each call of a procedure its own id.',
-      );
-    this.#ids.add(id);
-    return id;
   }
 }

@@ -80,6 +80,8 @@ export interface ChildCall {
   readonly label: Label;
   /** What a delegate narrows, if it is one. */
   readonly delegate?: Tool | undefined;
+  /** Places of a fan-out of its own, beside those of its supervisor. */
+  readonly places?: { readonly of: object; readonly concurrency: number } | undefined;
   /** Told when it is over, before anything else begins in its place. */
   readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
 }

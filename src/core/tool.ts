@@ -88,6 +88,8 @@ export interface ProcedureTool<Input = never, Output = unknown, Deps = never> ex
   run(input: Input, flow: Flow<Deps>): Promise<Output>;
   /** The agent that a delegate hands its brief to. */
   readonly delegate?: Delegate;
+  /** It calls no agents but those of the delegates that stand beside it. */
+  readonly callsDelegates?: boolean;
 }
 
 /** A worker as its supervisor has it: every option only narrows. */

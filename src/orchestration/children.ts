@@ -79,11 +79,10 @@ export class Children {
     self.ended = new Promise((resolve) => {
       over = resolve;
     });
-    const { definition } = parent;
-    const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
-    if (concurrency !== undefined) {
+    const owners = ownersOf(child);
+    if (owners.length > 0) {
       this.#places ??= new Places(this.#activity, this.#run.stops);
-      await this.#places.take(self, parent, concurrency);
+      await this.#places.take(self, owners);
     }
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);
@@ -128,4 +127,12 @@ export class Children {
       sharedLabel: joinLabels(label, parent.sharedLabel),
     };
   }
+}
+
+/** Who bounds how many of its workers run at once. */
+function ownersOf({ parent, places }: ChildCall): readonly NonNullable<ChildCall['places']>[] {
+  const { definition } = parent;
+  const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
+  const supervisor = concurrency === undefined ? [] : [{ of: parent, concurrency }];
+  return places === undefined ? supervisor : [places, ...supervisor];
 }

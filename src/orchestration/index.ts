@@ -1,6 +1,7 @@
 export { callAgent } from './call-agent.ts';
 export { cancelRun } from './cancel-run.ts';
 export { decideRun, pendingRequests } from './decide-run.ts';
+export { type FanOutArgument, fanOut } from './fan-out.ts';
 export { forkRun } from './fork-run.ts';
 export type { ForkOptions } from './forked-rows.ts';
 export type { Approve } from './permission-step.ts';

@@ -13,6 +13,11 @@ export function within<T>(run: string, call: () => T): T {
   return inside.run({ run, above: inside.getStore() }, call);
 }
 
+/** True in the tree of whatever run. */
+export function isInsideAny(): boolean {
+  return inside.getStore() !== undefined;
+}
+
 /** True in the tree of a run, and in those of the runs that its code started. */
 export function isInside(run: string): boolean {
   return placeIn(run) !== undefined;

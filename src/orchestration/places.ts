@@ -53,45 +53,47 @@ class Place implements Parkable {
   unpark(): void {}
 }
 
-/** The places of every supervisor of a run. */
+/** The places of every supervisor, and of every fan-out of code, in a run. */
 export class Places {
   readonly #activity: Activity;
   readonly #stops: Stops;
-  readonly #bySupervisor = new WeakMap<Invocation, Semaphore>();
-  readonly #held = new WeakMap<Invocation, Place>();
+  readonly #byOwner = new WeakMap<object, Semaphore>();
+  readonly #held = new WeakMap<Invocation, readonly Place[]>();
 
   constructor(activity: Activity, stops: Stops) {
     this.#activity = activity;
     this.#stops = stops;
   }
 
-  async take(self: Invocation, supervisor: Invocation, concurrency: number): Promise<void> {
-    let places = this.#bySupervisor.get(supervisor);
-    if (places === undefined) {
-      places = new Semaphore(concurrency);
-      this.#bySupervisor.set(supervisor, places);
-    }
-    const place = new Place(self, places);
-    await place.take(this.#stops);
-    this.#held.set(self, place);
-    this.#activity.add(place);
+  /** One of each owner: a supervisor, a fan-out of code. In the order given, so that nobody waits for each other. */
+  async take(
+    self: Invocation,
+    owners: readonly { readonly of: object; readonly concurrency: number }[],
+  ): Promise<void> {
+    const held = owners.map(({ of, concurrency }) => {
+      const places = this.#byOwner.get(of) ?? new Semaphore(concurrency);
+      this.#byOwner.set(of, places);
+      return new Place(self, places);
+    });
+    for (const place of held) await place.take(this.#stops);
+    this.#held.set(self, held);
+    for (const place of held) this.#activity.add(place);
   }
 
   give(self: Invocation): void {
-    const place = this.#held.get(self);
-    if (place === undefined) return;
+    const held = this.#held.get(self) ?? [];
     this.#held.delete(self);
-    this.#activity.remove(place);
-    place.park();
+    for (const place of held) {
+      this.#activity.remove(place);
+      place.park();
+    }
   }
 
   /** After a person's answer: those above that gave their place back take one again, the outermost first. */
   async retake(self: Invocation): Promise<void> {
     const path: Place[] = [];
-    for (let node: Invocation | undefined = self; node !== undefined; node = node.parent) {
-      const place = this.#held.get(node);
-      if (place !== undefined && !place.isHeld) path.unshift(place);
-    }
+    for (let node: Invocation | undefined = self; node !== undefined; node = node.parent)
+      path.unshift(...(this.#held.get(node) ?? []).filter((place) => !place.isHeld));
     for (const place of path) if (!place.isHeld) await place.take(this.#stops);
   }
 }

@@ -170,4 +170,27 @@ describe('a procedure is as durable as a loop', () => {
     await journal(store.file).signal('r1', { kind: 'cancel', id: 'c', path: 'flow', reason: 'enough' });
     expect(await run.result).toMatchObject({ status: 'cancelled' });
   });
+
+  test.each(['suspended', 'aborted'] as const)(
+    'whose code catches what became of a child when the run was %s has not completed, and goes on',
+    async (status) => {
+      const save = defineTool({
+        name: 'save',
+        description: 's',
+        input: z.object({}),
+        access: 'write',
+        execute: () => 'saved',
+      });
+      const child = defineAgent({ name: 'child', description: 'c', run: (_input, ctx) => ctx.tool(save, {}) });
+      const agent = flow((ctx) => ctx.call(child, go).catch((error: Error) => `caught ${error.name}`));
+      const store = journal();
+      const abort = new AbortController();
+      const run = startRun(agent, go, { journal: store, runId: 'r1', signal: abort.signal });
+      if (status === 'aborted') run.on('approval.request', () => abort.abort());
+      expect((await run.result).status).toBe(status);
+      const approve = () => ({ decision: 'allow' }) as const;
+      const resumed = await resumeRun(agent, 'r1', { journal: store, approve }).result;
+      expect(resumed).toMatchObject({ status: 'completed', output: 'saved' });
+    },
+  );
 });

@@ -1,0 +1,73 @@
+import { compileSchema } from '../core/compile-schema.ts';
+import { canonical, isPlainObject, type Json } from '../core/json.ts';
+import type { Issue, JsonSchema, Schema, Validation } from '../core/schema.ts';
+import type { Delegate } from '../core/tool.ts';
+
+/** The workers of a supervisor, by the name that its model gives them. */
+export type Workers = ReadonlyMap<string, { readonly delegate: Delegate }>;
+
+/** What `fan_out` takes: a worker, and briefs that fit that worker's input. */
+export function fanOutInput(workers: Workers, max: number, field: string): Schema {
+  let shown: JsonSchema | undefined;
+  const outer = compileSchema(shape(workers, max, {}), field);
+  return Object.freeze({
+    get jsonSchema(): JsonSchema {
+      shown ??= shape(workers, max, briefSchema(workers));
+      return shown;
+    },
+    validate(value: unknown): Validation<unknown> {
+      const checked = outer.validate(value);
+      if (!checked.ok) return checked;
+      const { worker, briefs } = checked.value as { worker: string; briefs: readonly unknown[] };
+      const agent = workers.get(worker)?.delegate.agent;
+      const issues: Issue[] = [];
+      const read = briefs.map((brief, index) => {
+        const text = typeof brief === 'string' && agent?.ownInput === false;
+        const parsed = agent?.input.validate(text ? { task: brief } : brief) ?? { ok: true, value: brief };
+        if (parsed.ok) return parsed.value;
+        for (const { path, message } of parsed.issues)
+          issues.push({ path: `$.briefs[${index}]${path.slice(1)}`, message });
+        return undefined;
+      });
+      return issues.length > 0 ? { ok: false, issues } : { ok: true, value: { worker, briefs: read } };
+    },
+  });
+}
+
+function shape(workers: Workers, max: number, items: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    properties: {
+      worker: { type: 'string', enum: [...workers.keys()] },
+      briefs: { type: 'array', minItems: 1, maxItems: max, items },
+    },
+    required: ['worker', 'briefs'],
+    additionalProperties: false,
+  };
+}
+
+const ITEMS = '#/properties/briefs/items';
+
+/** That of the workers' input; where they take different ones, any of these. */
+function briefSchema(workers: Workers): JsonSchema {
+  const distinct = new Map<string, JsonSchema>();
+  for (const { delegate } of workers.values()) {
+    const { jsonSchema } = delegate.agent.input;
+    distinct.set(canonical(jsonSchema), jsonSchema);
+  }
+  const schemas = [...distinct.values()];
+  const [only] = schemas;
+  if (only !== undefined && schemas.length === 1) return moved(only, ITEMS) as JsonSchema;
+  return { anyOf: schemas.map((schema, index) => moved(schema, `${ITEMS}/anyOf/${index}`)) };
+}
+
+/** A schema at another place: its references lead to where its parts are now. */
+function moved(node: Json, to: string): Json {
+  if (Array.isArray(node)) return node.map((item: Json) => moved(item, to));
+  if (!isPlainObject(node)) return node;
+  const entries = Object.entries(node as { readonly [key: string]: Json }).map(([key, value]): [string, Json] => {
+    const isLocal = key === '$ref' && typeof value === 'string' && value.startsWith('#');
+    return [key, isLocal ? to + value.slice(1) : moved(value, to)];
+  });
+  return Object.fromEntries(entries);
+}

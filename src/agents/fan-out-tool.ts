@@ -1,0 +1,92 @@
+import type { Agent } from '../core/agent.ts';
+import { boundText } from '../core/bound.ts';
+import { defineBuiltin } from '../core/define-tool.ts';
+import { ConfigurationError, ToolError } from '../core/errors.ts';
+import type { FanOutPolicy } from '../core/fan-out.ts';
+import type { FanOutResult } from '../core/fan-out-call.ts';
+import type { BuiltinFlow } from '../core/flow.ts';
+import type { Json } from '../core/json.ts';
+import { checkOptions, checkWhole, shown } from '../core/options.ts';
+import type { Delegate, ProcedureTool } from '../core/tool.ts';
+import { fanOutInput } from './fan-out-input.ts';
+
+/** `true` for the defaults; `max` is how many briefs one call may have, default 16. */
+export type FanOutToolOptions = boolean | { readonly max?: number | undefined };
+
+const DEFAULT_MAX = 16;
+/** Three whole results of workers, or a share of it for each. */
+const MAX_RESULT_CHARS = 24_000;
+
+type DelegateTool = ProcedureTool & { readonly delegate: Delegate };
+
+/** One call that hands many briefs to one of a supervisor's workers; undefined where it is not wanted. */
+export function fanOutTool(
+  field: string,
+  given: FanOutToolOptions | undefined,
+  delegates: readonly ProcedureTool[],
+  policy: FanOutPolicy,
+): ProcedureTool | undefined {
+  const max = maxOf(field, given);
+  if (max === undefined) return undefined;
+  const workers = byName(field, delegates);
+  const options = {
+    name: 'fan_out',
+    description: `Hands up to ${max} briefs to one worker, each to an instance of its own, all at once. Gives what became of each.`,
+    input: {},
+    access: 'read',
+    maxResultChars: MAX_RESULT_CHARS,
+    async run(input: never, flow: BuiltinFlow<never>): Promise<Json> {
+      const { worker, briefs } = input as { worker: string; briefs: readonly never[] };
+      const delegate = workers.get(worker) as DelegateTool;
+      const { agent } = delegate.delegate;
+      return census(agent, await flow.fanOut(agent as Agent<never>, briefs, { policy, delegate }));
+    },
+  } as const;
+  return defineBuiltin(options, fanOutInput(workers, max, field), { callsDelegates: true });
+}
+
+function maxOf(field: string, given: unknown): number | undefined {
+  if (given === undefined || given === false) return undefined;
+  if (given === true) return DEFAULT_MAX;
+  if (typeof given !== 'object')
+    throw new ConfigurationError(field, `got ${shown(given)}`, 'Write true, or { max: 12 }.');
+  checkOptions(field, given, ['max']);
+  const { max } = given as { max?: number };
+  checkWhole(`${field}.max`, max, 1);
+  return max ?? DEFAULT_MAX;
+}
+
+/** The agent's name, or the name that the supervisor gave its tool. */
+function byName(field: string, delegates: readonly ProcedureTool[]): ReadonlyMap<string, DelegateTool> {
+  const workers = new Map<string, DelegateTool>();
+  for (const tool of delegates.filter(isDelegate)) {
+    const { name } = tool.delegate.agent;
+    const called = tool.name === `delegate_${name}` ? name : tool.name;
+    if (workers.has(called))
+      throw new ConfigurationError(field, `two workers are called ${called}`, 'Give one of them another toolName.');
+    workers.set(called, tool);
+  }
+  return workers;
+}
+
+function isDelegate(tool: ProcedureTool): tool is DelegateTool {
+  return tool.delegate !== undefined;
+}
+
+/** Each brief by its number, with what became of it; an error where no worker completed. */
+function census(agent: Agent, results: readonly FanOutResult[]): Json {
+  const room = Math.floor(MAX_RESULT_CHARS / 2 / results.length);
+  const told = results.map((result, index): { readonly [key: string]: Json } => {
+    const place = { brief: index + 1, status: result.status };
+    if (result.status === 'completed')
+      return agent.output === undefined ? { ...place, text: result.text } : { ...place, output: asJson(result.output) };
+    const had = result.text === '' ? {} : { text: boundText(result.text, room) };
+    return { ...place, error: boundText(result.error.message, room), ...had };
+  });
+  if (results.some(({ status }) => status === 'completed')) return told;
+  throw new ToolError('threw', `No worker completed: ${JSON.stringify(told)}`);
+}
+
+function asJson(output: unknown): Json {
+  return (output ?? null) as Json;
+}

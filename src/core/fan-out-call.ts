@@ -1,0 +1,147 @@
+import type { Agent } from './agent.ts';
+import type { Ending } from './ending.ts';
+import { ConfigurationError, type ErrorRecord, isA, ToolError } from './errors.ts';
+import { checkFanOut, FanOut, type FanOutPolicy } from './fan-out.ts';
+import { Stopped } from './guard.ts';
+import type { Invocation } from './invocation.ts';
+import { checkOptions, checkWhole, shown } from './options.ts';
+import type { ChildCall, RunContext } from './run-context.ts';
+import type { Status, Stop } from './status.ts';
+import type { Tool } from './tool.ts';
+
+/** How many work at once, and what becomes of the others when one of them ends. */
+export interface FanOutOptions {
+  /** Default `collect`. */
+  readonly policy?: FanOutPolicy | undefined;
+  /** Default 4; within a supervisor's tool that supervisor's. */
+  readonly concurrency?: number | undefined;
+}
+
+/** What became of one brief of a fan-out. */
+export type FanOutResult<Output = unknown> = {
+  /** What the worker said last. */
+  readonly text: string;
+  /** The address of its invocation. */
+  readonly path: string;
+} & (
+  | { readonly status: 'completed'; readonly output: Output }
+  | {
+      /** `model_error` with the kind `denied` or `invalid_args` where it never began. */
+      readonly status: Exclude<Status, 'completed'>;
+      readonly error: { readonly kind: string; readonly message: string; readonly retryable: boolean };
+    }
+);
+
+/** The whole procedure was stopped: what its workers had until then. */
+export class FanOutStopped extends Stopped {
+  readonly results: readonly FanOutResult[];
+  constructor(stop: Stop, results: readonly FanOutResult[]) {
+    super(stop);
+    this.results = results;
+  }
+}
+
+/** What a fan-out needs of the procedure that asks for it. */
+export interface FanOutPlace {
+  readonly run: RunContext;
+  readonly self: Invocation;
+  /** Its keys lie below this. */
+  readonly base: string;
+  /** An address that follows from what is called and with what. */
+  key(name: string, input: unknown): string;
+  /** Runs a child as a call of the procedure; its label joins that of the procedure. */
+  invoke(child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'places'>): Promise<Ending>;
+  /** May this worker be called so? Gives the brief, which a person may have changed, or rejects with a ToolError. */
+  permit(key: string, delegate: Tool, brief: unknown): Promise<unknown>;
+}
+
+/** What the built-in tool says beside the options: the delegate whose worker it is. */
+export interface BuiltinFanOut extends FanOutOptions {
+  readonly delegate?: Tool | undefined;
+}
+
+const DEFAULT_CONCURRENCY = 4;
+
+/** One child for each brief, in the order of the briefs. A worker that fails is a result; rejects where the procedure is stopped. */
+export async function callFanOut(
+  place: FanOutPlace,
+  agent: Agent,
+  briefs: readonly unknown[],
+  options: BuiltinFanOut,
+): Promise<readonly FanOutResult[]> {
+  const { run, self, base } = place;
+  const { policy = 'collect', delegate } = options;
+  const decision = place.key('@fanout', [agent.name, policy, briefs]);
+  const keys = briefs.map((brief) => place.key(agent.name, brief));
+  const fanOut = policy === 'collect' ? undefined : new FanOut(run, self, { key: decision, policy, paths: keys });
+  const places = placesOf(self, options);
+  const results = await Promise.all(
+    keys.map(async (key, index) => {
+      const onEnd = (isCompleted: boolean) => fanOut?.ended(key, isCompleted);
+      try {
+        const input = delegate === undefined ? briefs[index] : await place.permit(key, delegate, briefs[index]);
+        return resultOf(await place.invoke({ key, agent, input, delegate, onEnd, places }));
+      } catch (thrown) {
+        if (!isA(thrown, ToolError)) throw thrown;
+        onEnd(false);
+        return refused(key, run, thrown);
+      }
+    }),
+  );
+  const stop = run.stops.at(base);
+  if (stop !== undefined) throw new FanOutStopped(stop, results);
+  return results;
+}
+
+/** A supervisor has places of its own for its workers. */
+function placesOf(self: Invocation, { concurrency }: FanOutOptions): ChildCall['places'] {
+  const isSupervisor = self.definition.type === 'model' && self.definition.concurrency !== undefined;
+  if (concurrency === undefined && isSupervisor) return undefined;
+  return { of: {}, concurrency: concurrency ?? DEFAULT_CONCURRENCY };
+}
+
+function resultOf({ self, status, text, output, error }: Ending): FanOutResult {
+  const { path } = self;
+  if (status === 'completed') return { status, output, text, path };
+  return { status, error: plain(error ?? { kind: status, message: status, retryable: false }), text, path };
+}
+
+/** A worker that never began. */
+function refused(path: string, { stops }: RunContext, { kind, message }: ToolError): FanOutResult {
+  const stop = stops.at(path);
+  const status = stop?.status ?? 'model_error';
+  return { status, error: { kind: stop === undefined ? kind : status, message, retryable: false }, text: '', path };
+}
+
+function plain({ kind, message, retryable }: ErrorRecord) {
+  return { kind, message, retryable };
+}
+
+/** Refuses what is no fan-out. */
+export function checkFanOutCall(field: string, briefs: unknown, options: unknown, more: readonly string[] = []): void {
+  if (!Array.isArray(briefs))
+    throw new ConfigurationError(`${field}.briefs`, `expected an array, got ${shown(briefs)}`, 'List the briefs.');
+  briefs.forEach((brief: unknown, index) => {
+    if (isJson(brief)) return;
+    const mend = 'Briefs are data that JSON can hold.';
+    throw new ConfigurationError(`${field}.briefs[${index}]`, 'a cycle, a BigInt or a getter that throws', mend);
+  });
+  checkOptions(field, options, ['policy', 'concurrency', ...more]);
+  const { policy, concurrency } = options as FanOutOptions;
+  checkFanOut(`${field}.policy`, policy);
+  if (typeof policy === 'object' && policy.quorum > briefs.length)
+    throw new ConfigurationError(
+      `${field}.policy`,
+      `a quorum of ${policy.quorum} among ${briefs.length} briefs can never be reached`,
+      'Give more briefs or a smaller quorum.',
+    );
+  checkWhole(`${field}.concurrency`, concurrency, 1);
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return value !== undefined && JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
