@@ -100,7 +100,16 @@ export interface RunIn {
   readonly forkedFrom?: string | undefined;
   /** The run that this one is a child apart of. */
   readonly parentRun?: string | undefined;
+  /** The span it goes on from: then its own begins a new trace. */
+  readonly from?: SpanLink | undefined;
 }
+
+/** A span in another trace: of the run's epoch before, of the run it was forked from, or of the one it shows again. */
+export type SpanLink = {
+  readonly type: 'resume' | 'fork' | 'replay';
+  readonly traceId: string;
+  readonly spanId: string;
+};
 
 export interface RunOut extends AgentOut {
   /** The join of all that the root has seen. */
@@ -151,14 +160,20 @@ export type Entry = Common &
     | { readonly kind: 'child'; readonly event: 'started'; readonly request: ApartChild }
     | { readonly kind: 'child'; readonly event: 'done'; readonly value: ApartOutcome; readonly request?: never }
     | {
-        readonly kind: 'model' | 'memory' | 'embedding' | 'child';
+        readonly kind: 'child';
+        readonly event: 'failed' | 'cancel';
+        readonly value: ErrorRecord;
+        readonly request?: never;
+      }
+    | {
+        readonly kind: 'model' | 'memory' | 'embedding';
         readonly event: 'failed';
         readonly value: ErrorRecord;
         readonly request?: never;
       }
     | { readonly kind: 'tool'; readonly event: 'cancel'; readonly value: ErrorRecord; readonly request?: ToolIn }
     | {
-        readonly kind: 'model' | 'memory' | 'embedding' | 'child';
+        readonly kind: 'model' | 'memory' | 'embedding';
         readonly event: 'cancel';
         readonly value: ErrorRecord;
         readonly request?: never;
@@ -237,6 +252,8 @@ interface Common {
   readonly attempt: number;
   /** When what ends here began, in nanoseconds since 1970; on ends only. */
   readonly since?: bigint;
+  /** Milliseconds that a call or an agent stood in line before it started; on starts only, where it had to wait. */
+  readonly waitedMs?: number;
 }
 
 /** What is done through the port under a key, with an outcome. */
@@ -286,8 +303,18 @@ export interface SpanHandle {
   readonly traceId: string;
   /** 16 hex digits; all zeros where the instrument records nothing. */
   readonly spanId: string;
+  /** The caller's span around a run, where it has one. */
+  readonly caller?: Caller | undefined;
   run<T>(fn: () => T): T;
 }
+
+/** A span around a run, in the same trace. A type and no interface, so that it counts as JSON. */
+export type Caller = {
+  readonly spanId: string;
+  readonly traceFlags: number;
+  readonly isRemote?: boolean;
+  readonly traceState?: string;
+};
 
 /** What an instrument is told when a run, an agent, a procedure or the first attempt of a call starts. */
 export type SpanStart = Extract<
@@ -301,6 +328,10 @@ export type SpanStart = Extract<
 /** At most one a run: OpenTelemetry. Called synchronously at each start; as a view it ends its spans with the records' times. */
 export interface Instrument extends View {
   start(start: SpanStart, parent: SpanHandle | undefined): SpanHandle | undefined;
+  /** Asked once a run: false where it wants nothing of it, so that nothing is made for it. Default true. */
+  wants?(): boolean;
+  /** When the caller's span began, in nanoseconds since 1970: a run starts no earlier. */
+  notBefore?(): bigint | undefined;
   /** The run's result rejects: what is still open ends now. */
   abandon?(run: string, error: ErrorRecord, time: bigint): void;
 }

@@ -13,11 +13,12 @@ import { loop } from '../core/loop.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-facts.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
-import type { Draft, RunIn, Span } from '../core/record.ts';
+import type { Draft, Instrument, RunIn, Span } from '../core/record.ts';
 import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
 import type { Stop } from '../core/status.ts';
 import { Stops } from '../core/stops.ts';
+import { advanceTime } from '../core/time.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
 import { type CallUsage, NO_USAGE } from '../core/usage.ts';
@@ -87,6 +88,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   readonly perAttempt: readonly [Gate];
   /** Once an agent with grants has begun. */
   memories: RunMemories | undefined;
+  /** Where it wants to be shown something of this run. */
+  readonly instrument: Instrument | undefined;
   /** What was pending when the run parked. */
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
@@ -107,6 +110,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.id = id;
     this.options = options;
     this.child = child;
+    this.instrument = options.instrument?.wants?.() === false ? undefined : options.instrument;
     this.limits = options.limits;
     this.#activity = new Activity(this);
     this.waits = new Waits(this.stops, this.#activity);
@@ -224,9 +228,6 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     );
   }
 
-  get instrument() {
-    return this.options.instrument;
-  }
   get permissions() {
     return this.options.permissions;
   }
@@ -298,6 +299,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   /** Opens the run's and the root's span in the caller's context; `run` writes their records. Gives the time. */
   open(request: RunIn, start: Start): bigint {
+    const notBefore = request.from === undefined ? this.instrument?.notBefore?.() : undefined;
+    if (notBefore !== undefined) advanceTime(notBefore);
     const run = this.journal.open(runStarted(this.root, this.span, request));
     const root = this.journal.open(this.#agentStarted(this.root, start));
     this.root.since = root.time;
@@ -394,7 +397,13 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return agentStarted(self, start, model);
   }
 
+  /** Within its span, so that spans which its functions and code make lie below it. */
   #drive(self: Invocation, start: Start): Promise<Ending> {
+    const { handle } = self.span;
+    return handle === undefined ? this.#driven(self, start) : handle.run(() => this.#driven(self, start));
+  }
+
+  #driven(self: Invocation, start: Start): Promise<Ending> {
     const { definition } = self;
     if (definition.type === 'code') return runCode(this, self, start.value, start.brief);
     const driven = loop(this, self, start);

@@ -49,7 +49,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     this.#tree = tree;
     this.#options = options;
     this.#team = team;
-    if (options.views.length > 0 || options.instrument !== undefined) this.#listen();
+    if (options.views.length > 0 || tree.instrument !== undefined) this.#listen();
     // The spans of a new run open here, in the caller's context; their records are written once it has begun.
     if ('start' in origin) this.#open(origin.start);
     this.result = this.#run(origin);
@@ -231,7 +231,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   }
 
   #show(record: RunRecord): void {
-    const { instrument, views } = this.#options;
+    const { instrument } = this.#tree;
+    const { views } = this.#options;
     if (instrument !== undefined) this.#observe(() => instrument(record));
     for (const view of views) this.#observe(() => view(record));
     if (this.#state === undefined || (this.#emitter === undefined && this.#queues === undefined)) return;
@@ -305,8 +306,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
   #failed(thrown: unknown): void {
     const error: ErrorRecord = { kind: 'failed', message: messageOf(thrown), retryable: false };
-    const { root } = this.#tree;
-    const { instrument } = this.#options;
+    const { root, instrument } = this.#tree;
     if (instrument?.abandon !== undefined) this.#observe(() => instrument.abandon?.(this.id, error, timeNow()));
     this.#emit(runFailed({ ...this.#at(root, '@run', 0), since: this.#since }, error, root.treeUsage()));
   }
@@ -326,7 +326,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   }
 
   async #flush(): Promise<void> {
-    const { instrument, views } = this.#options;
+    const { instrument } = this.#tree;
+    const { views } = this.#options;
     const all = instrument === undefined ? views : [...views, instrument];
     if (all.length === 0) return;
     await Promise.all(

@@ -1,11 +1,15 @@
-import { context, isSpanContextValid, ProxyTracerProvider, type Tracer, trace } from '@opentelemetry/api';
+import type { Meter, Tracer } from '@opentelemetry/api';
+import { context, isSpanContextValid, type Span, trace } from '@opentelemetry/api';
 import type { ErrorRecord } from '../core/errors.ts';
 import { checkOneOf, checkOptions } from '../core/options.ts';
 import type { Instrument, RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
+import { RunMetrics } from './metrics.ts';
 import type { SpanContent } from './outcome.ts';
-import { RunSpans } from './run-spans.ts';
-import { openSpan } from './span.ts';
+import { flushRegistered, registeredMeter, registeredTracers } from './registered.ts';
+import { RunSpans, type SpanOptions } from './run-spans.ts';
+import { openRun } from './span.ts';
 
+export { continueTrace, type TraceCarrier, traceCarrier } from './carrier.ts';
 export type { SpanContent } from './outcome.ts';
 export { type OtelSetup, type SetupOptions, setupOtel } from './setup.ts';
 
@@ -15,65 +19,109 @@ export interface OtelOptions {
   readonly content?: SpanContent | undefined;
   /** Default: one of the registered provider. */
   readonly tracer?: Tracer | undefined;
+  /** Default: one of the registered provider, where there is one. */
+  readonly meter?: Meter | undefined;
+  /** Default false. Also what is only proposed: `gen_ai.transfer.mode` and `.target.name` on the calls of delegates. */
+  readonly transfer?: boolean | undefined;
 }
 
 /** An instrument that can also end what a run leaves open whose result rejects: such a run has no last record. */
 export interface OtelInstrument extends Instrument {
   /** `time` in nanoseconds since 1970. */
   abandon(run: string, error: ErrorRecord, time: bigint): void;
+  /** Sends what a run that parked has said so far: its process may end. Rejects where that could not be sent. */
+  flush(): Promise<void>;
+}
+
+/** What is kept of a run under way. */
+interface Traced {
+  readonly spans: RunSpans | undefined;
+  readonly metrics: RunMetrics | undefined;
 }
 
 /**
- * OpenTelemetry spans of a run, by the GenAI semantic conventions: `invoke_workflow` (a team's run), `invoke_agent`,
- * `chat`, `execute_tool`, `embeddings` and memory operations. A lone agent's run is its `invoke_agent` span. The run's
- * span is a child of the caller's active one. Uses the registered provider; without one it does next to nothing.
+ * OpenTelemetry of a run, by the GenAI semantic conventions. Spans: `invoke_workflow` (a team's run), `invoke_agent`,
+ * `chat`, `execute_tool`, `embeddings` and memory operations; a lone agent's run is its `invoke_agent` span. The run's span
+ * is a child of the caller's active one; that of a resume, a fork or a replay begins a new trace and links to where it goes
+ * on from. Metrics: durations, tokens, cost, waits. Uses the registered providers; without one it does next to nothing.
  *
  * @example startRun(agent, input, { instrument: otel() })
  */
 export function otel(options: OtelOptions = {}): OtelInstrument {
-  checkOptions('otel', options, ['content', 'tracer']);
+  checkOptions('otel', options, ['content', 'tracer', 'meter', 'transfer']);
   checkOneOf('otel.content', options.content, ['none', 'full']);
-  const content = options.content ?? 'none';
-  const runs = new Map<string, RunSpans>();
+  checkOneOf('otel.transfer', options.transfer, [true, false]);
+  const runs = new Map<string, Traced>();
+  let hasParked = false;
 
   function start(begun: SpanStart, parent: SpanHandle | undefined): SpanHandle | undefined {
     if (begun.kind === 'run') return startRun(begun);
-    return runs.size === 0 ? undefined : runs.get(begun.run)?.start(begun, parent);
+    return runs.size === 0 ? undefined : runs.get(begun.run)?.spans?.start(begun, parent);
   }
 
   function startRun(begun: SpanStart & { kind: 'run' }): SpanHandle | undefined {
-    const tracer = options.tracer ?? registeredTracer();
-    if (tracer === undefined) return undefined;
-    const root = openSpan(tracer, begun, context.active());
-    // A tracer that does nothing gives neither a trace to show nor one to pass on.
-    if (!isSpanContextValid(root.span.spanContext())) return undefined;
-    runs.set(begun.run, new RunSpans(tracer, content, root, !begun.request.team));
-    return root;
+    const spans = openSpans(begun, options);
+    const meter = options.meter ?? registeredMeter();
+    if (spans === undefined && meter === undefined) return undefined;
+    runs.set(begun.run, { spans, metrics: meter && new RunMetrics(meter) });
+    return spans?.root ?? UNTRACED;
   }
 
   function view(record: RunRecord): void {
     if (runs.size === 0) return;
-    const spans = runs.get(record.run);
-    if (spans === undefined) return;
-    if (record.kind !== 'run') spans.take(record);
+    const traced = runs.get(record.run);
+    if (traced === undefined) return;
+    traced.metrics?.take(record);
+    if (record.kind !== 'run') traced.spans?.take(record);
     else if (record.event !== 'started') {
       runs.delete(record.run);
-      spans.end(record);
+      traced.spans?.end(record);
+      hasParked ||= record.event === 'suspended';
     }
   }
 
   function abandon(run: string, error: ErrorRecord, time: bigint): void {
-    runs.get(run)?.close('failed', error.kind, time);
+    runs.get(run)?.spans?.close('failed', error.kind, time);
+    runs.get(run)?.metrics?.abandon(error.kind, time);
     runs.delete(run);
   }
 
-  return Object.assign(view, { start, abandon });
+  async function flush(): Promise<void> {
+    if (!hasParked) return;
+    hasParked = false;
+    await flushRegistered();
+  }
+
+  function wants(): boolean {
+    return (options.tracer ?? registeredTracers() ?? options.meter ?? registeredMeter()) !== undefined;
+  }
+
+  return Object.assign(view, { start, abandon, flush, wants, notBefore: callersStart });
 }
 
-/** Asked once a run, so that without a provider nothing else is done. */
-function registeredTracer(): Tracer | undefined {
-  const provider = trace.getTracerProvider();
-  return provider instanceof ProxyTracerProvider
-    ? provider.getDelegateTracer('coxswain')
-    : provider.getTracer('coxswain');
+function openSpans(begun: SpanStart & { kind: 'run' }, options: OtelOptions): RunSpans | undefined {
+  const { tracer, content = 'none', transfer = false } = options;
+  const tracers = tracer === undefined ? registeredTracers() : { ofRun: tracer, ofAgent: () => tracer };
+  if (tracers === undefined) return undefined;
+  const { team } = begun.request;
+  const root = openRun(team ? tracers.ofRun : tracers.ofAgent(begun.place.agent), begun, context.active());
+  // A tracer that does nothing gives neither a trace to show nor one to pass on.
+  if (!isSpanContextValid(root.span.spanContext())) return undefined;
+  const made: SpanOptions = { content, transfer, tracerOf: tracers.ofAgent };
+  return new RunSpans(made, root, !team);
+}
+
+/** Of a run that is only measured. */
+const UNTRACED: SpanHandle = Object.freeze({
+  traceId: '0'.repeat(32),
+  spanId: '0'.repeat(16),
+  run: <T>(fn: () => T) => fn(),
+});
+
+/** The SDK's clock is another than ours, and a child must lie inside its parent. */
+function callersStart(): bigint | undefined {
+  const caller: (Span & { startTime?: unknown }) | undefined = trace.getActiveSpan();
+  const [seconds, nanos] = Array.isArray(caller?.startTime) ? caller.startTime : [];
+  if (!Number.isSafeInteger(seconds) || !Number.isSafeInteger(nanos)) return undefined;
+  return BigInt(seconds) * 1_000_000_000n + BigInt(nanos);
 }

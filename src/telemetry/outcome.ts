@@ -1,13 +1,54 @@
-import { type Attributes, SpanStatusCode } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
 import type { RecordOf } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
-import type { AgentOut } from '../core/record.ts';
+import type { ModelTurn } from '../core/model.ts';
+import type { AgentOut, ToolOut } from '../core/record.ts';
 import type { Status } from '../core/status.ts';
-import { finishReason, outputText, valueText } from './parts.ts';
-import type { OpenSpan } from './span.ts';
+import { boundedValue, finishReason, outputMessages } from './parts.ts';
 
 /** Whether spans hold what was said: `full` puts it on attributes, its secrets redacted. */
 export type SpanContent = 'none' | 'full';
+
+/** What a span says at its end. */
+export interface SpanOutcome {
+  readonly attributes: Attributes;
+  /** Kind of the error it failed with. */
+  readonly fault?: string | undefined;
+  /** What was said; made only where it is asked for. */
+  said?(): { readonly [attribute: string]: Json };
+}
+
+/** What is known of an open span when its record ends it. */
+export interface OpenFacts {
+  readonly isDelegate: boolean;
+  readonly workerFault: string | undefined;
+  readonly finishReason: string | undefined;
+}
+
+/** The end of a span, by the record that ends it. Pure: live and from a log, the same record ends a span the same way. */
+export function outcome(
+  record: RecordOf<'agent' | 'model' | 'tool' | 'memory' | 'embedding'>,
+  open: OpenFacts,
+): SpanOutcome {
+  if (record.event === 'started' || record.event === 'retry') return NOTHING;
+  if (record.event === 'cancel') return { attributes: attempts(record), fault: record.value.kind };
+  switch (record.kind) {
+    case 'agent':
+      return agentOutcome(record.value, open);
+    case 'model':
+      return record.event === 'failed'
+        ? { attributes: attempts(record), fault: record.value.kind }
+        : modelOutcome(record.value, attempts(record));
+    case 'tool':
+      return toolOutcome(record.value, open);
+    case 'memory':
+    case 'embedding':
+      if (record.event === 'failed') return { attributes: {}, fault: record.value.kind };
+      return record.kind === 'memory' ? memoryOutcome(record.value) : NOTHING;
+  }
+}
+
+const NOTHING: SpanOutcome = Object.freeze({ attributes: Object.freeze({}) });
 
 /** The kind of error an invocation ended with; undefined where it did what it should or waits to go on. */
 export function faultOf(out: {
@@ -17,19 +58,13 @@ export function faultOf(out: {
   return out.status === 'completed' || out.status === 'suspended' ? undefined : (out.error?.kind ?? out.status);
 }
 
-/** Marks a span as failed. The description is the kind: a message could hold what was said. */
-export function fail({ span }: OpenSpan, kind: string): void {
-  span.setAttribute('error.type', kind);
-  span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
+function attempts({ kind, attempt }: { readonly kind: string; readonly attempt: number }): Attributes {
+  return kind === 'model' && attempt > 1 ? { 'coxswain.retry.attempt': attempt } : {};
 }
 
-export function endModel(open: OpenSpan, record: RecordOf<'model'>, content: SpanContent): void {
-  if (record.attempt > 1) open.span.setAttribute('coxswain.retry.attempt', record.attempt);
-  if (record.event === 'failed' || record.event === 'cancel') fail(open, record.value.kind);
-  if (record.event !== 'done') return;
-  const { stop, usage, response, by, costUsd, content: said } = record.value;
+function modelOutcome({ stop, usage, response, by, costUsd, content }: ModelTurn, attributes: Attributes): SpanOutcome {
   const finish = finishReason(stop);
-  const attributes: Attributes = { 'gen_ai.response.finish_reasons': [finish] };
+  attributes['gen_ai.response.finish_reasons'] = [finish];
   if (response?.id !== undefined) attributes['gen_ai.response.id'] = response.id;
   if (response?.model !== undefined) attributes['gen_ai.response.model'] = response.model;
   if (usage !== undefined) {
@@ -42,29 +77,22 @@ export function endModel(open: OpenSpan, record: RecordOf<'model'>, content: Spa
   }
   if (by !== undefined) attributes['coxswain.model'] = `${by.provider}/${by.id}`;
   if (costUsd !== undefined) attributes['coxswain.cost_usd'] = costUsd;
-  if (content === 'full') attributes['gen_ai.output.messages'] = outputText(said, finish);
-  open.span.setAttributes(attributes);
+  return { attributes, said: () => ({ 'gen_ai.output.messages': outputMessages(content, finish) }) };
 }
 
-export function endTool(open: OpenSpan, record: RecordOf<'tool'>, content: SpanContent): void {
-  if (record.event === 'started') return;
-  if (record.event === 'cancel') {
-    fail(open, record.value.kind);
-    return;
-  }
-  const { isError, error, content: result } = record.value;
+function toolOutcome({ isError, error, content }: ToolOut, { isDelegate, workerFault }: OpenFacts): SpanOutcome {
   // The worker's failure is shown on the call as well: a trace view folds the call first.
-  const fault = isError ? (error?.kind ?? open.workerFault ?? 'tool_error') : delegateFault(open);
-  if (fault !== undefined) fail(open, fault);
-  if (content === 'full') open.span.setAttribute('gen_ai.tool.call.result', valueText(result));
-}
-
-function delegateFault({ start, workerFault }: OpenSpan): string | undefined {
-  return start.kind === 'tool' && start.request.delegate !== undefined ? workerFault : undefined;
+  const fault = isError ? (error?.kind ?? workerFault ?? 'tool_error') : isDelegate ? workerFault : undefined;
+  // What a parked run leaves open is no failure.
+  return {
+    attributes: {},
+    fault: fault === 'suspended' ? undefined : fault,
+    said: () => ({ 'gen_ai.tool.call.result': boundedValue(content) }),
+  };
 }
 
 /** Tokens are the invocation's own: workers have theirs on their own spans, so that a sum over spans counts once. */
-export function endAgent(open: OpenSpan, out: AgentOut, content: SpanContent): void {
+function agentOutcome(out: AgentOut, open: OpenFacts): SpanOutcome {
   const { ownUsage, text } = out;
   const attributes: Attributes = {};
   if (ownUsage.modelCallsWithUsage > 0) {
@@ -72,24 +100,16 @@ export function endAgent(open: OpenSpan, out: AgentOut, content: SpanContent): v
     attributes['gen_ai.usage.output_tokens'] = ownUsage.outputTokens;
   }
   if (open.finishReason !== undefined) attributes['gen_ai.response.finish_reasons'] = [open.finishReason];
-  if (content === 'full') attributes['gen_ai.output.messages'] = outputText(text, open.finishReason ?? 'stop');
-  open.span.setAttributes(attributes);
-  const fault = faultOf(out);
-  if (fault !== undefined) fail(open, fault);
+  const said = () => ({ 'gen_ai.output.messages': outputMessages(text, open.finishReason ?? 'stop') });
+  return { attributes, fault: faultOf(out), said };
 }
 
-export function endEffect(
-  open: OpenSpan,
-  record: RecordOf<'memory'> | RecordOf<'embedding'>,
-  content: SpanContent,
-): void {
-  if (record.event === 'failed' || record.event === 'cancel') fail(open, record.value.kind);
-  if (record.event !== 'done' || record.kind !== 'memory') return;
-  const { value } = record;
-  if (Array.isArray(value)) open.span.setAttribute('gen_ai.memory.record.count', value.length);
+function memoryOutcome(value: Json): SpanOutcome {
+  const attributes: Attributes = {};
+  if (Array.isArray(value)) attributes['gen_ai.memory.record.count'] = value.length;
   const id = idIn(value);
-  if (id !== undefined) open.span.setAttribute('gen_ai.memory.record.id', id);
-  if (content === 'full' && Array.isArray(value)) open.span.setAttribute('gen_ai.memory.records', valueText(value));
+  if (id !== undefined) attributes['gen_ai.memory.record.id'] = id;
+  return { attributes, said: () => (Array.isArray(value) ? { 'gen_ai.memory.records': boundedValue(value) } : {}) };
 }
 
 function idIn(value: Json): string | undefined {

@@ -5,6 +5,8 @@ import { redact, redactor } from './redact.ts';
 
 /** Longest content attribute in characters, as Jaeger bounds its own. */
 const MAX_CHARS = 65_536;
+/** What is left of each text in a value that is too long. */
+const SHORT = 2_048;
 
 const FINISH: Readonly<Record<StopReason, string>> = {
   end: 'stop',
@@ -20,43 +22,46 @@ export function finishReason(stop: StopReason): string {
   return FINISH[stop];
 }
 
-/** A value as the text of an attribute, its secrets redacted; JSON unless it is a text already, and cut where it is too long. */
-export function valueText(value: unknown): string {
-  return cut(typeof value === 'string' ? redact(value) : (JSON.stringify(value, redactor) ?? 'null'));
+/** A value as an attribute, its secrets redacted: as it is where it is short enough, its long texts cut where that helps, else the front of its JSON text. */
+export function boundedValue(value: unknown): Json {
+  if (typeof value === 'string') return cut(redact(value));
+  const text = JSON.stringify(value, redactor) ?? 'null';
+  if (text.length <= MAX_CHARS) return JSON.parse(text) as Json;
+  const shorter = JSON.stringify(JSON.parse(text), (_, item) => (typeof item === 'string' ? cut(item, SHORT) : item));
+  return shorter.length <= MAX_CHARS ? (JSON.parse(shorter) as Json) : cut(text);
 }
 
 /** `gen_ai.system_instructions`. */
-export function instructionsText(instructions: string): string {
-  return JSON.stringify([textPart(instructions)]);
+export function instructionParts(instructions: string): Json {
+  return [textPart(instructions)];
 }
 
 /**
  * `gen_ai.input.messages`: the newest messages that fit. Older ones are left out, and a message says how many, so that
- * the work does not grow with the history and the text stays JSON.
+ * the work does not grow with the history.
  */
-export function messagesText(messages: readonly Message[]): string {
-  const texts: string[] = [];
+export function inputMessages(messages: readonly Message[]): Json {
+  const shown: Json[] = [];
   let chars = 0;
   let first = messages.length;
   while (first > 0) {
     const message = messages[first - 1];
     if (message === undefined) break;
-    const text = JSON.stringify(shapeOf(message));
-    if (texts.length > 0 && chars + text.length > MAX_CHARS) break;
-    chars += text.length;
-    texts.push(text);
+    const shape = shapeOf(message);
+    const size = JSON.stringify(shape).length;
+    if (shown.length > 0 && chars + size > MAX_CHARS) break;
+    chars += size;
+    shown.push(shape);
     first -= 1;
   }
-  if (first > 0) {
-    texts.push(JSON.stringify({ role: 'system', parts: [textPart(`[${first} earlier messages left out]`)] }));
-  }
-  return `[${texts.reverse().join(',')}]`;
+  if (first > 0) shown.push({ role: 'system', parts: [textPart(`[${first} earlier messages left out]`)] });
+  return shown.reverse();
 }
 
 /** `gen_ai.output.messages` of a turn or of an agent's text. */
-export function outputText(content: string | readonly AssistantPart[], finish: string): string {
+export function outputMessages(content: string | readonly AssistantPart[], finish: string): Json {
   const parts = typeof content === 'string' ? [textPart(content)] : content.map(partOf);
-  return JSON.stringify([{ role: 'assistant', parts, finish_reason: finish }]);
+  return [{ role: 'assistant', parts, finish_reason: finish }];
 }
 
 function shapeOf(message: Message): Json {
@@ -92,8 +97,8 @@ function textPart(text: string): { type: 'text'; content: string } {
   return { type: 'text', content: cut(redact(text)) };
 }
 
-function cut(text: string): string {
-  if (text.length <= MAX_CHARS) return text;
-  const kept = text.slice(0, MAX_CHARS).toWellFormed();
-  return `${kept} [${text.length - MAX_CHARS} characters left out]`;
+function cut(text: string, max: number = MAX_CHARS): string {
+  if (text.length <= max) return text;
+  const kept = text.slice(0, max).toWellFormed();
+  return `${kept} [${text.length - max} characters left out]`;
 }

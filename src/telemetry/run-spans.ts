@@ -1,38 +1,51 @@
-import type { Tracer } from '@opentelemetry/api';
+import { SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import type { RecordOf } from '../core/events.ts';
 import type { RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
 import { type Approval, approvalAttributes, approvalState } from './approval.ts';
-import { endAgent, endEffect, endModel, endTool, fail, faultOf, type SpanContent } from './outcome.ts';
-import { finishReason, outputText } from './parts.ts';
-import { hrTime, OpenSpan, openSpan, startAttributes } from './span.ts';
+import { startAttributes } from './opening.ts';
+import { faultOf, outcome, type SpanContent } from './outcome.ts';
+import { finishReason, outputMessages } from './parts.ts';
+import { say } from './say.ts';
+import { hrTime, OpenSpan, openSpan } from './span.ts';
 import { spoken } from './spoken.ts';
+import { told } from './told.ts';
+
+/** How spans are made, and what stands on them. */
+export interface SpanOptions {
+  readonly content: SpanContent;
+  /** Also what is only proposed for delegates. */
+  readonly transfer: boolean;
+  tracerOf(agent: string): Tracer;
+}
 
 /** The open spans of one run. */
 export class RunSpans {
   readonly root: OpenSpan;
-  readonly #tracer: Tracer;
-  readonly #content: SpanContent;
+  readonly #options: SpanOptions;
   readonly #open = new Map<string, OpenSpan>();
   readonly #approvals = new Map<string, Approval>();
+  /** Steps whose window was cut. */
+  readonly #compacted = new Set<string>();
   /** True while a lone agent has not taken its run's span over. */
   #lone: boolean;
 
-  constructor(tracer: Tracer, content: SpanContent, root: OpenSpan, lone: boolean) {
-    this.#tracer = tracer;
-    this.#content = content;
+  constructor(options: SpanOptions, root: OpenSpan, lone: boolean) {
+    this.#options = options;
     this.root = root;
     this.#lone = lone;
     this.#describe(root);
   }
 
   start(begun: SpanStart, parent: SpanHandle | undefined): OpenSpan {
-    const open =
-      begun.kind === 'agent' && this.#lone
-        ? this.#takeOver(begun)
-        : openSpan(this.#tracer, begun, (parent instanceof OpenSpan ? parent : this.root).context);
+    const open = begun.kind === 'agent' && this.#lone ? this.#takeOver(begun) : this.#openBelow(begun, parent);
     this.#open.set(idOf(begun), open);
     this.#describe(open);
     return open;
+  }
+
+  #openBelow(begun: SpanStart, parent: SpanHandle | undefined): OpenSpan {
+    const above = parent instanceof OpenSpan ? parent : this.root;
+    return openSpan(this.#options.tracerOf(begun.place.agent), begun, above.context);
   }
 
   #takeOver(begun: SpanStart): OpenSpan {
@@ -43,60 +56,85 @@ export class RunSpans {
 
   #describe({ start, span }: OpenSpan): void {
     if (!span.isRecording()) return;
-    span.setAttributes(startAttributes(start));
+    span.setAttributes(startAttributes(start, this.#options.transfer));
     const approval = this.#approvals.get(start.key);
     if (start.kind === 'tool' && approval !== undefined) {
       this.#approvals.delete(start.key);
       span.setAttributes(approvalAttributes(approval));
     }
-    if (this.#content === 'full') span.setAttributes(spoken(start));
+    if (this.#options.content === 'full') say(span, spoken(start));
+    noteWait(span, start);
   }
 
   /** Any record of the run but its own. */
   take(record: Exclude<RunRecord, { kind: 'run' }>): void {
-    if (record.kind === 'wait' || record.kind === 'decision') {
-      this.#noteDecision(record);
-      return;
-    }
-    if (record.event === 'started') return;
+    if (record.kind === 'wait' || record.kind === 'decision') this.#noteDecision(record);
+    else if (record.event === 'started') this.#noteAttempt(record);
+    else if (record.event === 'retry') this.#noteRetry(record);
+    else if (!this.#end(record)) this.#tell(record);
+  }
+
+  /** False where no span of its own is open. */
+  #end(record: Exclude<RunRecord, { kind: 'run' }>): boolean {
     const open = this.#open.get(idOf(record));
-    if (open === undefined) {
-      if (record.kind === 'tool') this.#noteRefusal(record);
-      return;
-    }
-    if (record.event === 'retry') {
-      const attributes = { 'coxswain.retry.attempt': record.attempt, 'error.type': record.value.kind };
-      open.span.addEvent('coxswain.retry', attributes, hrTime(record.time));
-      return;
-    }
+    if (open === undefined) return false;
     this.#open.delete(idOf(record));
     if (open.span.isRecording()) this.#conclude(open, record);
     open.span.end(hrTime(record.time));
+    return true;
   }
 
   #conclude(open: OpenSpan, record: RunRecord): void {
     switch (record.kind) {
-      case 'model': {
-        endModel(open, record, this.#content);
-        const agent = this.#agentOf(record);
-        if (record.event === 'done' && agent !== undefined) agent.finishReason = finishReason(record.value.stop);
-        return;
-      }
+      case 'agent':
+      case 'model':
       case 'tool':
-        endTool(open, record, this.#content);
-        return;
-      case 'agent': {
-        if (record.event !== 'done') return;
-        endAgent(open, record.value, this.#content);
-        if (open === this.root) open.span.setAttribute('coxswain.run.state', record.value.status);
-        const call = this.#open.get(`tool ${record.key.slice(0, record.key.lastIndexOf('/'))}`);
-        if (call !== undefined) call.workerFault = faultOf(record.value);
-        return;
-      }
       case 'memory':
       case 'embedding':
-        endEffect(open, record, this.#content);
+        break;
+      default:
+        return;
     }
+    const { start, span, workerFault, finishReason: finished } = open;
+    const isDelegate = start.kind === 'tool' && start.request.delegate !== undefined;
+    const { attributes, fault, said } = outcome(record, { isDelegate, workerFault, finishReason: finished });
+    span.setAttributes(attributes);
+    if (this.#options.content === 'full' && said !== undefined) say(span, said());
+    if (fault !== undefined) fail(open, fault);
+    if (record.kind === 'model') this.#noteTurn(open, record);
+    if (record.kind === 'agent' && record.event === 'done') this.#noteWorker(open, record);
+  }
+
+  #noteTurn({ span }: OpenSpan, record: RecordOf<'model'>): void {
+    if (this.#compacted.has(stepOf(record))) span.setAttribute('gen_ai.conversation.compacted', true);
+    const agent = this.#agentOf(record);
+    if (record.event === 'done' && agent !== undefined) agent.finishReason = finishReason(record.value.stop);
+  }
+
+  #noteWorker(open: OpenSpan, record: Extract<RecordOf<'agent'>, { event: 'done' }>): void {
+    if (open === this.root) open.span.setAttribute('coxswain.run.state', record.value.status);
+    const call = this.#open.get(`tool ${record.key.slice(0, record.key.lastIndexOf('/'))}`);
+    if (call !== undefined) call.workerFault = faultOf(record.value);
+  }
+
+  #noteAttempt(record: RunRecord): void {
+    const open = this.#open.get(idOf(record));
+    if (open !== undefined && record.time > open.start.time) noteWait(open.span, record);
+  }
+
+  #noteRetry(record: Extract<RunRecord, { event: 'retry' }>): void {
+    const attributes = { 'coxswain.retry.attempt': record.attempt, 'error.type': record.value.kind };
+    this.#open.get(idOf(record))?.span.addEvent('coxswain.retry', attributes, hrTime(record.time));
+  }
+
+  /** What has no span of its own is an event of its agent's, or of the run's. */
+  #tell(record: RunRecord): void {
+    if (record.kind === 'tool') this.#noteRefusal(record);
+    if (record.kind === 'context') this.#compacted.add(stepOf(record));
+    const event = told(record);
+    if (event === undefined) return;
+    const { span } = (event.on === 'agent' ? this.#agentOf(record) : undefined) ?? this.root;
+    if (span.isRecording()) span.addEvent(event.name, event.attributes, hrTime(record.time));
   }
 
   /** The last record of the run: what is still open ends with it, so that a suspended run's trace is whole. */
@@ -107,7 +145,7 @@ export class RunSpans {
         this.#open.get(`agent ${approval.path}`)?.span.setAttributes(approvalAttributes(approval));
     }
     const { status, text } = record.value;
-    this.close(status, faultOf(record.value), record.time, this.#content === 'full' ? text : undefined);
+    this.close(status, faultOf(record.value), record.time, text);
   }
 
   /** Ends every open span at one time, the run's own last. */
@@ -123,7 +161,8 @@ export class RunSpans {
     if (!root.span.isRecording()) return;
     root.span.setAttribute('coxswain.run.state', state);
     if (fault !== undefined) fail(root, fault);
-    if (text !== undefined) root.span.setAttribute('gen_ai.output.messages', outputText(text, 'stop'));
+    if (text !== undefined && this.#options.content === 'full')
+      say(root.span, { 'gen_ai.output.messages': outputMessages(text, 'stop') });
     root.span.end(end);
   }
 
@@ -161,6 +200,21 @@ export class RunSpans {
   }
 }
 
+/** Marks a span as failed. The description is the kind: a message could hold what was said. */
+function fail({ span }: OpenSpan, kind: string): void {
+  span.setAttribute('error.type', kind);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
+}
+
+function noteWait(span: OpenSpan['span'], { waitedMs, time }: { readonly waitedMs?: number; readonly time: bigint }) {
+  if (waitedMs !== undefined)
+    span.addEvent('coxswain.queue.wait', { 'coxswain.queue.wait_ms': waitedMs }, hrTime(time));
+}
+
 function idOf(record: { readonly kind: string; readonly key: string }): string {
   return `${record.kind} ${record.key}`;
+}
+
+function stepOf(record: RunRecord): string {
+  return `${record.place.path}/${record.step}`;
 }

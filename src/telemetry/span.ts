@@ -1,16 +1,17 @@
 import {
-  type Attributes,
   type Context,
   context,
   type HrTime,
+  isSpanContextValid,
+  type Link,
   type Span,
-  SpanKind,
+  type SpanContext,
+  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { Json } from '../core/json.ts';
-import type { ModelSettings } from '../core/model.ts';
-import type { ModelIn, Place, SpanHandle, SpanStart } from '../core/record.ts';
+import type { Caller, SpanHandle, SpanLink, SpanStart } from '../core/record.ts';
+import { opening } from './opening.ts';
 
 /** A span that is under way, with the context its children start in. */
 export class OpenSpan implements SpanHandle {
@@ -18,6 +19,7 @@ export class OpenSpan implements SpanHandle {
   readonly spanId: string;
   readonly span: Span;
   readonly context: Context;
+  readonly caller: Caller | undefined;
   /** What started it; a lone agent's span is opened by its run and then taken over. */
   start: SpanStart;
   /** Kind of error of the worker it delegated to. */
@@ -25,13 +27,14 @@ export class OpenSpan implements SpanHandle {
   /** How the agent's last turn ended. */
   finishReason: string | undefined;
 
-  constructor(span: Span, parent: Context, start: SpanStart) {
+  constructor(span: Span, parent: Context, start: SpanStart, caller?: Caller) {
     const { traceId, spanId } = span.spanContext();
     this.traceId = traceId;
     this.spanId = spanId;
     this.span = span;
     this.context = trace.setSpan(parent, span);
     this.start = start;
+    this.caller = caller;
   }
 
   run<T>(fn: () => T): T {
@@ -46,201 +49,36 @@ export function openSpan(tracer: Tracer, start: SpanStart, parent: Context): Ope
   return new OpenSpan(tracer.startSpan(name, options, parent), parent, start);
 }
 
+/** Starts the span of a run: a child of the caller's, or the root of a new trace that is linked to where it goes on from. */
+export function openRun(tracer: Tracer, start: SpanStart & { kind: 'run' }, around: Context): OpenSpan {
+  const { name, kind, attributes } = opening(start);
+  const { from } = start.request;
+  const above = trace.getSpanContext(around);
+  const startTime = hrTime(start.time);
+  if (from === undefined) {
+    const caller = above !== undefined && isSpanContextValid(above) ? callerOf(above) : undefined;
+    return new OpenSpan(tracer.startSpan(name, { kind, attributes, startTime }, around), around, start, caller);
+  }
+  const options = { kind, attributes, startTime, root: true, links: [linkTo(from)] };
+  return new OpenSpan(tracer.startSpan(name, options, around), around, start);
+}
+
+function linkTo({ type, traceId, spanId }: SpanLink): Link {
+  const to = { traceId, spanId, traceFlags: TraceFlags.SAMPLED };
+  return { context: to, attributes: { 'coxswain.link.type': type } };
+}
+
+function callerOf({ spanId, traceFlags, isRemote, traceState }: SpanContext): Caller {
+  const state = traceState?.serialize() ?? '';
+  return {
+    spanId,
+    traceFlags,
+    ...(isRemote === true && { isRemote }),
+    ...(state !== '' && { traceState: state }),
+  };
+}
+
 /** Nanoseconds since 1970 as seconds and nanoseconds: exact, where a float of milliseconds is not. */
 export function hrTime(time: bigint): HrTime {
   return [Number(time / 1_000_000_000n), Number(time % 1_000_000_000n)];
-}
-
-interface Opening {
-  readonly name: string;
-  readonly kind: SpanKind;
-  readonly attributes: Attributes;
-}
-
-/** Name, kind and first attributes (OpenTelemetry's GenAI conventions after 1.41). */
-function opening(start: SpanStart): Opening {
-  switch (start.kind) {
-    case 'run': {
-      const { agent, team } = start.request;
-      if (!team) return agentOpening(agent, undefined);
-      const attributes = { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.workflow.name': agent };
-      return { name: `invoke_workflow ${agent}`, kind: SpanKind.INTERNAL, attributes };
-    }
-    case 'agent':
-      return agentOpening(start.request.agent, start.request.model);
-    case 'model': {
-      const attributes = { 'gen_ai.operation.name': 'chat', ...endpoint(start.request) };
-      return { name: `chat ${start.request.modelId}`, kind: SpanKind.CLIENT, attributes };
-    }
-    case 'tool': {
-      const { name } = start.request;
-      const attributes = {
-        'gen_ai.operation.name': 'execute_tool',
-        'gen_ai.tool.name': name,
-        'gen_ai.tool.type': 'function',
-        'gen_ai.agent.name': start.place.agent,
-      };
-      return { name: `execute_tool ${name}`, kind: SpanKind.INTERNAL, attributes };
-    }
-    case 'embedding': {
-      const [provider, model] = embedder(start.request);
-      const attributes = {
-        'gen_ai.operation.name': 'embeddings',
-        'gen_ai.provider.name': provider,
-        'gen_ai.request.model': model,
-      };
-      return { name: `embeddings ${model}`, kind: SpanKind.CLIENT, attributes };
-    }
-    case 'memory': {
-      const operation = memoryOperation(start.request.operation);
-      return { name: operation, kind: SpanKind.INTERNAL, attributes: { 'gen_ai.operation.name': operation } };
-    }
-  }
-}
-
-function agentOpening(agent: string, model: string | undefined): Opening {
-  const attributes: Attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': agent };
-  if (model !== undefined) attributes['gen_ai.request.model'] = idOf(model);
-  return { name: `invoke_agent ${agent}`, kind: SpanKind.INTERNAL, attributes };
-}
-
-/** `provider/id` → `id`, which may hold slashes itself. */
-function idOf(model: string): string {
-  return model.slice(model.indexOf('/') + 1);
-}
-
-const PROVIDERS: Readonly<Record<string, string>> = {
-  azure: 'azure.ai.openai',
-  bedrock: 'aws.bedrock',
-  gemini: 'gcp.gemini',
-  google: 'gcp.gemini',
-  mistral: 'mistral_ai',
-  moonshot: 'moonshot_ai',
-  vertex: 'gcp.vertex_ai',
-  watsonx: 'ibm.watsonx.ai',
-  xai: 'x_ai',
-};
-
-function endpoint({ provider, modelId, server }: ModelIn): Attributes {
-  const attributes: Attributes = {
-    'gen_ai.provider.name': PROVIDERS[provider] ?? provider,
-    'gen_ai.request.model': modelId,
-  };
-  if (server !== undefined) {
-    attributes['server.address'] = server.address;
-    if (server.port !== undefined) attributes['server.port'] = server.port;
-  }
-  return attributes;
-}
-
-type Facts = { readonly [key: string]: Json | undefined };
-
-/** Provider and model of an embedder, whose id names both: `openai/text-embedding-3-small`. */
-function embedder(facts: Facts): [provider: string, model: string] {
-  const id = textOr(facts.model ?? facts.embedder, 'embedder');
-  const provider = textOr(facts.provider, id.includes('/') ? id.slice(0, id.indexOf('/')) : id);
-  return [PROVIDERS[provider] ?? provider, facts.provider === undefined ? idOf(id) : id];
-}
-
-function textOr(value: Json | undefined, other: string): string {
-  return typeof value === 'string' && value !== '' ? value : other;
-}
-
-/** The conventions' names of what a memory can do. */
-function memoryOperation(operation: Json | undefined): string {
-  switch (operation) {
-    case 'add':
-    case 'save':
-    case 'create':
-    case 'create_memory':
-      return 'create_memory';
-    case 'update':
-    case 'update_memory':
-      return 'update_memory';
-    case 'upsert':
-    case 'upsert_memory':
-      return 'upsert_memory';
-    case 'remove':
-    case 'delete':
-    case 'delete_memory':
-      return 'delete_memory';
-    default:
-      return 'search_memory';
-  }
-}
-
-/** Where in the run a span stands: coxswain's own attributes. */
-function placeAttributes(run: string, { path, parentStep }: Place, step: number): Attributes {
-  const attributes: Attributes = { 'coxswain.run.id': run, 'coxswain.path': path };
-  if (step > 0) attributes['coxswain.step'] = step;
-  if (parentStep !== undefined) {
-    attributes['coxswain.parent_step'] = parentStep.step;
-    attributes['coxswain.parent_step.path'] = parentStep.path;
-    attributes['coxswain.parent_step.tool_call_id'] = parentStep.toolCallId;
-  }
-  return attributes;
-}
-
-const SETTINGS: readonly (readonly [
-  setting: string,
-  attribute: string,
-  type: 'number' | 'int' | 'string' | 'texts',
-])[] = [
-  ['maxOutputTokens', 'gen_ai.request.max_tokens', 'int'],
-  ['temperature', 'gen_ai.request.temperature', 'number'],
-  ['topP', 'gen_ai.request.top_p', 'number'],
-  ['topK', 'gen_ai.request.top_k', 'int'],
-  ['seed', 'gen_ai.request.seed', 'int'],
-  ['frequencyPenalty', 'gen_ai.request.frequency_penalty', 'number'],
-  ['presencePenalty', 'gen_ai.request.presence_penalty', 'number'],
-  ['stopSequences', 'gen_ai.request.stop_sequences', 'texts'],
-  ['reasoningEffort', 'gen_ai.request.reasoning.level', 'string'],
-];
-
-function settingAttributes(settings: ModelSettings): Attributes {
-  const attributes: Attributes = {};
-  for (const [setting, attribute, type] of SETTINGS) {
-    const value = settings[setting];
-    if (type === 'number' && typeof value === 'number') attributes[attribute] = value;
-    if (type === 'int' && Number.isSafeInteger(value)) attributes[attribute] = Number(value);
-    if (type === 'string' && typeof value === 'string') attributes[attribute] = value;
-    if (type === 'texts' && Array.isArray(value)) attributes[attribute] = value.map(String);
-  }
-  return attributes;
-}
-
-/** What a recording span says beside its first attributes, without any content. */
-export function startAttributes(start: SpanStart): Attributes {
-  const attributes = placeAttributes(start.run, start.place, start.step);
-  switch (start.kind) {
-    case 'run':
-      // A run's start has the epoch for its attempt.
-      attributes['coxswain.run.attempt'] = start.attempt;
-      if (start.attempt > 1) attributes['coxswain.run.resumed'] = true;
-      return attributes;
-    case 'agent':
-      if (start.request.description !== '') attributes['gen_ai.agent.description'] = start.request.description;
-      if (start.request.model !== undefined) attributes['gen_ai.request.model'] = idOf(start.request.model);
-      return attributes;
-    case 'model':
-      Object.assign(attributes, settingAttributes(start.request.settings));
-      if (start.request.stream) attributes['gen_ai.request.stream'] = true;
-      if (start.request.output !== undefined) attributes['gen_ai.output.type'] = 'json';
-      return attributes;
-    case 'tool':
-      attributes['gen_ai.tool.call.id'] = start.request.callId;
-      if (start.request.description !== '') attributes['gen_ai.tool.description'] = start.request.description;
-      return attributes;
-    case 'embedding':
-      if (typeof start.request.dimensions === 'number') {
-        attributes['gen_ai.embeddings.dimension.count'] = start.request.dimensions;
-      }
-      return attributes;
-    case 'memory': {
-      const { store, id } = start.request;
-      if (typeof store === 'string') attributes['gen_ai.memory.store.id'] = store;
-      if (typeof id === 'string') attributes['gen_ai.memory.record.id'] = id;
-      return attributes;
-    }
-  }
 }
