@@ -65,7 +65,7 @@ export class RunMetrics {
     if (team)
       this.#to.workflowDuration.record(seconds(since, time), { 'gen_ai.workflow.name': agent, ...failed(fault) });
     // What is still asked is asked by nobody in this process any more.
-    this.#to.approvalsPending.add(-this.#asked.size);
+    if (this.#asked.size > 0) this.#to.approvalsPending.add(-this.#asked.size);
     this.#asked.clear();
   }
 

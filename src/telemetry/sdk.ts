@@ -1,11 +1,29 @@
+import type { Resource } from '@opentelemetry/resources';
+import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace';
 import { ConfigurationError, messageOf } from '../core/errors.ts';
 
+// Of one line, for the newest of each need not go together.
 const TRACES =
-  '@opentelemetry/sdk-trace @opentelemetry/context-async-hooks @opentelemetry/core @opentelemetry/resources @opentelemetry/exporter-trace-otlp-http';
-const METRICS = '@opentelemetry/sdk-metrics @opentelemetry/exporter-metrics-otlp-http';
+  '@opentelemetry/sdk-trace@3 @opentelemetry/context-async-hooks@3 @opentelemetry/core@3 @opentelemetry/resources@3 @opentelemetry/exporter-trace-otlp-http@0.301';
+const METRICS = '@opentelemetry/sdk-metrics@3 @opentelemetry/exporter-metrics-otlp-http@0.301';
+
+/** The packages that make and send spans. */
+export interface TraceSdk {
+  readonly trace: typeof import('@opentelemetry/sdk-trace');
+  readonly context: typeof import('@opentelemetry/context-async-hooks');
+  readonly core: typeof import('@opentelemetry/core');
+  readonly resources: typeof import('@opentelemetry/resources');
+  readonly exporter: typeof import('@opentelemetry/exporter-trace-otlp-http');
+}
+
+/** Those that measure and send metrics. */
+export interface MetricSdk {
+  readonly sdk: typeof import('@opentelemetry/sdk-metrics');
+  readonly exporter: typeof import('@opentelemetry/exporter-metrics-otlp-http');
+}
 
 /** The SDK for spans; it is loaded when it is asked for. Its lines 2 (from 2.12) and 3 have the same names. */
-export function loadTraceSdk(who: string) {
+export function loadTraceSdk(who: string): Promise<TraceSdk> {
   return load(who, TRACES, async () => {
     const [trace, context, core, resources, exporter] = await Promise.all([
       import('@opentelemetry/sdk-trace'),
@@ -18,10 +36,8 @@ export function loadTraceSdk(who: string) {
   });
 }
 
-export type TraceSdk = Awaited<ReturnType<typeof loadTraceSdk>>;
-
 /** The SDK for metrics. */
-export function loadMetricSdk(who: string) {
+export function loadMetricSdk(who: string): Promise<MetricSdk> {
   return load(who, METRICS, async () => {
     const [sdk, exporter] = await Promise.all([
       import('@opentelemetry/sdk-metrics'),
@@ -32,8 +48,8 @@ export function loadMetricSdk(who: string) {
 }
 
 /** OTLP's own JSON. */
-export function loadSerializer(who: string) {
-  return load(who, '@opentelemetry/otlp-transformer', () => import('@opentelemetry/otlp-transformer'));
+export function loadSerializer(who: string): Promise<typeof import('@opentelemetry/otlp-transformer')> {
+  return load(who, '@opentelemetry/otlp-transformer@0.301', () => import('@opentelemetry/otlp-transformer'));
 }
 
 async function load<T>(who: string, packages: string, sdk: () => Promise<T>): Promise<T> {
@@ -52,7 +68,7 @@ async function load<T>(who: string, packages: string, sdk: () => Promise<T>): Pr
  * The resource of a service: its name, `OTEL_RESOURCE_ATTRIBUTES`, the SDK. Nothing of the process, so that an export from
  * the records gives the very spans that were sent live.
  */
-export function serviceResource({ resources }: TraceSdk, serviceName: string) {
+export function serviceResource({ resources }: TraceSdk, serviceName: string): Resource {
   const { defaultResource, detectResources, envDetector, resourceFromAttributes } = resources;
   const named = resourceFromAttributes({ 'service.name': serviceName });
   return defaultResource()
@@ -64,14 +80,14 @@ export function serviceResource({ resources }: TraceSdk, serviceName: string) {
 const EXPORT_MS = 3_000;
 
 /** Sends spans as OTLP over HTTP: to a URL, else to where the environment says, else to localhost:4318. */
-export function otlpExporter({ exporter }: TraceSdk, url: string | undefined, concurrencyLimit: number) {
+export function otlpExporter({ exporter }: TraceSdk, url: string | undefined, concurrencyLimit: number): SpanExporter {
   const { OTEL_EXPORTER_OTLP_TIMEOUT: all, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: traces } = process.env;
   const timeout = all?.trim() || traces?.trim() ? {} : { timeoutMillis: EXPORT_MS };
   return new exporter.OTLPTraceExporter({ ...(url !== undefined && { url }), ...timeout, concurrencyLimit });
 }
 
 /** The sampler that `OTEL_TRACES_SAMPLER` and `…_ARG` name; by default everything is recorded, or what the caller's trace records. */
-export function sampler({ trace }: TraceSdk) {
+export function sampler({ trace }: TraceSdk): Sampler {
   const { OTEL_TRACES_SAMPLER: name = '', OTEL_TRACES_SAMPLER_ARG: ratio = '1' } = process.env;
   const share = Number(ratio);
   const root = name.endsWith('always_off')

@@ -91,8 +91,8 @@ test('what is to be installed beside coxswain is of a version that it takes', ()
   // The newest of each need not go together, so each has its version.
   const loose = wanted.filter((name) => {
     const [, bare = '', version = ''] = /^(.*?[^@])@?([\d.]*)$/.exec(name) ?? [];
-    const [, least = ''] = /(?:\^|>=)(\d+(?:\.\d)?)/.exec(peers[bare]) ?? [];
-    return version === '' || !version.startsWith(least);
+    const [, least = ''] = /(?:\^|>=)(\d+(?:\.\d+)?)/.exec(peers[bare]) ?? [];
+    return version === '' || version.localeCompare(least, 'en', { numeric: true }) < 0;
   });
   expect(loose).toEqual([]);
 });
