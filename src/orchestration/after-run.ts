@@ -3,8 +3,8 @@ import { AgentError, messageOf } from '../core/errors.ts';
 import { type Label, TRUSTED } from '../core/label.ts';
 import type { Limits } from '../core/limits.ts';
 import type { MemoryStore } from '../core/memory.ts';
-import type { Status } from '../core/status.ts';
 import { extraction } from '../memory/extraction.ts';
+import type { Afterwards, Left } from './run-memories.ts';
 import type { RunOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
 import { startRunWith } from './start-run.ts';
@@ -12,21 +12,15 @@ import { startRunWith } from './start-run.ts';
 /**
  * What a run leaves to be done once it is over, off its caller's path: models remember what was new, then what is due in the
  * stores that it may have written to. Each is a run of its own (`<run id>.extract.…`, `<run id>.upkeep.…`) in the same
- * journal and trace, within what is left of the run's tokens and costs. Resolves when all is over; never rejects. Undefined
- * where there is nothing to do.
+ * journal and trace, within what is left of the run's tokens and costs. Resolves when all is over; never rejects.
  */
-export function afterRun(tree: RunTree, status: Status): Promise<void> | undefined {
-  const { left, written } = tree.memories?.afterwards(status) ?? { left: [], written: new Map() };
-  const stores = new Set([...left.map(({ grant }) => grant.store), ...written.keys()]);
-  if (![...stores].some((store) => left.length > 0 || store.upkeep !== undefined)) return undefined;
-  const work = new Afterwards(tree).all(left, written);
-  for (const store of stores) store.background?.(work);
+export function afterRun(tree: RunTree, { left, written }: Afterwards): Promise<void> {
+  const work = new AfterRun(tree).all(left, written);
+  for (const store of new Set([...left.map(({ grant }) => grant.store), ...written.keys()])) store.background?.(work);
   return work;
 }
 
-type Leaving = ReturnType<NonNullable<RunTree['memories']>['afterwards']>;
-
-class Afterwards {
+class AfterRun {
   readonly #tree: RunTree;
   /** Of the run's caps, what nobody has spent. */
   #left: Limits;
@@ -37,14 +31,14 @@ class Afterwards {
     this.#left = tree.left();
   }
 
-  async all(left: Leaving['left'], written: Leaving['written']): Promise<void> {
+  async all(left: Afterwards['left'], written: Afterwards['written']): Promise<void> {
     for (const one of left) await this.#quietly(() => this.#extract(one));
     for (const [store, namespaces] of written) {
       for (const namespace of namespaces) await this.#quietly(() => this.#upkeep(store, namespace));
     }
   }
 
-  async #extract({ self, grant, messages, label, recalled }: Leaving['left'][number]): Promise<void> {
+  async #extract({ self, grant, messages, label, recalled }: Left): Promise<void> {
     const { store, namespace, read, extract } = grant;
     const agent = extraction(store, { ...extract, namespace, read });
     const writer = { agent: self.agent, run: this.#tree.id };

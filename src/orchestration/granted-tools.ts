@@ -3,12 +3,12 @@ import type { ModelAgent } from '../core/agent.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Tool } from '../core/tool.ts';
-import { RunMemories } from './run-memories.ts';
+import type { RunMemories } from './run-memories.ts';
 import { sharedRead } from './shared-store.ts';
 
 /** An agent's own tools, with those that follow from its memory grants and its shared store. */
 export function grantedTools(
-  run: { readonly journal: Journal; readonly deps: unknown; memories: RunMemories | undefined },
+  run: { readonly journal: Journal; readonly deps: unknown; readonly memories: RunMemories },
   self: Invocation,
   own: readonly Tool[],
   agent: ModelAgent,
@@ -22,8 +22,7 @@ export function grantedTools(
         : namespace;
     return { store, namespace: name, read, write, select, extract };
   });
-  if (grants.length > 0) run.memories ??= new RunMemories();
-  const more = grants.length === 0 ? [] : (run.memories?.tools(self, grants) ?? []);
+  const more = grants.length === 0 ? [] : run.memories.tools(self, grants);
   if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);
   if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
   return more.length === 0 ? own : [...own, ...more];

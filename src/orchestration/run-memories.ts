@@ -29,18 +29,18 @@ const STOPPED: readonly (Status | 'running' | 'waiting')[] = [
 
 /** The memories that a run's agents were granted: the tools that follow, and what is to be done once the run is over. */
 export class RunMemories {
-  readonly #open = new WeakMap<
-    Invocation,
-    { readonly grants: readonly ResolvedGrant[]; readonly recalled: Recalled }
-  >();
-  readonly #left: Left[] = [];
-  readonly #written = new Map<MemoryStore, Set<string>>();
+  /** Made with the first grant: most runs have none. */
+  #open: WeakMap<Invocation, { readonly grants: readonly ResolvedGrant[]; readonly recalled: Recalled }> | undefined;
+  #left: Left[] = NONE_LEFT;
+  #written: Map<MemoryStore, Set<string>> = NOTHING_WRITTEN;
 
   tools(self: Invocation, grants: readonly ResolvedGrant[]): Tool[] {
     const recalled = new Recalled();
+    this.#open ??= new WeakMap();
     this.#open.set(self, { grants, recalled });
     for (const { store, namespace, write } of grants) {
       if (!write) continue;
+      if (this.#written === NOTHING_WRITTEN) this.#written = new Map();
       const names = this.#written.get(store) ?? new Set();
       this.#written.set(store, names.add(namespace));
     }
@@ -49,23 +49,32 @@ export class RunMemories {
 
   /** An invocation is over: its transcript is kept where a grant has an extraction. */
   ended(self: Invocation, brief: readonly Message[], { messages, label, status }: Ending): void {
-    const { grants = [], recalled } = this.#open.get(self) ?? {};
+    const { grants = [], recalled } = this.#open?.get(self) ?? {};
     const grant = grants.find(hasExtract);
     if (grant === undefined || recalled === undefined || STOPPED.includes(status)) return;
     const from = brief.findLastIndex(({ role }) => role === 'assistant') + 1;
-    this.#left.push({ self, grant, messages: messages.slice(from), label, recalled: recalled.texts });
+    const left = { self, grant, messages: messages.slice(from), label, recalled: recalled.texts };
+    this.#left = [...this.#left, left];
   }
 
-  /** What is to be done now that the run ended so. */
-  afterwards(status: Status): {
-    readonly left: readonly Left[];
-    readonly written: ReadonlyMap<MemoryStore, Set<string>>;
-  } {
-    return STOPPED.includes(status) ? NOTHING : { left: this.#left, written: this.#written };
+  /** What is to be done now that the run ended so; undefined where that is nothing. */
+  afterwards(status: Status): Afterwards | undefined {
+    const left = this.#left;
+    const written = this.#written;
+    if (STOPPED.includes(status)) return undefined;
+    const isAsked = left.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
+    return isAsked ? { left, written } : undefined;
   }
 }
 
-const NOTHING = { left: [], written: new Map<MemoryStore, Set<string>>() };
+export interface Afterwards {
+  readonly left: readonly Left[];
+  /** Namespaces that the run may have written to. */
+  readonly written: ReadonlyMap<MemoryStore, ReadonlySet<string>>;
+}
+
+const NONE_LEFT: Left[] = [];
+const NOTHING_WRITTEN = new Map<MemoryStore, Set<string>>();
 
 function hasExtract(grant: ResolvedGrant): grant is Left['grant'] {
   return grant.write && grant.extract !== undefined;

@@ -46,7 +46,7 @@ import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
 import { runHere } from './run-here.ts';
-import type { RunMemories } from './run-memories.ts';
+import { RunMemories } from './run-memories.ts';
 import { chooseModel, type ModelFacts, modelFacts, rememberedModel } from './run-models.ts';
 import { type CheckedOptions, withDefaults } from './run-options.ts';
 import {
@@ -86,8 +86,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   readonly span: Span = runSpan();
   perCall: readonly [Ledger];
   readonly perAttempt: readonly [Gate];
-  /** Once an agent with grants has begun. */
-  memories: RunMemories | undefined;
+  readonly memories = new RunMemories();
   /** Where it wants to be shown something of this run. */
   readonly instrument: Instrument | undefined;
   /** What was pending when the run parked. */
@@ -343,9 +342,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.journal.note(runDone(this.root, this.span, ending, since, this));
   }
 
-  /** Of the caps of the run and its root, what nobody has spent. */
+  /** Of the caps of the run and its root, what nobody has spent. What a child apart leaves is its parent's. */
   left(): Limits {
-    return this.perCall[0].left(this.root);
+    const left = this.perCall[0].left(this.root);
+    return this.child === undefined ? left : Object.fromEntries(Object.keys(left).map((name) => [name, 0]));
   }
 
   /** Leaves no timer behind. */
@@ -409,7 +409,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     const driven = loop(this, self, start);
     if (definition.memory.length === 0 || this.isReplay) return driven;
     return driven.then((ending) => {
-      this.memories?.ended(self, start.brief, ending);
+      this.memories.ended(self, start.brief, ending);
       return ending;
     });
   }

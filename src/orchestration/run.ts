@@ -290,10 +290,9 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     await tree.log?.close(ending.status, asJson(result), asJson(tree.parked) as readonly Json[]);
     this.#silence();
     await this.#flush();
-    if (tree.memories !== undefined && !tree.isReplay) {
-      const { afterRun } = await import('./after-run.ts');
-      this.#afterwards = afterRun(tree, ending.status);
-    }
+    const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(ending.status);
+    // Loaded late: it starts runs, as what calls this does.
+    if (afterwards !== undefined) this.#afterwards = (await import('./after-run.ts')).afterRun(tree, afterwards);
     return result;
   }
 
