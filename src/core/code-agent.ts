@@ -29,6 +29,7 @@ export async function runCode(
     guard,
   };
   const flow = openProcedure(run, place);
+  const begun = run.journal.recallStart('agent', self.path) !== undefined;
   const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): Ending => {
     const stop = run.stops.at(self.path);
     self.label = flow.label;
@@ -43,7 +44,7 @@ export async function runCode(
 
   async function driven(): Promise<Ending> {
     try {
-      const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs);
+      const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs, begun);
       const output = asJson(returned);
       if (!output.ok)
         return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });

@@ -161,6 +161,7 @@ async function runProcedure(
 ): Promise<Dispatched> {
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
   const entry = { key: at.key, place: self, step: at.step, attempt: 1, span, request: call } as const;
+  const begun = run.journal.recallStart('tool', at.key) !== undefined;
   const since = run.journal.note({ ...entry, kind: 'tool', event: 'started' });
   const guard = new Guard(at.key, run.stops);
   const flow = openProcedure(run, {
@@ -180,7 +181,8 @@ async function runProcedure(
   let value: ToolValue | undefined;
   try {
     // A delegate awaits only its child, which obeys every stop by itself.
-    value = toolValue(await (tool.delegate ? work() : guard.over(work, tool.graceMs ?? run.graceMs)));
+    const over = () => guard.over(work, tool.graceMs ?? run.graceMs, begun);
+    value = toolValue(await (tool.delegate ? work() : over()));
     out = toolOut(value, tool.maxResultChars, procedureLabel(tool, flow.label));
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;

@@ -40,10 +40,14 @@ export class Guard implements Interruptible {
     this.#abandon?.();
   }
 
-  /** The work's own end, or `Stopped` when a stop came and the grace has passed. After a stop it does not begin. */
-  async over<T>(work: () => Promise<T>, graceMs: number): Promise<T> {
+  /**
+   * The work's own end, or `Stopped` when a stop came and the grace has passed. After a stop it does not begin; one that had
+   * `begun` in an earlier epoch comes to where it was first, and that takes no turn of the event loop.
+   */
+  async over<T>(work: () => Promise<T>, graceMs: number, begun: boolean): Promise<T> {
     const stop = this.#stops.at(this.key);
-    if (stop !== undefined) throw new Stopped(stop);
+    if (stop !== undefined && !begun) throw new Stopped(stop);
+    if (stop !== undefined) setImmediate(() => this.interrupt(stop));
     this.#stops.enter(this);
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -58,6 +62,7 @@ export class Guard implements Interruptible {
       });
     } finally {
       clearTimeout(timer);
+      this.#abandon = undefined;
       this.#stops.leave(this);
     }
   }

@@ -126,6 +126,8 @@ export interface Journal {
   readonly isWatched: boolean;
   /** Whether a later process may go on from its records, or an earlier one began them. */
   readonly isDurable: boolean;
+  /** Whether it goes on from records of an earlier epoch, or plays them again. */
+  readonly isResumed: boolean;
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;
 }

@@ -8,6 +8,7 @@ import { isFatal, messageOf } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import { toolCallsOf } from './message.ts';
 import type { Opening, RunContext } from './run-context.ts';
+import type { Stop } from './status.ts';
 import { beginStep, endStep } from './step.ts';
 import { stopError } from './stops.ts';
 import { append, assistant, openTalk, type Talk } from './talk.ts';
@@ -48,10 +49,19 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
     append(talk, assistant(talk, turn.value));
     const loops = await callTools(run, talk, calls);
     endStep(run, self, since);
-    const stop = run.stops.at(self.path);
+    const stop = stopOf(run, self);
     if (stop !== undefined) return end(talk, stop.status, stopError(stop));
     if (loops !== undefined) return wrapUp(run, talk, 'loop_detected', loops);
   }
+}
+
+/** A stop counts where the records end: what went on from here did so before it came. */
+function stopOf({ stops, journal }: RunContext, { path, step }: Invocation): Stop | undefined {
+  const stop = stops.at(path);
+  if (stop === undefined || !journal.isResumed) return stop;
+  const at = `${path}/${step}`;
+  const wentOn = journal.has(`${path}/${step + 1}`) || journal.has(`${at}/@limit`) || journal.has(`${at}/@wrapup`);
+  return wentOn ? undefined : stop;
 }
 
 /** A function of the definition that throws is the end of this invocation, not of the run. */

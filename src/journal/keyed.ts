@@ -33,6 +33,10 @@ export class KeyedJournal implements Journal {
     return this.#parts.log !== undefined || this.#parts.history !== undefined;
   }
 
+  get isResumed(): boolean {
+    return this.#parts.history !== undefined;
+  }
+
   has(key: string): boolean {
     return this.#parts.history?.has(key) ?? false;
   }
