@@ -135,6 +135,17 @@ function addTelling(program: Command, ends: (code: number) => void): void {
       ends(await (await import('./cancel-command.ts')).cancelCommand(run, path, options));
     });
   program
+    .command('steer')
+    .description('Tell a node of a run something: it enters its transcript at its next step.')
+    .argument('<run>', 'its id')
+    .argument('<path>', 'the invocation: lead/2.0/researcher')
+    .argument('<words...>', 'the message')
+    .option(...JOURNAL)
+    .option(...ONE_JSON)
+    .action(async (run: string, path: string, words: string[], options: Common) => {
+      ends(await (await import('./steer-command.ts')).steerCommand(run, path, words, options));
+    });
+  program
     .command('prune')
     .description('Remove runs that are over; those that are suspended or were broken off stay.')
     .requiredOption('--older-than <days>', 'ended so many days ago or earlier')

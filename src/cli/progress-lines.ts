@@ -1,4 +1,5 @@
 import type { EventOf, EventType, RunEvent } from '../core/event.ts';
+import { type Part, textOf } from '../core/message.ts';
 import type { Decision } from '../core/permission.ts';
 import type { Usage } from '../core/usage.ts';
 import { firstWords, visible } from './visible.ts';
@@ -20,7 +21,7 @@ export interface Seen {
 
 /** The events that {@link progressLine} has a line for. Deltas are none of them, so that a model is not made to stream. */
 export const SHOWN = [
-  ...(['agent.start', 'agent.end', 'model.retry', 'model.end', 'tool.start', 'tool.end'] as const),
+  ...(['agent.start', 'agent.end', 'step.start', 'model.retry', 'model.end', 'tool.start', 'tool.end'] as const),
   ...(['approval.request', 'approval.decision', 'limit', 'context.compact', 'gate.closed', 'gate.opened'] as const),
 ] satisfies readonly EventType[];
 
@@ -33,6 +34,13 @@ export function progressLine(event: RunEvent, seen: Seen): ProgressLine | undefi
     case 'agent.end': {
       const cause = event.error === undefined ? '' : `: ${firstWords(event.error.message, 200)}`;
       return line(`${event.status} ${spent(event)}${cause}`, event.status === 'completed' ? 'good' : 'bad');
+    }
+    case 'step.start': {
+      const { arrived = [] } = event;
+      if (arrived.length === 0) return undefined;
+      const [first] = arrived;
+      const more = arrived.length === 1 ? '' : ` and ${arrived.length - 1} more`;
+      return line(`hears from ${visible(first?.from ?? 'user')}${more}: ${firstWords(wordsOf(first?.content ?? ''))}`);
     }
     case 'model.retry': {
       const { kind, message } = event.error;
@@ -66,6 +74,10 @@ export function progressLine(event: RunEvent, seen: Seen): ProgressLine | undefi
     default:
       return undefined;
   }
+}
+
+function wordsOf(content: string | readonly Part[]): string {
+  return textOf(content) || (content.length === 0 ? '' : '(no text)');
 }
 
 /** `12 tokens, 1.2 s`; a sum in which calls did not say what they used ends in `+`. */

@@ -1,4 +1,5 @@
 import { answer } from './answer.ts';
+import { enter } from './arrivals.ts';
 import { ask, isEmpty, settle } from './ask.ts';
 import type { Ending } from './ending.ts';
 import type { ErrorRecord } from './errors.ts';
@@ -41,9 +42,10 @@ export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Pr
 /** One extra call, outside `steps`, in which the agent says what it has. If it fails or calls a tool, the status stays. */
 export async function wrapUp(run: RunContext, talk: Talk, status: Status, cause: ErrorRecord): Promise<Ending> {
   if (!talk.agent.wrapUp) return end(talk, status, cause);
+  const key = `${talk.self.path}/${talk.self.step}/@wrapup`;
+  enter(run, talk, key);
   const kept = talk.messages.length;
   append(talk, note(`${cause.message} No more tools can be called. Say now what you have found, and what is missing.`));
-  const key = `${talk.self.path}/${talk.self.step}/@wrapup`;
   talk.cutText = '';
   const last = settle(run, talk, key, await ask(run, talk, key, 'none'));
   if (!last.ok || isEmpty(last.value) || toolCallsOf(last.value.content).length > 0) {

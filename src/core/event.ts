@@ -1,6 +1,6 @@
 import type { ErrorRecord } from './errors.ts';
 import type { Json } from './json.ts';
-import type { Part } from './message.ts';
+import type { Part, UserMessage } from './message.ts';
 import type { ModelDelta, StopReason } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { ParentStep } from './record.ts';
@@ -51,7 +51,8 @@ interface Call {
 export interface EventFields {
   'run.start': object;
   'agent.start': object;
-  'step.start': object;
+  /** `arrived` is what entered the transcript before it: steers, results of background workers, messages of workers. */
+  'step.start': { readonly arrived?: readonly UserMessage[] };
   'step.end': EventEnd & { readonly isError: boolean };
   'model.start': { readonly model: string };
   'model.delta': { readonly delta: ModelDelta; readonly attempt: number };

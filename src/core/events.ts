@@ -41,7 +41,9 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
     case 'agent':
       return boundary(record, head, state);
     case 'step':
-      return record.event === 'started' ? [{ type: 'step.start', ...head }] : [stepEnd(record, head, state)];
+      return record.event === 'started'
+        ? [{ type: 'step.start', ...head, ...record.request }]
+        : [stepEnd(record, head, state)];
     case 'model':
       return modelEvents(record, head, state);
     case 'tool':

@@ -1,5 +1,6 @@
 import { admit, limited, stepLimit } from './admission.ts';
 import { answer, askAgain } from './answer.ts';
+import { enter, mustGoOn } from './arrivals.ts';
 import { isEmpty } from './ask.ts';
 import { callTools } from './call-tools.ts';
 import { conclude, end, failed, wrapUp } from './conclude.ts';
@@ -23,10 +24,11 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
   for (;;) {
     const over = stepLimit(run, self);
     if (over !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, over));
+    const arrived = enter(run, talk, `${self.path}/${self.step + 1}/model`);
     self.step += 1;
     const step = self.step;
     if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
-    const since = beginStep(run, self);
+    const since = beginStep(run, self, arrived);
     const reply = await answer(run, talk, `${self.path}/${step}/model`);
     const turn = reply.ok && isEmpty(reply.value) && talk.cutText === '' ? await askAgain(run, talk) : reply;
     if (!turn.ok) {
@@ -36,7 +38,8 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
     const calls = toolCallsOf(turn.value.content);
     if (calls.length === 0) {
       if (!isEmpty(turn.value)) append(talk, assistant(talk, turn.value));
-      const ending = turn.value.stop === 'paused' ? undefined : await conclude(run, talk, turn.value);
+      const goesOn = turn.value.stop === 'paused' || mustGoOn(run, talk);
+      const ending = goesOn ? undefined : await conclude(run, talk, turn.value);
       endStep(run, self, since);
       if (ending !== undefined) return ending;
       continue;

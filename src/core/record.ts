@@ -2,7 +2,7 @@ import type { ApartChild, ApartOutcome } from './apart.ts';
 import type { ErrorRecord } from './errors.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
-import type { Message, Part } from './message.ts';
+import type { Message, Part, UserMessage } from './message.ts';
 import type { Model, ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { Status } from './status.ts';
@@ -22,6 +22,11 @@ export interface Place {
   readonly agent: string;
   /** The nearest model step above; absent at the root and where there is none. */
   readonly parentStep?: ParentStep;
+}
+
+/** What entered the transcript at a step's boundary: steers, results of background workers, messages of workers. */
+export interface StepIn {
+  readonly arrived: readonly UserMessage[];
 }
 
 /** One request to a model. `messages` is the list as sent; its first `from` entries were in the request before (of this invocation). */
@@ -124,7 +129,7 @@ export interface RunOut extends AgentOut {
  * | --- | --- | --- | --- |
  * | run | one | RunIn | done RunOut, suspended RunOut |
  * | agent | one | AgentIn | done AgentOut |
- * | step | none | – | done |
+ * | step | none | StepIn, or nothing | done |
  * | model | one | ModelIn | done ModelOut, failed, cancel |
  * | tool | one | ToolIn | done ToolOut, failed ToolOut, cancel; refused = failed without a start |
  * | memory, embedding | one | facts | done, failed, cancel |
@@ -138,7 +143,7 @@ export type Entry = Common &
     | { readonly kind: 'run'; readonly event: 'done' | 'suspended'; readonly value: RunOut; readonly request?: never }
     | { readonly kind: 'agent'; readonly event: 'started'; readonly request: AgentIn }
     | { readonly kind: 'agent'; readonly event: 'done'; readonly value: AgentOut; readonly request?: never }
-    | { readonly kind: 'step'; readonly event: 'started'; readonly request?: never }
+    | { readonly kind: 'step'; readonly event: 'started'; readonly request?: StepIn }
     | { readonly kind: 'step'; readonly event: 'done'; readonly request?: never }
     | { readonly kind: 'model'; readonly event: 'started'; readonly request: ModelIn }
     | { readonly kind: 'model'; readonly event: 'done'; readonly value: ModelTurn; readonly request?: never }

@@ -1,6 +1,7 @@
 import type { Agent, ModelAgent } from './agent.ts';
 import type { Ending } from './ending.ts';
 import type { ErrorRecord } from './errors.ts';
+import type { Inbox } from './inbox.ts';
 import type { Invocation } from './invocation.ts';
 import type { Journal, Outcome } from './journal.ts';
 import type { Json } from './json.ts';
@@ -97,6 +98,8 @@ export interface RunContext {
   /** Of the whole tree. */
   readonly count: { steps: number; toolCalls: number; agents: number; usage: Usage };
   readonly stops: Stops;
+  /** What came for its nodes and has not entered their transcripts. */
+  readonly inbox: Inbox;
   modelOf(self: Invocation, agent: ModelAgent): Model;
   /** The window of a model: its own, else what is known of it; undefined where nothing is. */
   contextTokens(model: Model): number | undefined;

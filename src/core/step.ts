@@ -1,9 +1,12 @@
 import type { Invocation } from './invocation.ts';
+import type { UserMessage } from './message.ts';
 import type { RunContext } from './run-context.ts';
 
-/** Gives the time at which the step began. */
-export function beginStep(run: RunContext, self: Invocation): bigint {
-  return run.journal.isWatched ? run.journal.note({ ...stepEntry(self), event: 'started' }) : 0n;
+/** Gives the time at which the step began. `arrived` is what entered the transcript before it. */
+export function beginStep(run: RunContext, self: Invocation, arrived: readonly UserMessage[]): bigint {
+  if (!run.journal.isWatched) return 0n;
+  const entry = { ...stepEntry(self), event: 'started' } as const;
+  return run.journal.note(arrived.length === 0 ? entry : { ...entry, request: { arrived } });
 }
 
 export function endStep(run: RunContext, self: Invocation, since: bigint): void {

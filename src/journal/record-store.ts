@@ -1,15 +1,17 @@
 import type { RunApart } from '../core/apart.ts';
 import type { Json } from '../core/json.ts';
+import type { UserMessage } from '../core/message.ts';
 import type { Decision } from '../core/permission.ts';
 import type { Row } from './row.ts';
 
 /** A signal with when it was made, in milliseconds since 1970. */
 export type TimedSignal = Signal & { readonly time: number };
 
-/** What another process tells a run: an answer to a request, or to stop at and below a path. */
+/** What another process tells a run: an answer to a request, to stop at and below a path, or a message for a node. */
 export type Signal =
   | { readonly kind: 'decision'; readonly id: string; readonly decision: Decision }
-  | { readonly kind: 'cancel'; readonly id: string; readonly path: string; readonly reason: string };
+  | { readonly kind: 'cancel'; readonly id: string; readonly path: string; readonly reason: string }
+  | { readonly kind: 'steer'; readonly id: string; readonly path: string; readonly message: UserMessage };
 
 /** A run as its store knows it, without its records. */
 export interface RunSummary {

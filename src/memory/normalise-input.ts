@@ -35,8 +35,13 @@ export function normaliseInput(messages: readonly InputMessage[], from = 0): Mes
   if (!Array.isArray(list)) throw wrong('input', 'expected a list of messages', list, 'Pass an array of messages.');
   return list.map((message: unknown, index) => {
     if (isMessage(message)) return message;
-    return plainMessage(message) ?? messageOf(message, `input[${from + index}]`);
+    return normaliseMessage(message, `input[${from + index}]`);
   });
+}
+
+/** One message, frozen; `at` is its place, for errors. */
+export function normaliseMessage(message: unknown, at: string): Message {
+  return plainMessage(message) ?? messageOf(message, at);
 }
 
 /**

@@ -11,4 +11,6 @@ export { type ApartOptions, runApart } from './run-apart.ts';
 export type { Listener, Run } from './run-handle.ts';
 export type { ResumeOptions, RunOptions } from './run-options.ts';
 export { runAgent, startRun } from './start-run.ts';
+export type { SteerMessage } from './steer.ts';
+export { steerRun } from './steer-run.ts';
 export { type PlainTool, toTool } from './to-tool.ts';

@@ -1,6 +1,7 @@
 import type { RunResult, TreeNode } from '../core/ending.ts';
 import type { EventOf, EventType, RunEvent } from '../core/event.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
+import type { SteerMessage } from './steer.ts';
 
 /** Told each event of one type. What it throws or rejects with reaches `onObserverError`, never the run. */
 export type Listener<Type extends EventType> = (event: EventOf<Type>) => unknown;
@@ -45,4 +46,14 @@ export interface Run<Output = unknown> extends AsyncIterable<RunEvent> {
   decide(id: string, decision: Decision): Promise<void>;
   /** Stops the node at `path` and all below it, by default the whole run; resolves once it has ended. */
   cancel(path?: string, reason?: string): Promise<void>;
+  /**
+   * A user message for the node at `path`, `from: 'operator'`: it enters the node's transcript at its next step boundary; a node
+   * that is about to end with an answer takes one more step. Resolves when it has entered, or when the run is suspended with it;
+   * rejects where the node ends without it.
+   *
+   * @throws ConfigurationError at once for a path that is not in the run, has ended or is a procedure, for a message that is
+   * none, and from inside the tree.
+   * @example run.steer('lead/2.0/researcher', 'Leave the patents out.');
+   */
+  steer(path: string, message: SteerMessage): Promise<void>;
 }

@@ -4,6 +4,7 @@ import type { ApartChild, Grant, RunApart } from '../core/apart.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
 import { DivergenceError, type ErrorRecord } from '../core/errors.ts';
+import { Inbox } from '../core/inbox.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
@@ -62,6 +63,7 @@ import {
 } from './run-records.ts';
 import { type Shared, sharedRead } from './shared-store.ts';
 import type { Sink } from './sink.ts';
+import { arrivalOf, enteredIds } from './steer.ts';
 
 const NOTHING_OPENED: readonly Opened[] = [];
 
@@ -72,6 +74,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   root: Invocation;
   readonly options: CheckedOptions;
   readonly stops = new Stops();
+  readonly inbox = new Inbox();
   readonly waits: Waits;
   readonly journal: KeyedJournal;
   readonly count = { steps: 0, toolCalls: 0, agents: 1, usage: NO_USAGE };
@@ -155,6 +158,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
       agents: Math.max(1, history.agents),
     });
     for (const { path, stop } of history.stops) this.stops.add(path, stop);
+    for (const id of enteredIds(history.rows)) this.inbox.remember(id);
   }
 
   /** Shows records again and lets nothing new happen. */
@@ -165,10 +169,11 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.epoch = history.rows.at(-1)?.epoch ?? 1;
   }
 
-  /** What other processes said: a decision, or to stop. */
+  /** What other processes said: a decision, to stop, or a message for a node. */
   #heed(signals: readonly TimedSignal[]): void {
     for (const signal of signals) {
       if (signal.kind === 'cancel') this.cancel(signal.path, signal.reason);
+      else if (signal.kind === 'steer') this.inbox.put(signal.path, arrivalOf(signal));
       else this.waits.tell(signal.id, signal.decision, signal.time);
     }
   }
@@ -334,6 +339,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     }
     this.journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
+    // What was said while nobody ran it counts from the start.
+    if (this.history !== undefined) this.#heed(this.log?.signals() ?? []);
     return this.#drive(this.root, start);
   }
 
@@ -348,8 +355,14 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return this.child === undefined ? left : Object.fromEntries(Object.keys(left).map((name) => [name, 0]));
   }
 
+  /** Whether a resume goes on with a node, and hears again what was for it. */
+  #mayGoOn({ status }: Ending): boolean {
+    return this.log !== undefined && INTERRUPTED.includes(status) && this.isInterrupted;
+  }
+
   /** Leaves no timer behind. */
   clear(): void {
+    this.inbox.clear(this.log !== undefined && this.isInterrupted ? 'kept' : 'lost');
     this.#deadline?.clear();
     this.#activity.clear();
   }
@@ -416,6 +429,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   #over(self: Invocation, ending: Ending): Ending {
     self.status = ending.status;
+    this.inbox.close(self.path, this.#mayGoOn(ending) ? 'kept' : 'lost');
     this.perCall[0].ended(self);
     if (this.journal.isWatched) this.journal.note(agentDone(self, ending));
     return ending;

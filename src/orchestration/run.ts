@@ -14,6 +14,7 @@ import { Listeners } from './listeners.ts';
 import type { Listener, Run } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
+import { refusal, type SteerMessage, type SteerSignal, steer, steerProblem, steerSignal } from './steer.ts';
 import { TextStream } from './text-stream.ts';
 
 /** The handle of a run: shows its records to whoever looks, and takes what people and processes say. */
@@ -24,6 +25,9 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   readonly #team: boolean;
   #afterwards: Promise<void> | undefined;
   readonly #listeners: Listeners;
+  /** Steers that came before the run is in its journal, or read from there. */
+  #early: ((isOver: boolean) => void)[] | undefined;
+  #isRead: boolean;
   #since = 0n;
 
   constructor(tree: RunTree, origin: Origin, options: CheckedOptions, team: boolean) {
@@ -32,6 +36,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     this.#team = team;
     this.#listeners = new Listeners(tree, options);
     // The spans of a new run open here, in the caller's context; their records are written once it has begun.
+    this.#isRead = 'start' in origin;
+    this.#early = this.#isRead && options.journal === undefined ? undefined : [];
     if ('start' in origin) this.#open(origin.start);
     this.result = this.#run(origin);
     this.result.catch(noop);
@@ -116,6 +122,28 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     else await this.#tree.ended(path);
   }
 
+  steer(path: string, message: SteerMessage): Promise<void> {
+    if (isInside(this.id)) {
+      const mend = 'Steer from outside of its tools and procedures: there the message would be trusted.';
+      throw new ConfigurationError('steer', 'a message from inside the tree is refused', mend);
+    }
+    const signal = steerSignal(path, message);
+    if (this.#listeners.isOver) throw refusal('the run is over');
+    // Which nodes there are is known once the records of a run that goes on are read.
+    const problem = this.#isRead ? steerProblem(this.#tree, path) : undefined;
+    if (problem !== undefined) throw refusal(problem);
+    const steered = this.#early === undefined ? steer(this.#tree, signal) : this.#steerEarly(signal);
+    // It may be nobody's: whoever awaits it is told.
+    steered.catch(noop);
+    return steered;
+  }
+
+  #steerEarly(signal: SteerSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#early?.push((isOver) => (isOver ? reject(refusal('the run is over')) : resolve(steer(this.#tree, signal))));
+    return promise;
+  }
+
   on<Type extends EventType>(type: Type, listener: Listener<Type>): this {
     this.#listeners.on(type, listener);
     return this;
@@ -146,6 +174,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     try {
       const start = 'start' in origin ? await this.#create(origin.start) : await origin.begin(this.#tree);
       if ('status' in start) return this.#isOver(start);
+      this.#heedEarly(false);
       if (!('start' in origin)) this.#open(start);
       if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
       if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
@@ -161,10 +190,18 @@ export class LiveRun<Output = unknown> implements Run<Output> {
       await this.#listeners.flush();
       throw thrown;
     } finally {
+      this.#heedEarly(true);
       this.#tree.clear();
       if (abort !== undefined) signal?.removeEventListener('abort', abort);
       this.#listeners.end();
     }
+  }
+
+  #heedEarly(isOver: boolean): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    this.#isRead = true;
+    for (const heed of early) heed(isOver);
   }
 
   async #create(start: Start): Promise<Start> {

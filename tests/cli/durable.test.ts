@@ -123,6 +123,20 @@ describe('a run with a journal', () => {
     expect(over).toMatchObject({ code: 1, err: expect.stringContaining('is over: cancelled') });
   });
 
+  test('is told something by another process, and does what it says', async () => {
+    const cwd = emptyFolder();
+    const run = startCox(['run', QUAY, 'wait', ...NAMED], { cwd });
+    await run.says('needs approval');
+    const runId = (await cox(['runs', ...NAMED], { cwd })).out.split(' ')[0] ?? '';
+    const said = await cox(['steer', runId, 'hand', 'mind', 'the tide', ...NAMED, '--json'], { cwd });
+    expect(JSON.parse(said.out)).toMatchObject({ run: runId, path: 'hand', id: expect.stringMatching(/^@steer /) });
+    const nobody = await cox(['steer', runId, 'hand/7.0/mate', 'hello', ...NAMED], { cwd });
+    expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('there is no hand/7.0/mate in this run') });
+    await cox(['approve', runId, 'hand/1.0/@approval', ...NAMED], { cwd });
+    const { err } = await run.ended;
+    expect(err).toContain('hears from operator: mind the tide');
+  });
+
   test('of a function names its words again, and a question is answered with JSON', async () => {
     const cwd = emptyFolder();
     const env = { COX_JOURNAL: 'runs.db' };

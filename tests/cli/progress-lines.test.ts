@@ -47,6 +47,16 @@ describe('progressLine', () => {
     expect(textOf({ ...call, type: 'tool.start' })).toBe('calls delegate_mate {"task":"Look"}');
   });
 
+  test('says who was heard before a step, and nothing where nobody was', () => {
+    const step = { ...HEAD, type: 'step.start' } as const;
+    expect(textOf(step)).toBeUndefined();
+    const steer = { role: 'user', content: 'Leave the\npatents out.', from: 'operator' } as const;
+    expect(textOf({ ...step, arrived: [steer] })).toBe('hears from operator: Leave the patents out.');
+    const picture = [{ type: 'image', mediaType: 'image/png', data: 'AA==' } as const];
+    const arrived = [{ ...steer, content: picture }, steer, steer];
+    expect(textOf({ ...step, arrived })).toBe('hears from operator and 2 more: (no text)');
+  });
+
   test('says when a model is asked again, and why', () => {
     const error = { kind: 'rate_limit', message: 'slow down', retryable: true };
     expect(textOf({ ...HEAD, type: 'model.retry', attempt: 1, delayMs: 900, error })).toBe(

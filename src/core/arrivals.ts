@@ -1,0 +1,44 @@
+import type { Arrival } from './inbox.ts';
+import { deepFreeze, type Json } from './json.ts';
+import type { UserMessage } from './message.ts';
+import type { RunContext } from './run-context.ts';
+import { append, type Talk } from './talk.ts';
+
+const NOTHING: readonly UserMessage[] = Object.freeze([]);
+
+/**
+ * A step boundary: what came for the node since its last step enters its transcript. What that is depends on timing, so it is
+ * recorded; `next` is the address of the model call that follows: where that is recorded and nothing stands before it, nothing
+ * came. Gives what entered.
+ */
+export function enter(run: RunContext, talk: Talk, next: string): readonly UserMessage[] {
+  if (run.inbox.isEmpty && !run.journal.isResumed) return NOTHING;
+  const key = inboxKey(talk);
+  const recorded = run.journal.recall('once', key) as readonly Json[] | undefined;
+  const arrivals = recorded === undefined ? live(run, talk, key, next) : (recorded as unknown as readonly Arrival[]);
+  for (const { message } of arrivals) append(talk, deepFreeze(message));
+  return arrivals.map(({ message }) => message);
+}
+
+function live(run: RunContext, { self }: Talk, key: string, next: string): readonly Arrival[] {
+  // A stop ends the node: what came is for the resume, where there is one.
+  if (!run.inbox.has(self.path) || run.journal.has(next) || run.stops.at(self.path) !== undefined) return [];
+  return run.journal.once(key, self, () => run.inbox.take(self.path));
+}
+
+/** Whether a node that is about to end with an answer has something to read first. */
+export function mustGoOn(run: RunContext, talk: Talk): boolean {
+  if (run.inbox.isEmpty && !run.journal.isResumed) return false;
+  const { self } = talk;
+  const { journal } = run;
+  if (journal.has(inboxKey(talk))) return true;
+  // It ended, or was about to, without: what came since came too late.
+  if (journal.recall('agent', self.path) !== undefined || journal.has(`${self.path}/${self.step}/@repair`))
+    return false;
+  return run.inbox.has(self.path) && run.stops.at(self.path) === undefined;
+}
+
+/** Where it is recorded what came before the next step. */
+function inboxKey({ self }: Talk): string {
+  return `${self.path}/${self.step + 1}/@inbox`;
+}

@@ -1,0 +1,92 @@
+import { ConfigurationError } from '../core/errors.ts';
+import type { Arrival, Fate } from '../core/inbox.ts';
+import { isPlainObject } from '../core/json.ts';
+import type { InputMessage, UserMessage } from '../core/message.ts';
+import { shown } from '../core/options.ts';
+import { isWithin } from '../core/stops.ts';
+import { timeNow } from '../core/time.ts';
+import type { Signal } from '../journal/record-store.ts';
+import type { Row } from '../journal/row.ts';
+import { normaliseMessage } from '../memory/normalise-input.ts';
+import { find } from './child.ts';
+import type { RunTree } from './run-tree.ts';
+
+type InputUserMessage = Extract<InputMessage, { role: 'user' }>;
+
+/** What a node is steered with: a text, content parts, or a user message with a label of its own. Trusted where it has none. */
+export type SteerMessage = string | InputUserMessage['content'] | Pick<InputUserMessage, 'role' | 'content' | 'label'>;
+
+/** What a run is told of a steer, whatever process it comes from. */
+export type SteerSignal = Extract<Signal, { kind: 'steer' }>;
+
+/** Puts a user message before a node that is under way; see `Run.steer`. Rejects where there is no such node. */
+export async function steer(tree: RunTree, signal: SteerSignal): Promise<void> {
+  const problem = steerProblem(tree, signal.path);
+  if (problem !== undefined) throw refusal(problem);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const told = (fate: Fate) =>
+    fate === 'lost' ? reject(refusal(`${signal.path} ended before the message reached it`)) : resolve();
+  tree.inbox.put(signal.path, arrivalOf(signal), told);
+  // Kept before it enters, so that it outlives the process.
+  tree.options.journal?.signal(tree.id, signal).catch(reject);
+  await promise;
+}
+
+/** Ids are in the order of their making. */
+export function steerSignal(path: string, given: unknown): SteerSignal {
+  const id = `@steer ${String(timeNow()).padStart(20, '0')} ${crypto.randomUUID().slice(0, 8)}`;
+  return { kind: 'steer', id, path, message: steerMessage(given) };
+}
+
+export function arrivalOf({ id, message }: SteerSignal): Arrival {
+  return { id, message };
+}
+
+/** The ids of what entered a transcript, by the records. */
+export function enteredIds(rows: readonly Row[]): readonly string[] {
+  return rows.flatMap(({ kind, key, value }) =>
+    kind === 'once' && key.endsWith('/@inbox') ? (value as unknown as readonly Arrival[]).map(({ id }) => id) : [],
+  );
+}
+
+export function refusal(problem: string): ConfigurationError {
+  return new ConfigurationError('path', problem, 'Steer a node that is under way: run.tree() shows them.');
+}
+
+function steerMessage(given: unknown): UserMessage {
+  const said = isPlainObject(given) ? given : { role: 'user', content: given };
+  const message = normaliseMessage(said, 'message');
+  const isEmpty = typeof message.content === 'string' ? message.content.trim() === '' : message.content.length === 0;
+  if (message.role !== 'user' || isEmpty) {
+    const mend = 'Pass a text, content parts, or a user message { role, content, label }.';
+    throw new ConfigurationError('message', isEmpty ? 'empty' : `got a message of role ${message.role}`, mend);
+  }
+  return Object.freeze({ ...message, from: 'operator' });
+}
+
+/** Why a node cannot be steered; undefined where it can. */
+export function steerProblem(
+  { root, history, isReplay }: Pick<RunTree, 'root' | 'history' | 'isReplay'>,
+  path: unknown,
+): string | undefined {
+  if (isReplay) return 'a replay takes no messages';
+  if (typeof path !== 'string' || !isWithin(path, root.path)) return `${shown(path)} is not in this run`;
+  const node = find(root, path);
+  if (node !== undefined) {
+    if (node.definition.type === 'code') return `${path} is the procedure ${node.agent}, which has no transcript`;
+    return node.status === 'running' || node.status === 'waiting' ? undefined : `${path} has ended: ${node.status}`;
+  }
+  return history === undefined ? `there is no ${path} in this run` : recordedProblem(history.rows, path);
+}
+
+/** The same by a run's records: for a node that its process has not come to again, or that is another's. */
+export function recordedProblem(rows: readonly Row[], path: string): string | undefined {
+  const own = rows.filter(({ kind, key }) => kind === 'agent' && key === path);
+  const started = own.find(({ event }) => event === 'started');
+  if (started === undefined) return `there is no ${path} in this run`;
+  const { type, agent } = started.request as { readonly type?: string; readonly agent?: string };
+  if (type === 'code') return `${path} is the procedure ${agent}, which has no transcript`;
+  const ended = own.find(({ event }) => event === 'done');
+  const { status } = (ended?.value ?? {}) as { readonly status?: string };
+  return ended === undefined ? undefined : `${path} has ended: ${status}`;
+}
