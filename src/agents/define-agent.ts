@@ -8,18 +8,11 @@ import type { AgentLimits } from '../core/limits.ts';
 import type { MemoryGrant } from '../core/memory.ts';
 import type { InputMessage } from '../core/message.ts';
 import type { Model, ModelSettings } from '../core/model.ts';
-import {
-  checkFunction,
-  checkOneOf,
-  checkOptions,
-  checkPositive,
-  checkText,
-  checkWhole,
-  shown,
-} from '../core/options.ts';
+import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
 import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
+import { checkContext, checkModel } from './check-context.ts';
 import { checkGrants } from './check-grants.ts';
 import { treeFacts } from './tree-facts.ts';
 
@@ -143,19 +136,11 @@ function modelFacts(field: string, options: BuildOptions) {
   const { instructions, model, settings = {}, tools = [], context = {}, wrapUp = true, memory = [] } = options;
   if (typeof instructions !== 'function')
     checkText(`${field}.instructions`, instructions, 'Say what the agent is to do, or give run for one that is code.');
-  if (model !== undefined && (typeof model !== 'object' || model === null || typeof model.generate !== 'function')) {
-    throw new ConfigurationError(
-      `${field}.model`,
-      `expected a Model, got ${shown(model)}`,
-      "Pass for example anthropic('claude-…') or an object with generate().",
-    );
-  }
+  checkModel(`${field}.model`, model);
   if (!isPlainObject(settings))
     throw new ConfigurationError(`${field}.settings`, 'expected an object', 'Write { temperature, maxOutputTokens }.');
   checkWhole(`${field}.settings.maxOutputTokens`, settings.maxOutputTokens, 1);
-  checkOptions(`${field}.context`, context, ['maxTokens', 'compact']);
-  checkPositive(`${field}.context.maxTokens`, context.maxTokens);
-  checkCompact(`${field}.context.compact`, context.compact);
+  checkContext(`${field}.context`, context);
   checkOneOf(`${field}.wrapUp`, wrapUp, [true, false]);
   if (typeof tools !== 'function') checkTools(`${field}.tools`, tools);
   checkGrants(field, memory, typeof tools === 'function' ? [] : tools);
@@ -168,16 +153,6 @@ function modelFacts(field: string, options: BuildOptions) {
     wrapUp,
     memory: Object.freeze(memory.map((grant) => Object.freeze({ ...grant }))),
   };
-}
-
-function checkCompact(field: string, compact: unknown): void {
-  if (compact === undefined || compact === 'drop') return;
-  const known = compact === 'summarize' || isPlainObject(compact) || typeof compact === 'function';
-  throw new ConfigurationError(
-    field,
-    known ? 'only drop is built yet' : `got ${shown(compact)}`,
-    "Write 'drop' or leave it out.",
-  );
 }
 
 /** Also used at the start of a run, for tools that a function gave. */

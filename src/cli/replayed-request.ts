@@ -39,7 +39,7 @@ function toolRequest({ name, args }: ToolIn): Request {
   return { tool: name, args };
 }
 
-/** Labels are never sent. */
+/** Labels are never sent, nor whether a message is pinned. */
 export function asSent(message: object): object {
-  return { ...message, label: undefined };
+  return { ...message, label: undefined, pinned: undefined };
 }

@@ -1,4 +1,4 @@
-import { NEVER_ASKED } from '../core/ask.ts';
+import { NEVER_ASKED } from '../core/settle.ts';
 import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOfCall } from '../core/spending.ts';
 import type { CallUsage, Usage } from '../core/usage.ts';
 import type { StoredRun } from '../journal/record-store.ts';

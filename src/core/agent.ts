@@ -1,3 +1,4 @@
+import type { Compact } from './compactor.ts';
 import type { FanOutPolicy } from './fan-out.ts';
 import type { Flow } from './flow.ts';
 import type { AgentLimits } from './limits.ts';
@@ -25,7 +26,8 @@ export interface Brief {
 export interface ContextOptions {
   /** Window in tokens; default: the model's, else 100,000. */
   readonly maxTokens?: number | undefined;
-  readonly compact?: 'drop' | undefined;
+  /** What is done with what no longer fits; default `drop`. */
+  readonly compact?: Compact | undefined;
 }
 
 declare const types: unique symbol;

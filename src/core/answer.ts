@@ -1,8 +1,10 @@
-import { ask, beside, isEmpty, send, settle } from './ask.ts';
+import { beside } from './address.ts';
+import { ask, isEmpty } from './ask.ts';
 import type { Failure, Outcome } from './journal.ts';
 import { textOf } from './message.ts';
 import type { ModelTurn } from './model.ts';
 import type { RunContext } from './run-context.ts';
+import { settle } from './settle.ts';
 import { append, assistant, note, type Talk } from './talk.ts';
 
 /** How often an answer that was cut inside its text is gone on with. */
@@ -26,10 +28,9 @@ export async function answer(run: RunContext, talk: Talk, key: string): Promise<
  * stands; where the shorter request is too long as well, what must stay does not fit.
  */
 async function askShorter(run: RunContext, talk: Talk, key: string, refused: Failure): Promise<Outcome<ModelTurn>> {
-  const shorter = talk.selector.shorten(talk.messages);
-  if (shorter === undefined) return refused;
+  if (!talk.selector.shorten(talk.messages)) return refused;
   const again = beside(key, 'shorter');
-  const outcome = settle(run, talk, again, await send(run, talk, again, shorter));
+  const outcome = settle(run, talk, again, await ask(run, talk, again));
   if (outcome.ok || outcome.error.kind !== 'context_length') return outcome;
   return { ok: false, error: { ...outcome.error, kind: 'context_limit' } };
 }

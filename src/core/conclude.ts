@@ -1,6 +1,6 @@
 import { answer } from './answer.ts';
 import { enter } from './arrivals.ts';
-import { ask, isEmpty, settle } from './ask.ts';
+import { ask, isEmpty } from './ask.ts';
 import type { Ending } from './ending.ts';
 import type { ErrorRecord } from './errors.ts';
 import type { Failure } from './journal.ts';
@@ -8,6 +8,7 @@ import { textOf, toolCallsOf } from './message.ts';
 import type { ModelTurn } from './model.ts';
 import { parseOutput } from './parse-output.ts';
 import type { RunContext } from './run-context.ts';
+import { settle } from './settle.ts';
 import type { Status } from './status.ts';
 import { append, assistant, note, type Talk } from './talk.ts';
 

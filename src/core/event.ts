@@ -3,7 +3,7 @@ import type { Json } from './json.ts';
 import type { Part, UserMessage } from './message.ts';
 import type { ModelDelta, StopReason } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
-import type { ParentStep } from './record.ts';
+import type { ContextNote, ParentStep } from './record.ts';
 import type { Status } from './status.ts';
 import type { Progress } from './tool.ts';
 import type { Usage } from './usage.ts';
@@ -72,7 +72,8 @@ export interface EventFields {
   /** A provider asked everyone of this process to wait; `untilMs` is when it opens, in milliseconds since 1970. */
   'gate.closed': { readonly gate: string; readonly untilMs?: number };
   'gate.opened': { readonly gate: string };
-  'context.compact': { readonly dropped: number; readonly tokensBefore: number; readonly tokensAfter: number };
+  /** Earlier messages were dropped or replaced, or were to be (`error`): see {@link ContextNote}. */
+  'context.compact': ContextNote;
   limit: { readonly limit: string; readonly used: number; readonly max: number };
   'run.diverged': { readonly parts: readonly string[] };
   'agent.end': EventEnd & { readonly status: Status; readonly text: string; readonly error?: ErrorRecord };

@@ -1,5 +1,6 @@
 export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './agent.ts';
 export type { ApartChild, ApartOutcome, Grant, GrantedLevel, RunApart } from './apart.ts';
+export type { Compact, CompactContext, Compactor, Summarize } from './compactor.ts';
 export { type ApprovalContext, defineTool, type ToolOptions } from './define-tool.ts';
 export type { RunResult, Spent, TreeNode } from './ending.ts';
 export {
@@ -56,7 +57,7 @@ export type {
   RunPermissions,
   WaitRequest,
 } from './permission.ts';
-export type { Instrument, ParentStep, RunRecord, SpanHandle, SpanStart, View } from './record.ts';
+export type { ContextNote, Instrument, ParentStep, RunRecord, SpanHandle, SpanStart, View } from './record.ts';
 export type { InferInput, InferOutput, JsonSchema, SchemaLike, StandardSchema } from './schema.ts';
 export type { Status } from './status.ts';
 export type {

@@ -16,7 +16,7 @@ export class MessageChain {
       this.#hash = '';
     }
     for (let index = this.#count; index < messages.length; index += 1) {
-      this.#hash = sha256(`${this.#hash}|${canonical(withoutLabel(messages[index]))}`);
+      this.#hash = sha256(`${this.#hash}|${canonical(asSent(messages[index]))}`);
     }
     this.#count = messages.length;
     this.#last = this.#hash;
@@ -24,9 +24,13 @@ export class MessageChain {
   }
 }
 
-/** Labels are never sent. */
-function withoutLabel(message: Message | undefined): unknown {
+/** Labels are never sent, nor whether a message is pinned. */
+function asSent(message: Message | undefined): unknown {
   if (message === undefined) return undefined;
-  const { label: _label, ...sent } = message;
+  if (message.role !== 'user') {
+    const { label: _label, ...sent } = message;
+    return sent;
+  }
+  const { label: _label, pinned: _pinned, ...sent } = message;
   return sent;
 }

@@ -32,6 +32,8 @@ export interface UserMessage {
   readonly label?: Label;
   /** Who wrote it, where that is not the caller: a steer, a mailbox, a background worker. */
   readonly from?: string;
+  /** True: it stays as it is, however long the transcript grows. */
+  readonly pinned?: boolean;
 }
 
 /** A model's turn. */
@@ -79,6 +81,7 @@ export type InputMessage =
       readonly content: string | readonly InputPart[];
       readonly label?: Label | undefined;
       readonly from?: string | undefined;
+      readonly pinned?: boolean | undefined;
     }
   | {
       readonly role: 'assistant';

@@ -58,7 +58,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     this.#question = question;
     this.#sent = sent;
     this.#toolChoice = toolChoice;
-    this.#stream = run.listening;
+    this.#stream = run.listening && question.isShown !== false;
     this.#model = candidatesOf(question.model)[0] ?? question.model;
   }
 

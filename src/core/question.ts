@@ -13,6 +13,8 @@ export interface Question {
   readonly settings: ModelSettings;
   /** The hash of what was sent so far; worked out only for durable journals. */
   readonly chain: MessageChain;
+  /** False: what it says is shown to nobody as it streams in. */
+  readonly isShown?: boolean;
 }
 
 const parts = new WeakMap<Question, { readonly [part: string]: string }>();

@@ -244,10 +244,24 @@ export type Entry = Common &
     | {
         readonly kind: 'context';
         readonly event: 'done';
-        readonly value: { readonly dropped: number; readonly tokensBefore: number; readonly tokensAfter: number };
+        readonly value: ContextNote;
         readonly request?: never;
       }
   );
+
+/** What was done with a transcript before a call, because it had grown too long. Tokens of the whole request, by the window's ruler. */
+export type ContextNote = {
+  /** `custom`: by a compactor of the user's. */
+  readonly how: 'drop' | 'summarize' | 'custom';
+  /** Messages that were dropped or replaced. */
+  readonly dropped: number;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** Index in the transcript at which the part begins that is sent whole. */
+  readonly cut?: number;
+  /** Why nothing was compacted: the transcript stays as it is. */
+  readonly error?: ErrorRecord;
+};
 
 interface Common {
   readonly key: string;

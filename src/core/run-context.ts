@@ -12,6 +12,7 @@ import type { Model, ModelDelta } from './model.ts';
 import type { WaitRequest } from './permission.ts';
 import type { ParentStep, Span } from './record.ts';
 import type { Schema } from './schema.ts';
+import type { Selector } from './selector.ts';
 import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
@@ -25,34 +26,6 @@ export interface Opening {
     | { readonly messages: readonly Message[]; readonly label: Label; readonly bound: number | undefined }
     | undefined;
 }
-
-/** What of a transcript is sent: one selector per invocation. */
-export interface Selector {
-  select(transcript: readonly Message[]): Selection;
-  /** The provider found the last selection too long: a shorter one, or undefined where nothing may be cut. */
-  shorten(transcript: readonly Message[]): Extract<Selection, { ok: true }> | undefined;
-  /** The input tokens that the provider reported for the last selection. */
-  anchor(inputTokens: number): void;
-  /** The transcript is complete, and a conversation may go on from it. */
-  close(transcript: readonly Message[], label: Label): void;
-}
-
-/** What to send, or why nothing can be sent. Token counts are of instructions, tool definitions and messages, without the reserve. */
-export type Selection =
-  | {
-      readonly ok: true;
-      /** A list of its own at each call. */
-      readonly messages: Message[];
-      /** Leading entries that were also those of the selection before; 0 at the first. */
-      readonly from: number;
-      /** Messages that this call cut; 0 where it cut none. */
-      readonly dropped: number;
-      /** An upper bound where the trigger was not near. */
-      readonly tokensBefore: number;
-      readonly tokensAfter: number;
-    }
-  /** What must stay, the fixed part and the reserve need more than the window has: `context_limit`. */
-  | { readonly ok: false; readonly needed: number; readonly available: number };
 
 /** One call before the permission step. */
 export interface PermitQuery {
@@ -111,8 +84,12 @@ export interface RunContext {
     readonly maxTokens: number;
     readonly fixedTokens: number;
     readonly reserveTokens: number;
+    /** True where what is due is compacted by the loop; else what does not fit is dropped. */
+    readonly compacts?: boolean | undefined;
     readonly measured?: { readonly count: number; readonly bound: number } | undefined;
   }): Selector;
+  /** What a compactor gave for the messages that it was given, checked and labelled. Throws where it cannot be sent. */
+  readCompacted(covered: readonly Message[], given: unknown): readonly Message[];
   estimate(text: string): number;
   /** The agent's own tools, those that follow from its grants and its shared store, less what a cap above takes away. */
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[];
@@ -124,6 +101,8 @@ export interface RunContext {
   invoke(child: ChildCall): Promise<Ending>;
   /** Stops what is at and below a path, also in later epochs. */
   cancel(path: string, reason: string): void;
+  /** Told when work that is no effect begins and ends: a run with work under way does not park. */
+  activity(self: Invocation, by: 1 | -1): void;
   /** True while somebody listens to chunks. */
   readonly listening: boolean;
   delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void;

@@ -1,4 +1,5 @@
 import type { AgentContext, ModelAgent } from './agent.ts';
+import { type Compacting, compactingOf } from './compact.ts';
 import { DivergenceError } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
@@ -9,7 +10,8 @@ import type { ModelTurn } from './model.ts';
 import { candidatesOf, outputLimit } from './model-facts.ts';
 import type { Question } from './question.ts';
 import { Repeats } from './repeats.ts';
-import type { Opening, RunContext, Selector } from './run-context.ts';
+import type { Opening, RunContext } from './run-context.ts';
+import type { Selector } from './selector.ts';
 import type { Tool } from './tool.ts';
 import { toolset } from './toolset.ts';
 
@@ -21,6 +23,8 @@ export interface Talk {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly repeats: Repeats;
   readonly selector: Selector;
+  /** Undefined where what does not fit is dropped. */
+  readonly compacting: Compacting | undefined;
   readonly question: Question;
   /** The newest text of the model in this invocation. */
   lastText: string;
@@ -48,11 +52,13 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     candidate.check?.({ instructions, messages: [], tools: definitions, ...(output && { output }), settings });
   }
   const maxTokens = agent.context.maxTokens ?? run.contextTokens(model) ?? DEFAULTS.contextTokens;
+  const compacting = compactingOf(run, agent, question, maxTokens);
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
   const selector = run.selector({
     maxTokens,
     fixedTokens: run.estimate(instructions) + run.estimate(text),
     reserveTokens: Math.min(reserve, Math.floor(maxTokens / 4)),
+    compacts: compacting !== undefined,
     measured: known?.bound === undefined ? undefined : { count: known.messages.length, bound: known.bound },
   });
   if (known !== undefined) self.label = joinLabels(self.label, known.label);
@@ -68,6 +74,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     tools: byName,
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,
+    compacting,
     question,
     lastText: '',
     cutText: '',

@@ -212,6 +212,9 @@ function isInterrupted({ kind, value }: Row): boolean {
   return kind === 'run' && INTERRUPTED.includes((value as { status?: Json } | undefined)?.status);
 }
 
+/** A wrap-up turn, and what stands beside it: a summary that it needed. */
+const WRAP_UP = /\/@wrapup(?:\.[^/]*)?$/;
+
 /** The records by which a root ended on a limit. */
 function isLimitEnd({ kind, key, event, value }: Row, root: string): boolean {
   if (kind === 'run' || (kind === 'agent' && key === root)) return event === 'done';
@@ -221,9 +224,7 @@ function isLimitEnd({ kind, key, event, value }: Row, root: string): boolean {
   if (depth > 2) return false;
   if (kind !== 'model') return false;
   const kindOfError = (value as { readonly kind?: unknown } | undefined)?.kind;
-  return (
-    key.endsWith('/@wrapup') || (event === 'failed' && (kindOfError === 'token_limit' || kindOfError === 'cost_limit'))
-  );
+  return WRAP_UP.test(key) || (event === 'failed' && (kindOfError === 'token_limit' || kindOfError === 'cost_limit'));
 }
 
 /** The error of a failed row. */

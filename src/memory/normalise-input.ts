@@ -7,7 +7,7 @@ import { plainMessage } from './plain-message.ts';
 type Fields = Record<string, unknown>;
 
 const MESSAGE_FIELDS = {
-  user: new Set(['role', 'content', 'label', 'from']),
+  user: new Set(['role', 'content', 'label', 'from', 'pinned']),
   assistant: new Set(['role', 'content', 'native', 'label']),
   tool: new Set(['role', 'callId', 'name', 'content', 'isError', 'label', 'ref']),
 };
@@ -59,6 +59,7 @@ function isMessage(value: unknown): value is Message {
     if (value.ref !== undefined && typeof value.ref !== 'string') return false;
   }
   if (value.from !== undefined && typeof value.from !== 'string') return false;
+  if (value.pinned !== undefined && typeof value.pinned !== 'boolean') return false;
   if (label !== undefined && !isLabel(label)) return false;
   if (native !== undefined && !isNative(native)) return false;
   if (typeof content === 'string') return role !== 'assistant';
@@ -119,8 +120,9 @@ function messageOf(value: unknown, at: string): Message {
   const native = value.native === undefined ? undefined : nativeOf(value.native, `${at}.native`);
   for (const name of role === 'tool' ? (['callId', 'name'] as const) : []) text(value, name, at);
   for (const name of ['from', 'ref'] as const) if (value[name] !== undefined) text(value, name, at);
-  if (role === 'tool' && value.isError !== undefined && typeof value.isError !== 'boolean') {
-    throw wrong(`${at}.isError`, 'expected a boolean', value.isError, 'Use true or false.');
+  for (const name of ['isError', 'pinned'] as const) {
+    if (value[name] !== undefined && typeof value[name] !== 'boolean')
+      throw wrong(`${at}.${name}`, 'expected a boolean', value[name], 'Use true or false.');
   }
 
   const asItIs =

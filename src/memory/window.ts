@@ -1,8 +1,21 @@
 import type { Label } from '../core/label.ts';
 import type { Message } from '../core/message.ts';
-import type { Selection, Selector } from '../core/run-context.ts';
-import { boundTokens, estimateTokens } from './estimate.ts';
+import type { Compaction, Due, Past, Replaced, Selection, Selector, Sendable } from '../core/selector.ts';
+import { estimateTokens } from './estimate.ts';
 import { rememberTranscript } from './known-transcript.ts';
+import {
+  groupStart,
+  indexAt,
+  type Layout,
+  layoutAt,
+  listOf,
+  messageAt,
+  type Staying,
+  sizeOf,
+  stayingOf,
+  WHOLE,
+} from './layout.ts';
+import { Ruler } from './ruler.ts';
 
 export { estimateTextTokens } from './estimate.ts';
 
@@ -16,65 +29,50 @@ export interface WindowOptions {
    * window could otherwise never be asked.
    */
   readonly reserveTokens: number;
+  /** True where somebody else compacts what is due; else what does not fit is dropped. */
+  readonly compacts?: boolean | undefined;
   /** Leading messages that were measured before, and the sum of their bounds. */
   readonly measured?: { readonly count: number; readonly bound: number } | undefined;
 }
 
-/** Which entries of a transcript are shown: the brief, a pinned group before the cut, all from the cut on. Indices; `to` is exclusive. */
-interface Layout {
-  readonly brief: number;
-  readonly pinFrom: number;
-  readonly pinTo: number;
-  readonly cut: number;
-}
-
-const WHOLE: Layout = { brief: -1, pinFrom: 0, pinTo: 0, cut: 0 };
-
-/** A report further off than this from the estimate is not believed in full: the ruler must not fail with a provider's count. */
-const MAX_SCALE = 4;
-/** The fewest tokens per character that a report can claim while no character was looked at. */
-const MIN_DENSITY = 1 / 32;
+/** A summary may take a sixteenth of the window, and need not be longer than this. */
+const MAX_ROOM = 4_096;
+const MIN_ROOM = 64;
 
 /**
  * Selects what of a transcript is sent. One per invocation; the transcript only grows between calls.
  *
  * Nothing is cut up to the trigger, min(80 %, window − min(20,000, window ÷ 4)). Past it the cut goes to half of the window,
- * so that the prefix, and with it the provider's cache, holds for many steps. The first user message, the latest group of
- * calls and results and the last message's group always stay; the rest is filled with the newest whole groups.
+ * so that the prefix, and with it the provider's cache, holds for many steps. The first user message, pinned messages, the
+ * latest group of calls and results and the last message's group always stay; the rest is filled with the newest whole groups.
+ * What is cut is dropped, or is due to be replaced by something shorter.
  */
 export class Window implements Selector {
   #max: number;
-  readonly #fixed: number;
-  readonly #reserve: number;
   #trigger: number;
+  readonly #reserve: number;
+  readonly #compacts: boolean;
+  readonly #ruler: Ruler;
   #layout = WHOLE;
-  /** Sent by the previous selection: entries of the list, of the transcript, and what the ruler said of it before scaling. */
-  #sent = 0;
-  #sentOf = 0;
-  #sentRaw = 0;
-  /** How many messages were measured, and the sum of their bounds while no estimate was needed. */
-  #seen = 0;
-  #bound = 0;
-  /** `sums[i]` is the estimate of the first i messages; absent while bounds suffice. */
-  #sums: number[] | undefined;
-  #anchor: { readonly tokens: number; readonly count: number; readonly bound: number } | undefined;
-  #scale = 1;
+  /** Raw, of what stands for messages that were compacted. */
+  #summaryRaw = 0;
+  /** Why nothing is compacted any more. */
+  #cause: string | undefined;
+  /** The previous request: its layout, how much of the transcript it held, what stood after that, and its size for the ruler. */
+  #sent = { layout: WHOLE, count: 0, asked: 0, raw: 0 };
 
   constructor(options: WindowOptions) {
     const { maxTokens } = options;
     this.#max = maxTokens;
     this.#trigger = triggerOf(maxTokens);
-    this.#fixed = options.fixedTokens;
     this.#reserve = Math.min(options.reserveTokens, Math.floor(maxTokens / 4));
-    this.#seen = options.measured?.count ?? 0;
-    this.#bound = options.measured?.bound ?? 0;
+    this.#compacts = options.compacts === true;
+    this.#ruler = new Ruler(options.fixedTokens, options.measured);
   }
 
   /** The sum of the bounds of the first `count` messages; undefined where estimates were needed. */
   boundOf(transcript: readonly Message[], count: number): number | undefined {
-    if (this.#sums !== undefined) return undefined;
-    this.#measureBounds(transcript, count);
-    return this.#bound;
+    return this.#ruler.boundOf(transcript, count);
   }
 
   /** The transcript is complete, and a conversation may go on from it: what was learned of it is kept. */
@@ -83,186 +81,178 @@ export class Window implements Selector {
   }
 
   /** What to send now. Costs the copy of pointers and one look at each new message. */
-  select(transcript: readonly Message[]): Selection {
+  select(transcript: readonly Message[], past?: Past): Selection {
+    if (past?.cut !== undefined && !this.#compacts) return this.#cutAt(transcript, stayingOf(transcript), past.cut);
     const before = this.#measure(transcript);
-    if (before + this.#reserve <= this.#trigger) return this.#send(transcript, this.#layout, before, before);
-
-    const layout = this.#cut(transcript);
-    const after = this.#tokens(this.#raw(layout, transcript.length));
-    if (after + this.#reserve > this.#max) {
-      return { ok: false, needed: after + this.#reserve, available: this.#max };
+    if (past !== undefined || before + this.#reserve <= this.#trigger) return this.#send(transcript, before, before);
+    if (!this.#compacts) {
+      const staying = stayingOf(transcript);
+      return this.#cutAt(transcript, staying, this.#cutFor(transcript, staying, 0), this.#max);
     }
-    return this.#send(transcript, layout, before, after);
+    const needed = before + this.#reserve;
+    if (needed > this.#max) return { ok: false, needed, available: this.#max, cause: this.#cause };
+    return this.#send(transcript, before, before);
+  }
+
+  due(transcript: readonly Message[], { window, asked = 0, past }: Compaction): Due | undefined {
+    const before = past === undefined ? this.#measure(transcript) : this.#estimate(transcript);
+    if (past === undefined && (this.#cause !== undefined || before + this.#reserve <= this.#trigger)) return undefined;
+    const staying = stayingOf(transcript);
+    const room = Math.min(MAX_ROOM, Math.max(MIN_ROOM, Math.floor(this.#max / 16)));
+    const most = (window ?? Number.POSITIVE_INFINITY) - asked - room;
+    const isWhole = before <= most;
+    const wanted = past?.cut ?? this.#cutFor(transcript, staying, room);
+    const cut = isWhole || past?.cut !== undefined ? wanted : this.#within(transcript, wanted, most);
+    const { covered, raw, fresh } = this.#covered(transcript, staying, cut);
+    if (fresh === 0) {
+      if (cut < wanted) this.giveUp('what comes first is longer than the window of the model that is to summarise it');
+      return undefined;
+    }
+    // What saves too little to be worth a call waits until it has to be: a tenth more of the window costs nothing.
+    const fits = before + this.#reserve <= this.#max;
+    if (past === undefined && fits && this.#ruler.tokens(fresh) < this.#max / 8) return undefined;
+    return { covered, tokens: this.#ruler.tokens(raw), room, tokensBefore: before, cut, isWhole };
+  }
+
+  request(transcript: readonly Message[], { cut, isWhole }: Due, asked: Message): Sendable {
+    const count = isWhole ? transcript.length : cut;
+    const raw = this.#raw(count) + estimateTokens(asked);
+    const tokens = this.#ruler.tokens(raw);
+    const messages = [...listOf(this.#layout, transcript, count), asked];
+    const from = this.#samePrefix(transcript, this.#layout, count);
+    this.#sent = { layout: this.#layout, count, asked: 1, raw };
+    return { ok: true, messages, from, dropped: 0, cut: this.#layout.cut, tokensBefore: tokens, tokensAfter: tokens };
+  }
+
+  replace(transcript: readonly Message[], due: Due, messages: readonly Message[]): Replaced | undefined {
+    const raw = messages.reduce((sum, message) => sum + estimateTokens(message), 0);
+    if (this.#ruler.tokens(raw) >= due.tokens) return undefined;
+    this.#layout = layoutAt(stayingOf(transcript), due.cut, messages);
+    this.#summaryRaw = raw;
+    const tokensAfter = this.#ruler.tokens(this.#raw(transcript.length));
+    return { dropped: due.covered.length, cut: due.cut, tokensBefore: due.tokensBefore, tokensAfter };
+  }
+
+  giveUp(cause: string): void {
+    this.#cause ??= cause;
   }
 
   /**
-   * The provider found the last selection too long, whatever the ruler said: what may go is cut once, and what was too long
-   * is the window from now on. Undefined where nothing may be cut: the same request would fail again.
+   * The provider found the last selection too long, whatever the ruler said: what was too long is the window from now on. False
+   * where nothing may be cut: the same request would fail again.
    */
-  shorten(transcript: readonly Message[]): Extract<Selection, { ok: true }> | undefined {
+  shorten(transcript: readonly Message[]): boolean {
     const before = this.#estimate(transcript);
     this.#max = Math.min(this.#max, before + this.#reserve);
     this.#trigger = triggerOf(this.#max);
-    const layout = this.#cut(transcript);
-    if (sizeOf(layout, transcript.length) >= sizeOf(this.#layout, transcript.length)) return undefined;
-    return this.#send(transcript, layout, before, this.#tokens(this.#raw(layout, transcript.length)));
+    const staying = stayingOf(transcript);
+    const cut = this.#cutFor(transcript, staying, 0);
+    if (this.#compacts) return this.#cause === undefined && this.#covered(transcript, staying, cut).fresh > 0;
+    const { length } = transcript;
+    return sizeOf(layoutAt(staying, cut, []), length) < sizeOf(this.#layout, length);
   }
 
-  /**
-   * Tells what the provider counted for the last selection, so that only what came after is estimated. A count that is
-   * not a positive number is passed over.
-   */
   anchor(inputTokens: number): void {
-    if (!(inputTokens > 0) || inputTokens === Number.POSITIVE_INFINITY || this.#sentRaw <= 0) return;
-    if (this.#sums !== undefined) this.#scale = believable(inputTokens / this.#sentRaw);
-    else if (inputTokens >= this.#sentRaw * MIN_DENSITY) {
-      this.#anchor = { tokens: inputTokens, count: this.#sentOf, bound: this.#sentRaw };
-    }
+    this.#ruler.anchor(inputTokens, this.#sent);
   }
 
   /** Tokens of what the present layout would send. Looks at characters only where the bound passes the trigger. */
   #measure(transcript: readonly Message[]): number {
-    if (this.#sums === undefined) {
-      this.#measureBounds(transcript, transcript.length);
-      const bound = this.#boundTokens();
-      if (bound + this.#reserve <= this.#trigger) return bound;
-    }
-    return this.#estimate(transcript);
+    const bound = this.#layout === WHOLE ? this.#ruler.most(transcript) : undefined;
+    return bound !== undefined && bound + this.#reserve <= this.#trigger ? bound : this.#estimate(transcript);
   }
 
   #estimate(transcript: readonly Message[]): number {
-    this.#sums ??= [0];
-    const sums = this.#sums;
-    for (let index = sums.length - 1; index < transcript.length; index++) {
-      const message = transcript[index];
-      sums.push((sums[index] ?? 0) + (message === undefined ? 0 : estimateTokens(message)));
-    }
-    if (this.#anchor !== undefined) {
-      this.#scale = believable(this.#anchor.tokens / (this.#fixed + this.#sum(0, this.#anchor.count)));
-      this.#anchor = undefined;
-    }
-    return this.#tokens(this.#raw(this.#layout, transcript.length));
+    this.#ruler.estimate(transcript);
+    return this.#ruler.tokens(this.#raw(transcript.length));
   }
 
-  #measureBounds(transcript: readonly Message[], count: number): void {
-    for (let index = this.#seen; index < count; index++) {
-      const message = transcript[index];
-      if (message !== undefined) this.#bound += boundTokens(message);
-    }
-    this.#seen = count;
+  /** Of the present layout over the first `count` messages. */
+  #raw(count: number): number {
+    const { kept, cut } = this.#layout;
+    const staying = kept.reduce((sum, index) => sum + this.#ruler.sum(index, index + 1), 0);
+    return this.#ruler.request(staying + this.#summaryRaw + this.#ruler.sum(cut, count));
   }
 
-  #boundTokens(): number {
-    const bound = this.#fixed + this.#bound;
-    const anchor = this.#anchor;
-    if (anchor === undefined) return bound;
-    const rest = (bound - anchor.bound) * Math.max(1, anchor.tokens / anchor.bound);
-    return Math.ceil(anchor.tokens + rest);
-  }
-
-  #sum(from: number, to: number): number {
-    return (this.#sums?.[to] ?? 0) - (this.#sums?.[from] ?? 0);
-  }
-
-  #raw(layout: Layout, length: number): number {
-    const brief = layout.brief < 0 ? 0 : this.#sum(layout.brief, layout.brief + 1);
-    return this.#fixed + brief + this.#sum(layout.pinFrom, layout.pinTo) + this.#sum(layout.cut, length);
-  }
-
-  #tokens(raw: number): number {
-    return Math.ceil(raw * this.#scale);
-  }
-
-  /** The layout that holds what must stay and, within half of the window, the newest whole groups. */
-  #cut(transcript: readonly Message[]): Layout {
-    const brief = transcript.findIndex((message) => message.role === 'user');
-    const pinFrom = latestCalls(transcript);
-    const pinTo = pinFrom < 0 ? -1 : groupEnd(transcript, pinFrom);
+  /** The cut after which there is what must stay and, within half of the window less `room`, the newest whole groups. */
+  #cutFor(transcript: readonly Message[], staying: Staying, room: number): number {
     // The cut never goes back: what was dropped once does not return.
-    const floor = Math.max(this.#layout.cut, brief + 1);
-    const withPin = (cut: number): Layout => {
-      const pinned = pinFrom > brief && pinFrom < cut;
-      return { brief: brief < cut ? brief : -1, pinFrom: pinned ? pinFrom : 0, pinTo: pinned ? pinTo : 0, cut };
-    };
-
-    let layout = withPin(Math.max(groupStart(transcript, transcript.length - 1), 0));
-    let raw = this.#raw(layout, transcript.length);
-    while (layout.cut > floor) {
-      const next = withPin(groupStart(transcript, layout.cut - 1));
-      if (next.cut < floor) break;
-      const nextRaw = this.#raw(next, transcript.length);
-      // A pinned group is paid for already, so it joins the tail even where half of the window is full.
-      if (nextRaw > raw && this.#tokens(nextRaw) + this.#reserve > this.#max / 2) break;
-      layout = next;
-      raw = nextRaw;
+    const floor = Math.max(this.#layout.cut, staying.brief + 1);
+    const { length } = transcript;
+    let cut = Math.max(groupStart(transcript, length - 1), 0);
+    const before = staying.indices.reduce(
+      (sum, index) => (index < cut ? sum + this.#ruler.sum(index, index + 1) : sum),
+      0,
+    );
+    let raw = this.#ruler.request(before + this.#ruler.sum(cut, length));
+    while (cut > floor) {
+      const next = groupStart(transcript, cut - 1);
+      if (next < floor) break;
+      let more = 0;
+      for (let index = next; index < cut; index++) if (!staying.has(index)) more += this.#ruler.sum(index, index + 1);
+      // What stays is paid for already, so it joins the tail even where half of the window is full.
+      if (more > 0 && this.#ruler.tokens(raw + more) + room + this.#reserve > this.#max / 2) break;
+      cut = next;
+      raw += more;
     }
-    return layout;
+    return cut;
   }
 
-  #send(
-    transcript: readonly Message[],
-    layout: Layout,
-    tokensBefore: number,
-    tokensAfter: number,
-  ): Extract<Selection, { ok: true }> {
-    const previous = this.#layout;
-    const size = sizeOf(layout, transcript.length);
-    const dropped = sizeOf(previous, transcript.length) - size;
-    let from = this.#sent;
-    if (dropped > 0) {
-      from = 0;
-      while (from < this.#sent && entry(previous, from) === entry(layout, from)) from++;
+  /** The last end of a group up to `cut` at which the present layout takes at most so many tokens. */
+  #within(transcript: readonly Message[], cut: number, most: number): number {
+    let end = cut;
+    while (end > this.#layout.cut && this.#ruler.tokens(this.#raw(end)) > most) end = groupStart(transcript, end - 1);
+    return Math.max(end, this.#layout.cut);
+  }
+
+  /** What the present layout sends before `cut` and need not stay. `fresh` is what of it was not compacted before. Raw figures. */
+  #covered(transcript: readonly Message[], staying: Staying, cut: number) {
+    const covered: Message[] = [];
+    let fresh = 0;
+    for (let position = 0; position < sizeOf(this.#layout, cut); position++) {
+      const index = indexAt(this.#layout, position);
+      const message = messageAt(this.#layout, transcript, position);
+      if (message === undefined || (index !== undefined && staying.has(index))) continue;
+      covered.push(message);
+      if (index !== undefined) fresh += this.#ruler.sum(index, index + 1);
     }
-    const messages = transcript.slice(layout.cut);
-    if (layout.cut > 0) {
-      const head = layout.brief < 0 ? [] : transcript.slice(layout.brief, layout.brief + 1);
-      messages.unshift(...head, ...transcript.slice(layout.pinFrom, layout.pinTo));
-    }
-    this.#layout = layout;
-    this.#sent = size;
-    this.#sentOf = transcript.length;
-    this.#sentRaw = this.#sums === undefined ? this.#fixed + this.#bound : this.#raw(layout, transcript.length);
-    return { ok: true, messages, from, dropped, tokensBefore, tokensAfter };
+    return { covered, fresh, raw: fresh + this.#summaryRaw };
+  }
+
+  #cutAt(transcript: readonly Message[], staying: Staying, cut: number, max = Number.POSITIVE_INFINITY): Selection {
+    const before = this.#estimate(transcript);
+    const whole = this.#layout;
+    this.#layout = layoutAt(staying, cut, []);
+    const after = this.#ruler.tokens(this.#raw(transcript.length));
+    const needed = after + this.#reserve;
+    if (needed <= max) return this.#send(transcript, before, after);
+    this.#layout = whole;
+    return { ok: false, needed, available: max, cause: undefined };
+  }
+
+  #send(transcript: readonly Message[], tokensBefore: number, tokensAfter: number): Sendable {
+    const { length } = transcript;
+    const layout = this.#layout;
+    const before = this.#sent;
+    const isSame = before.layout === layout && before.asked === 0;
+    const from = isSame ? sizeOf(layout, before.count) : this.#samePrefix(transcript, layout, length);
+    const dropped = this.#compacts ? 0 : Math.max(0, sizeOf(before.layout, length) - sizeOf(layout, length));
+    this.#sent = { layout, count: length, asked: 0, raw: this.#raw(length) };
+    const messages = listOf(layout, transcript, length);
+    return { ok: true, messages, from, dropped, cut: layout.cut, tokensBefore, tokensAfter };
+  }
+
+  /** How many leading messages are those of the previous request. */
+  #samePrefix(transcript: readonly Message[], layout: Layout, count: number): number {
+    const before = this.#sent;
+    const most = Math.min(sizeOf(before.layout, before.count), sizeOf(layout, count));
+    let from = 0;
+    while (from < most && messageAt(before.layout, transcript, from) === messageAt(layout, transcript, from)) from++;
+    return from;
   }
 }
 
 /** From here on a cut is worth its cost. */
 function triggerOf(max: number): number {
   return Math.min(0.8 * max, max - Math.min(20_000, max / 4));
-}
-
-function believable(scale: number): number {
-  return Math.min(Math.max(scale, 1 / MAX_SCALE), MAX_SCALE);
-}
-
-/** Index of the latest assistant turn with calls, or −1. */
-function latestCalls(transcript: readonly Message[]): number {
-  return transcript.findLastIndex(
-    (message) => message.role === 'assistant' && message.content.some((part) => part.type === 'tool_call'),
-  );
-}
-
-/** First index of the group that `index` is in: a turn's results belong to the turn. */
-function groupStart(transcript: readonly Message[], index: number): number {
-  let start = index;
-  while (start > 0 && transcript[start]?.role === 'tool') start--;
-  return start;
-}
-
-function groupEnd(transcript: readonly Message[], start: number): number {
-  let end = start + 1;
-  while (transcript[end]?.role === 'tool') end++;
-  return end;
-}
-
-function sizeOf(layout: Layout, length: number): number {
-  return (layout.brief < 0 ? 0 : 1) + (layout.pinTo - layout.pinFrom) + (length - layout.cut);
-}
-
-/** Index in the transcript of what stands at `position` of the sent list. */
-function entry(layout: Layout, position: number): number {
-  const afterBrief = layout.brief < 0 ? position : position - 1;
-  if (afterBrief < 0) return layout.brief;
-  const pinned = layout.pinTo - layout.pinFrom;
-  return afterBrief < pinned ? layout.pinFrom + afterBrief : layout.cut + afterBrief - pinned;
 }

@@ -106,12 +106,17 @@ class Reading {
   #learn(path: string, { model, instructions, tools, settings, output }: NonNullable<StepLine['modelIn']>): void {
     const before = this.#parts.get(path);
     const request = { ...before?.request };
-    if (typeof instructions === 'string' && !instructions.includes(REDACTED))
-      request.instructions = sha256(instructions);
-    if (tools !== undefined) request.tools = hash(asTools(tools).map(steadyTool));
+    const set = (part: string, hash: string | undefined) => {
+      if (hash === undefined) delete request[part];
+      else request[part] = hash;
+    };
+    if (typeof instructions === 'string')
+      set('instructions', instructions.includes(REDACTED) ? undefined : sha256(instructions));
+    if (tools !== undefined) set('tools', hash(asTools(tools).map(steadyTool)));
     // A bound that was worked out stands among them as well.
-    if (isPlainObject(settings) && !('maxOutputTokens' in settings)) request.settings = hash(settings);
-    if (isPlainObject(output)) request.output = hash(steadySchema(output.schema as never));
+    if (isPlainObject(settings)) set('settings', 'maxOutputTokens' in settings ? undefined : hash(settings));
+    if (output !== undefined)
+      set('output', isPlainObject(output) ? hash(steadySchema(output.schema as never)) : undefined);
     const name = model ?? before?.model ?? '';
     this.#parts.set(path, { model: name, request: { ...request, model: name } });
   }

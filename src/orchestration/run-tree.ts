@@ -11,12 +11,14 @@ import { deepFreeze } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import type { Limits } from '../core/limits.ts';
 import { loop } from '../core/loop.ts';
+import type { Message } from '../core/message.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-facts.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { Draft, Instrument, RunIn, Span } from '../core/record.ts';
-import type { ChildCall, Permit, PermitQuery, RunContext, Selector } from '../core/run-context.ts';
+import type { ChildCall, Permit, PermitQuery, RunContext } from '../core/run-context.ts';
 import type { Schema } from '../core/schema.ts';
+import type { Selector } from '../core/selector.ts';
 import type { Stop } from '../core/status.ts';
 import { Stops } from '../core/stops.ts';
 import { advanceTime } from '../core/time.ts';
@@ -31,6 +33,7 @@ import type { RunLog, TimedSignal } from '../journal/record-store.ts';
 import type { Opened } from '../journal/recorder.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
+import { compacted } from '../memory/compacted.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
 import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
 import { resultLabel } from '../security/result-label.ts';
@@ -283,6 +286,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   selector(options: WindowOptions): Selector {
     return new Window(options);
+  }
+
+  readCompacted(covered: readonly Message[], given: unknown): readonly Message[] {
+    return compacted(covered, given);
   }
 
   estimate(text: string): number {

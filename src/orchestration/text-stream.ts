@@ -1,3 +1,4 @@
+import { isSummary } from '../core/address.ts';
 import type { RunEvent } from '../core/event.ts';
 
 /** The text of one node. A model that does not stream gives its whole text at the end of its call. */
@@ -28,7 +29,8 @@ export class TextStream implements AsyncIterable<string> {
   }
 
   #textOf(event: RunEvent): string {
-    if (event.path !== this.#path) return '';
+    // A summary is no text of the node's.
+    if (event.path !== this.#path || isSummary(event.key)) return '';
     if (event.type === 'model.start') this.#begin(event.key);
     if (event.type === 'model.delta' && event.delta.type === 'text')
       return this.#delta(event.key, event.attempt, event.delta.text);

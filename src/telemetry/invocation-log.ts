@@ -193,8 +193,11 @@ function outcomeOf(record: EffectRecord, content: Content): Json | undefined {
     case 'wait':
     case 'decision':
       return shownDecision(record.value, content);
+    case 'context': {
+      const { error, ...facts } = record.value;
+      return error === undefined ? facts : { ...facts, error: shownError(error, content) };
+    }
     case 'limit':
-    case 'context':
     case 'gate':
       return { ...record.value };
     case 'child':

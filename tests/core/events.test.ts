@@ -148,7 +148,7 @@ describe('events of records', () => {
     const base = { key: 'lead/1/@x', place: here, step: 1, event: 'done' } as const;
     const events = eventsFrom((to) => {
       to.add({ ...base, kind: 'limit', value: { limit: 'steps', used: 3, max: 3 } });
-      to.add({ ...base, kind: 'context', value: { dropped: 2, tokensBefore: 9, tokensAfter: 4 } });
+      to.add({ ...base, kind: 'context', value: { how: 'drop', dropped: 2, tokensBefore: 9, tokensAfter: 4 } });
       to.add({ ...base, kind: 'once', value: 1 });
       to.add({ ...base, kind: 'sleep', value: null });
     });

@@ -26,21 +26,25 @@ function programsOf(page: string): Program[] {
 }
 
 const programs = programsOf('testing.md');
+const others = ['context.md'].flatMap(programsOf);
 
 test('the page on testing has a program for each tool', () => {
   const headings = programs.map(({ heading }) => heading);
   expect(headings).toEqual(['A scripted model', 'A fake provider', 'Recordings', 'A recorded run', 'Evaluations']);
 });
 
-test.for(programs)('the program of "$heading" prints what stands below it', async ({ text, prints }) => {
-  // In the project, so that `coxswain` is found; git ignores the folder.
-  mkdirSync(join(ROOT, '.runs'), { recursive: true });
-  const folder = mkdtempSync(join(ROOT, '.runs/docs-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, 'program.ts');
-  writeFileSync(file, text);
-  const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=@coxswain/source', file], {
-    cwd: ROOT,
-  });
-  expect(stdout).toBe(prints);
-});
+test.for([...programs, ...others])(
+  'the program of "$heading" prints what stands below it',
+  async ({ text, prints }) => {
+    // In the project, so that `coxswain` is found; git ignores the folder.
+    mkdirSync(join(ROOT, '.runs'), { recursive: true });
+    const folder = mkdtempSync(join(ROOT, '.runs/docs-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, 'program.ts');
+    writeFileSync(file, text);
+    const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=@coxswain/source', file], {
+      cwd: ROOT,
+    });
+    expect(stdout).toBe(prints);
+  },
+);

@@ -41,6 +41,14 @@ test('worker-elsewhere calls a worker from plain code', async () => {
   expect(lines).toEqual(['bill      You owe us for the rope.', 'praise    The new oars are a joy.']);
 });
 
+test('long-reading sums up what no longer fits', async () => {
+  await import('../../examples/long-reading.ts');
+  expect(lines).toHaveLength(3);
+  for (const line of lines.slice(0, -1))
+    expect(line).toMatch(/^before step \d+: \d+ messages summed up, 2\d{3} → \d+ tokens$/);
+  expect(lines.at(-1)).toBe('(scripted) A harbour in which nothing happens.');
+});
+
 test('the guide for newcomers shows what the examples run', () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
   const examples = ['hello-agent', 'hello-supervisor', 'hello-procedure']
@@ -54,7 +62,7 @@ test('the guide for newcomers shows what the examples run', () => {
   for (const definition of definitions) expect(examples).toContain(definition.trim());
 });
 
-test.each(['hello-agent', 'hello-supervisor', 'hello-procedure', 'worker-elsewhere'])(
+test.each(['hello-agent', 'hello-supervisor', 'hello-procedure', 'worker-elsewhere', 'long-reading'])(
   '%s is under 40 lines',
   (name) => {
     const text = readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8');

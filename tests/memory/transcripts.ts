@@ -35,6 +35,24 @@ const turn: fc.Arbitrary<Group> = fc.tuple(text, fc.array(text, { maxLength: 3 }
 ]);
 
 /** Transcripts as a loop makes them: a brief, then turns with their results and now and then a user's message. */
-export const groups: fc.Arbitrary<readonly Group[]> = fc
-  .tuple(user, fc.array(fc.oneof({ weight: 4, arbitrary: turn }, { weight: 1, arbitrary: user }), { maxLength: 40 }))
-  .map(([brief, rest]) => [brief, ...rest]);
+export const groups = transcriptsOf({});
+/** The same, most of them with a good number of turns. */
+export const manyGroups = transcriptsOf({ minLength: 15 });
+
+function transcriptsOf(lengths: fc.ArrayConstraints): fc.Arbitrary<readonly Group[]> {
+  const rest = fc.oneof({ weight: 4, arbitrary: turn }, { weight: 1, arbitrary: user });
+  return fc.tuple(user, fc.array(rest, { maxLength: 40, ...lengths })).map(([brief, more]) => [brief, ...more]);
+}
+
+/** The same, with some of the user's messages pinned. */
+export function pinned(transcripts: fc.Arbitrary<readonly Group[]>): fc.Arbitrary<readonly Group[]> {
+  return fc
+    .tuple(transcripts, fc.infiniteStream(fc.integer({ min: 0, max: 3 })))
+    .map(([parts, draws]) =>
+      parts.map((group) =>
+        group.map((message) =>
+          message.role === 'user' && draws.next().value === 0 ? { ...message, pinned: true } : message,
+        ),
+      ),
+    );
+}

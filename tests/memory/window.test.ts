@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../src/core/message.ts';
-import type { Selection } from '../../src/core/run-context.ts';
+import type { Selection } from '../../src/core/selector.ts';
 import { boundTokens, estimateTextTokens, estimateTokens } from '../../src/memory/estimate.ts';
 import { Window } from '../../src/memory/window.ts';
 import { type Group, groups } from './transcripts.ts';
