@@ -13,6 +13,7 @@ import type {
   LeafTool,
   OnInDoubt,
   ProcedureTool,
+  Remember,
   Risk,
   SideEffect,
   Tool,
@@ -121,6 +122,16 @@ export function defineTool(
   const facts = toolFacts(options, compileSchema(options.input, `${field}.input`));
   if (execute !== undefined) return freezeTool({ type: 'leaf', execute: execute.bind(options) }, facts) as LeafTool;
   return freezeTool({ type: 'procedure', run: (run as ProcedureTool['run']).bind(options) }, facts) as ProcedureTool;
+}
+
+/** A built-in leaf that keeps in mind what an invocation did with it. */
+export function defineBuiltinLeaf(
+  options: ToolOptions<SchemaLike> & { execute: LeafTool['execute'] },
+  remember: Remember,
+): LeafTool {
+  checkToolOptions(`tool ${options.name}`, options);
+  const facts = toolFacts(options, compileSchema(options.input, `tool ${options.name}.input`));
+  return freezeTool({ type: 'leaf', execute: options.execute, remember }, facts) as LeafTool;
 }
 
 /** A delegate is a procedure that knows its agent, so that a tree can be walked before it runs. */

@@ -143,6 +143,7 @@ export async function dispatch(
     };
     const effect = new ToolCallEffect(run, of);
     const outcome = await run.journal.effect(effect);
+    if (outcome.ok) tool.remember?.({ args, value: outcome.value, self, step: at.step });
     return outcome.ok ? { out: effect.out(outcome), value: outcome.value } : { out: effect.out(outcome) };
   } finally {
     leave?.();

@@ -92,12 +92,15 @@ export type ToolErrorKind =
   | 'denied'
   | 'unknown_outcome';
 
-/** A tool call that gave no value. For a model it is a result with `isError`; a procedure's `ctx.tool` rejects with it. */
+/**
+ * A tool call that gave no value. For a model it is a result with `isError`; a procedure's `ctx.tool` rejects with it.
+ * `code` is `tool_<kind>`, or what a built-in tool says more exactly: `path_symlink`, `command_timeout`.
+ */
 export class ToolError extends CoxswainError {
   override readonly name = 'ToolError';
   readonly kind: ToolErrorKind;
-  constructor(kind: ToolErrorKind, message: string, options?: ErrorOptions) {
-    super(`tool_${kind}`, message, options);
+  constructor(kind: ToolErrorKind, message: string, options?: ErrorOptions & { readonly code?: string | undefined }) {
+    super(options?.code ?? `tool_${kind}`, message, options);
     this.kind = kind;
   }
 }
@@ -113,8 +116,8 @@ const TOOL_ERROR_KINDS: ReadonlySet<string> = new Set<ToolErrorKind>([
 ]);
 
 /** A recorded error as what code rejects with; a kind that is no tool's, such as a stop, is `threw`. */
-export function toolError({ kind, message }: ErrorRecord): ToolError {
-  return new ToolError(TOOL_ERROR_KINDS.has(kind) ? (kind as ToolErrorKind) : 'threw', message);
+export function toolError({ kind, message, code }: ErrorRecord): ToolError {
+  return new ToolError(TOOL_ERROR_KINDS.has(kind) ? (kind as ToolErrorKind) : 'threw', message, { code });
 }
 
 /** An agent that did not complete, for code that asked for its output. `result` is the whole {@link RunResult}. */
@@ -168,6 +171,8 @@ export interface ErrorRecord {
   readonly kind: string;
   readonly message: string;
   readonly retryable: boolean;
+  /** Of a tool's error that says it more exactly than its kind: `path_symlink`. */
+  readonly code?: string;
   readonly retryAfterMs?: number;
   readonly status?: number;
   /** Of a model call: tokens of its failed attempts, where they were reported. */

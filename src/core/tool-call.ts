@@ -121,7 +121,11 @@ export function toolFailure(tool: Tool, thrown: unknown): ErrorRecord {
       const failed = failedAgent(thrown);
       if (failed !== undefined) return childFailure(failed);
     }
-    if (isA(thrown, ToolError)) return { kind: String(thrown.kind), message: messageOf(thrown), retryable: false };
+    if (isA(thrown, ToolError)) {
+      const { kind, code } = thrown;
+      const record = { kind: String(kind), message: messageOf(thrown), retryable: false };
+      return code === `tool_${kind}` ? record : { ...record, code: String(code) };
+    }
   } catch {
     // Its members throw when they are read: it says nothing.
   }
@@ -143,8 +147,16 @@ function isThenable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
+/** Whose call it is, for built-in tools: a tool of the user's must not reach the tree. */
+export function invocationOf(context: ToolContext): Invocation | undefined {
+  return CallContext.invocationOf(context);
+}
+
 /** Everything in it is worked out when it is read: most tools read none of it. */
 class CallContext implements ToolContext<never> {
+  static invocationOf(context: object): Invocation | undefined {
+    return #call in context ? context.#call.self : undefined;
+  }
   readonly attempt: number;
   readonly #run: RunContext;
   readonly #call: ToolCallEffect;

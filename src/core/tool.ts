@@ -1,9 +1,12 @@
 import type { Agent, AgentContext } from './agent.ts';
 import type { Flow } from './flow.ts';
+import type { Invocation } from './invocation.ts';
+import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { AgentLimits } from './limits.ts';
 import type { Permissions } from './permission.ts';
 import type { Schema } from './schema.ts';
+import type { ToolValue } from './tool-value.ts';
 
 /** What a call does to the world. Risk, side effect, doubt and asking follow from it. */
 export type Access = 'read' | 'write' | 'send' | 'spend' | 'delete' | 'execute';
@@ -80,7 +83,16 @@ interface ToolFacts<Deps> {
 export interface LeafTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Deps> {
   readonly type: 'leaf';
   execute(input: Input, context: ToolContext<Deps>): Output | Promise<Output>;
+  /** Of built-in tools that keep in mind what an invocation did: told each value, also those that a resume takes from the records. */
+  readonly remember?: Remember;
 }
+
+export type Remember = (call: {
+  readonly args: Json;
+  readonly value: ToolValue;
+  readonly self: Invocation;
+  readonly step: number;
+}) => void;
 
 /** Code that awaits calls of the port under keys below its own; never itself an effect. */
 export interface ProcedureTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Deps> {
