@@ -43,6 +43,8 @@ const PACKAGES: readonly { folder: string; name: RegExp; label: string; lazy: bo
   { folder: 'src/models/', name: /^@pydantic\/genai-prices$/, label: '@pydantic/genai-prices', lazy: true },
   { folder: 'src/telemetry/', name: /^@opentelemetry\/api$/, label: '@opentelemetry/api', lazy: false },
   { folder: 'src/telemetry/', name: /^@opentelemetry\//, label: '@opentelemetry/*', lazy: true },
+  { folder: 'src/tools/', name: /^re2js$/, label: 're2js', lazy: true },
+  { folder: 'src/tools/', name: /^ipaddr\.js$/, label: 'ipaddr.js', lazy: true },
   { folder: 'src/cli/', name: /^commander$/, label: 'commander', lazy: false },
 ];
 

@@ -1,0 +1,1 @@
+export { type WorkspaceOptions, workspaceTools } from './workspace/workspace-tools.ts';

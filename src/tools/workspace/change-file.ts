@@ -1,0 +1,76 @@
+import { lstat } from 'node:fs/promises';
+import { ToolError } from '../../core/errors.ts';
+import { short } from '../../core/issue-text.ts';
+import { type FileContent, readContent, versionOf } from './file-content.ts';
+import type { Folder } from './folder.ts';
+import { codeOf } from './refusal.ts';
+import { NEW_FILE, replaceFile } from './replace-file.ts';
+import type { Workspace } from './workspace.ts';
+import type { WorkspacePath } from './workspace-path.ts';
+
+export interface Change {
+  readonly path: WorkspacePath;
+  /** The version that the caller has seen; undefined where it has seen none. */
+  readonly known: string | undefined;
+  /** Bytes; more are neither read nor written. */
+  readonly max: number;
+  /** What is to stand there, from what stands there; undefined leaves it as it is. */
+  next(before: FileContent | undefined): Buffer | undefined;
+}
+
+/** Changes a file, or makes one in a folder that is there. Gives the bytes and their version, and whether it is new. */
+export function changeFile(
+  workspace: Workspace,
+  { path, known, max, next }: Change,
+): Promise<{ bytes: Buffer; version: string; isNew: boolean }> {
+  return workspace.inParent(path, async (folder, name) => {
+    const before = await contentOf(workspace, folder, name, path.given, max);
+    const bytes = next(before?.content);
+    // The same call done again, as a resume may: what it wrote is no change by somebody else.
+    const isThere = before !== undefined && bytes !== undefined && before.content.version === versionOf(bytes);
+    if (bytes === undefined || isThere)
+      return { bytes: bytes ?? Buffer.alloc(0), version: before?.content.version ?? '', isNew: false };
+    if (known !== undefined && known !== before?.content.version) throw changed(path.given);
+    if (bytes.length > max)
+      throw new ToolError(
+        'denied',
+        `${said(path.given)} would have ${bytes.length} bytes; at most ${max} are written.`,
+      );
+    await replaceFile(folder, name, bytes, before?.mode ?? NEW_FILE, async () => {
+      const now = await contentOf(workspace, folder, name, path.given, max);
+      if (now?.content.version !== before?.content.version) throw changed(path.given);
+    });
+    return { bytes, version: versionOf(bytes), isNew: before === undefined };
+  });
+}
+
+async function contentOf(
+  workspace: Workspace,
+  folder: Folder,
+  name: string,
+  given: string,
+  max: number,
+): Promise<{ content: FileContent; mode: number } | undefined> {
+  try {
+    await lstat(folder.at(name));
+  } catch (thrown) {
+    if (codeOf(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  }
+  const file = await workspace.openFile(folder, name, given);
+  try {
+    return { content: await readContent(file, max), mode: Number(file.facts.mode) };
+  } finally {
+    await file.handle.close();
+  }
+}
+
+function changed(given: string): ToolError {
+  return new ToolError('denied', `${said(given)} has changed since you read it. Read it again, then decide anew.`, {
+    code: 'file_changed',
+  });
+}
+
+function said(given: string): string {
+  return JSON.stringify(short(given, 120));
+}

@@ -1,0 +1,91 @@
+import { defineBuiltinLeaf } from '../../core/define-tool.ts';
+import { ToolError } from '../../core/errors.ts';
+import { short } from '../../core/issue-text.ts';
+import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import { invocationOf } from '../../core/tool-call.ts';
+import { changeFile } from './change-file.ts';
+import type { FileContent } from './file-content.ts';
+import { readText, writeText } from './file-text.ts';
+import { count, type FileTools, PATH, plural } from './file-tools.ts';
+import { remembered } from './read-file.ts';
+import { refusal } from './refusal.ts';
+import { readPath } from './workspace-path.ts';
+
+interface Arguments {
+  readonly path: string;
+  readonly find: string;
+  readonly replace: string;
+  readonly all?: boolean;
+}
+
+/** `edit_file`: one text of a file replaced by another. */
+export function editFile(tools: FileTools): LeafTool {
+  return defineBuiltinLeaf(
+    {
+      name: `${tools.prefix}edit_file`,
+      description:
+        'Replaces a text in a file of the workspace by another. The text must stand in the file exactly once, unless all is true: ' +
+        'give enough of its surroundings. A file that has changed since you read it is not written.',
+      access: 'write',
+      ruleArg: 'path',
+      result: { integrity: 'trusted' },
+      input: {
+        type: 'object',
+        properties: {
+          path: PATH,
+          find: { type: 'string', minLength: 1, description: 'The text as it stands in the file' },
+          replace: { type: 'string', description: 'What stands there afterwards' },
+          all: { type: 'boolean', description: 'Replace it wherever it stands; default false' },
+        },
+        required: ['path', 'find', 'replace'],
+        additionalProperties: false,
+      },
+      execute: (input, context: ToolContext) => edit(tools, input as Arguments, context),
+    },
+    remembered(tools),
+  );
+}
+
+async function edit(
+  { workspace, known, maxFileBytes }: FileTools,
+  args: Arguments,
+  context: ToolContext,
+): Promise<string> {
+  const path = readPath(args.path);
+  const name = path.names.join('/');
+  let times = 0;
+  const next = (before: FileContent | undefined): Buffer => {
+    const edited = replaced(before, args);
+    times = edited.times;
+    return edited.bytes;
+  };
+  const seen = known.get(invocationOf(context), name);
+  const { bytes, version } = await changeFile(workspace, { path, known: seen, max: maxFileBytes, next });
+  return `${name}: replaced ${plural(times, 'time')}, ${count(bytes.length)} bytes, version ${version}`;
+}
+
+/** The file's encoding and its line breaks stay: a model sees and writes `\n` where the file has `\r\n`. */
+function replaced(before: FileContent | undefined, args: Arguments): { bytes: Buffer; times: number } {
+  const said = JSON.stringify(short(args.path, 120));
+  if (before === undefined) throw refusal('path_not_found', args.path, 'does not exist; write_file makes a new file.');
+  const file = before.isCut ? undefined : readText(before.bytes, false);
+  if (file === undefined) {
+    const why = before.isCut ? 'is too long to be edited' : 'holds no text in UTF-8 or UTF-16';
+    throw new ToolError('denied', `${said} ${why}.`);
+  }
+  const hasCrlf = file.text.includes('\r\n') && !/(?<!\r)\n/.test(file.text);
+  const own = (text: string) => (hasCrlf ? text.replaceAll(/\r?\n/g, '\r\n') : text);
+  const pieces = file.text.split(own(args.find));
+  const times = pieces.length - 1;
+  if (times === 0)
+    throw new ToolError('threw', `${said} does not hold the text of find. Read it again and copy the text exactly.`);
+  if (times > 1 && args.all !== true)
+    throw new ToolError(
+      'threw',
+      `${said} holds the text of find ${times} times. Give more of what stands around it, or all: true.`,
+    );
+  const text = pieces.join(own(args.replace));
+  if (!text.isWellFormed())
+    throw new ToolError('invalid_args', '$.replace: would leave a lone surrogate, which is no text.');
+  return { bytes: writeText({ text, encoding: file.encoding }), times };
+}

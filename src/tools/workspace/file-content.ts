@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import type { OpenFile } from './workspace.ts';
+
+/** What was read of a file. */
+export interface FileContent {
+  readonly bytes: Buffer;
+  /** Of the whole file. */
+  readonly size: bigint;
+  /** Whether the file is longer than what was read. */
+  readonly isCut: boolean;
+  /** Names this content; the same for equal files, as long as they could be read whole. */
+  readonly version: string;
+}
+
+const CHUNK = 256 * 1024;
+
+/** Reads a file up to `max` bytes; it may grow while it is read. */
+export async function readContent({ handle, facts }: OpenFile, max: number): Promise<FileContent> {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  while (total <= max) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(CHUNK, max + 1 - total)), 0);
+    if (bytesRead === 0) break;
+    chunks.push(buffer.subarray(0, bytesRead));
+    total += bytesRead;
+  }
+  const bytes = Buffer.concat(chunks, Math.min(total, max));
+  if (total <= max) return { bytes, size: BigInt(total), isCut: false, version: versionOf(bytes) };
+  // Too long to be hashed: what the system keeps of it stands for its content.
+  const { ino, size, mtimeNs, ctimeNs } = facts;
+  return { bytes, size, isCut: true, version: versionOf(`${ino} ${size} ${mtimeNs} ${ctimeNs}`) };
+}
+
+/** The first 64 bits of the SHA-256: enough to tell two versions of one file apart. */
+export function versionOf(content: Uint8Array | string): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 16);
+}

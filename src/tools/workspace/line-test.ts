@@ -1,0 +1,47 @@
+import { messageOf, ToolError } from '../../core/errors.ts';
+import { short } from '../../core/issue-text.ts';
+
+/** Whether a line holds what is looked for. */
+export type LineTest = (line: string) => boolean;
+
+const MAX_PATTERN = 1_000;
+
+/**
+ * A literal text, or a regular expression that a model wrote: run by an engine that is linear in the line's length whatever
+ * the pattern, since a backtracking one can be held for hours by a line that is made for it.
+ *
+ * @throws ToolError `invalid_args` for a pattern that is none.
+ */
+export async function lineTest(of: {
+  readonly text?: string;
+  readonly pattern?: string;
+  readonly ignoreCase?: boolean;
+}): Promise<LineTest | undefined> {
+  const { text, pattern, ignoreCase = false } = of;
+  if (text !== undefined && pattern !== undefined)
+    throw new ToolError('invalid_args', '$.pattern: give either text or pattern, not both.');
+  if (pattern !== undefined) return patternTest(pattern, ignoreCase);
+  if (text === undefined) return undefined;
+  if (!ignoreCase) return (line) => line.includes(text);
+  const wanted = text.toLowerCase();
+  return (line) => line.toLowerCase().includes(wanted);
+}
+
+async function patternTest(pattern: string, ignoreCase: boolean): Promise<LineTest> {
+  if (pattern.length > MAX_PATTERN)
+    throw new ToolError(
+      'invalid_args',
+      `$.pattern: has ${pattern.length} characters; at most ${MAX_PATTERN} are taken.`,
+    );
+  const { RE2JS } = await import('re2js');
+  try {
+    const compiled = RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
+    return (line) => compiled.test(line);
+  } catch (thrown) {
+    const why = short(messageOf(thrown), 200);
+    throw new ToolError(
+      'invalid_args',
+      `$.pattern: no regular expression of RE2 (no look-around, no back references): ${why}`,
+    );
+  }
+}

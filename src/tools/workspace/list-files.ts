@@ -1,0 +1,60 @@
+import type { Dirent } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { defineTool } from '../../core/define-tool.ts';
+import type { LeafTool } from '../../core/tool.ts';
+import { hasControl } from '../../security/rule-value.ts';
+import { count, type FileTools, PATH, plural } from './file-tools.ts';
+import type { Folder } from './folder.ts';
+import { TEMPORARY } from './replace-file.ts';
+import type { Workspace } from './workspace.ts';
+import { readPath } from './workspace-path.ts';
+
+const MAX_ENTRIES = 500;
+
+/** `list_files`: what stands in one folder, a line each. */
+export function listFiles(tools: FileTools): LeafTool {
+  return defineTool({
+    name: `${tools.prefix}list_files`,
+    description:
+      "Lists a folder of the workspace, a line for each entry: name/ of a folder, name (size) of a file. '.' is the workspace itself.",
+    access: 'read',
+    ruleArg: 'path',
+    maxResultChars: tools.maxResultChars,
+    input: { type: 'object', properties: { path: PATH }, required: ['path'], additionalProperties: false },
+    execute: (input) => list(tools, (input as { readonly path: string }).path),
+  });
+}
+
+async function list({ workspace }: FileTools, given: string): Promise<string> {
+  const path = readPath(given);
+  return workspace.inFolder(path, async (folder) => {
+    const entries = await entriesOf(workspace, folder, path.names);
+    const shown = entries.slice(0, MAX_ENTRIES);
+    const lines = await Promise.all(shown.map((entry) => described(folder, entry)));
+    const left = entries.length - shown.length;
+    if (left > 0) lines.push(`[… ${plural(left, 'further entry').replace('entrys', 'entries')} left out …]`);
+    const name = path.names.join('/') || '.';
+    return [`${name}: ${entries.length === 1 ? '1 entry' : `${count(entries.length)} entries`}`, ...lines].join('\n');
+  });
+}
+
+/** The entries of an open folder by name, without what is protected and what is being written. */
+export async function entriesOf(
+  workspace: Workspace,
+  folder: Folder,
+  above: readonly string[],
+): Promise<readonly Dirent[]> {
+  const entries = await readdir(folder.address, { withFileTypes: true });
+  return entries
+    .filter(({ name }) => !name.startsWith(TEMPORARY) && !workspace.isProtected([...above, name]))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function described(folder: Folder, entry: Dirent): Promise<string> {
+  const name = hasControl(entry.name) || !entry.name.isWellFormed() ? JSON.stringify(entry.name) : entry.name;
+  if (entry.isDirectory()) return `${name}/`;
+  if (entry.isSymbolicLink()) return `${name} (link, not followed)`;
+  if (!entry.isFile()) return `${name} (no regular file)`;
+  const size = (await lstat(folder.at(entry.name)).catch(() => undefined))?.size;
+  return size === undefined ? name : `${name} (${plural(size, 'byte')})`;
+}

@@ -1,0 +1,21 @@
+import { type Glob, matchGlob, readGlob } from '../../security/match-glob.ts';
+import { fold } from '../../security/rule-value.ts';
+
+/** Version control runs what stands in its folder, and our own settings say what a run may do. */
+const PROTECTED: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', '.bzr', '.coxswain', 'coxswain.json']);
+
+/** Whether an entry is out of reach, by the last of its names; the caller asks for each folder on the way to it. */
+export type IsProtected = (names: readonly string[]) => boolean;
+
+/** Names in any letter case, and the user's globs, which look at the path from the root. */
+export function protectedNames(globs: readonly string[]): IsProtected {
+  const more: readonly Glob[] = globs.map((glob) => readGlob(fold(glob)));
+  return (names) => {
+    const last = names.at(-1);
+    if (last === undefined) return false;
+    if (PROTECTED.has(fold(last))) return true;
+    if (more.length === 0) return false;
+    const path = fold(names.join('/'));
+    return more.some((glob) => matchGlob(glob, path) || matchGlob(glob, `${path}/`));
+  };
+}

@@ -1,0 +1,106 @@
+import { defineBuiltinLeaf } from '../../core/define-tool.ts';
+import type { Json } from '../../core/json.ts';
+import type { LeafTool, Remember } from '../../core/tool.ts';
+import { type FileContent, readContent } from './file-content.ts';
+import { readText } from './file-text.ts';
+import { count, type FileTools, PATH, plural } from './file-tools.ts';
+import { readPath } from './workspace-path.ts';
+
+const MAX_LINES = 5_000;
+/** Room for what is said of the file, before and after its text. */
+const NOTES = 500;
+
+interface Arguments {
+  readonly path: string;
+  readonly from?: number;
+  readonly lines?: number;
+}
+
+/** `read_file`: the text of a file, from a line on, under a line that says what it is. */
+export function readFile(tools: FileTools): LeafTool {
+  return defineBuiltinLeaf(
+    {
+      name: `${tools.prefix}read_file`,
+      description:
+        'Reads a text file of the workspace. The first line of the result describes the file, its text follows unchanged. ' +
+        'A long file comes in parts: the end of the result says where to read on.',
+      access: 'read',
+      ruleArg: 'path',
+      maxResultChars: tools.maxResultChars,
+      input: {
+        type: 'object',
+        properties: {
+          path: PATH,
+          from: { type: 'integer', minimum: 1, description: 'The first line to show; default 1' },
+          lines: { type: 'integer', minimum: 1, maximum: MAX_LINES, description: 'How many lines at most' },
+        },
+        required: ['path'],
+        additionalProperties: false,
+      },
+      execute: (input) => read(tools, input as Arguments),
+    },
+    remembered(tools),
+  );
+}
+
+async function read({ workspace, maxFileBytes, maxResultChars }: FileTools, args: Arguments): Promise<string> {
+  const path = readPath(args.path);
+  const content = await workspace.inParent(path, async (folder, name) => {
+    const file = await workspace.openFile(folder, name, args.path);
+    try {
+      return await readContent(file, maxFileBytes);
+    } finally {
+      await file.handle.close();
+    }
+  });
+  const head = `${path.names.join('/')}: ${count(content.size)} bytes, version ${content.version}`;
+  const read = readText(content.bytes, content.isCut);
+  if (read === undefined) return `${head}, no text in UTF-8 or UTF-16: its ${count(content.size)} bytes are not shown`;
+  const more = read.encoding === 'UTF-8' ? '' : `, ${read.encoding}`;
+  return part(read.text, `${head}${more}`, args, content, maxResultChars - NOTES);
+}
+
+/** Whole lines from `from` on, as many as there is room for. */
+function part(text: string, head: string, args: Arguments, content: FileContent, room: number): string {
+  const lines = text === '' ? [] : text.split('\n');
+  // A last line break ends a line and begins none.
+  const isEnded = lines.at(-1) === '' && lines.pop() !== undefined;
+  const from = args.from ?? 1;
+  const shown: string[] = [];
+  let left = room;
+  for (const line of lines.slice(from - 1, from - 1 + (args.lines ?? MAX_LINES))) {
+    left -= line.length + 1;
+    if (left < 0 && shown.length > 0) break;
+    shown.push(
+      left < 0
+        ? `${line.slice(0, room).toWellFormed()} [… the line goes on for ${count(line.length - room)} characters …]`
+        : line,
+    );
+    if (left < 0) break;
+  }
+  const last = from - 1 + shown.length;
+  const total = content.isCut ? `more than ${count(lines.length)}` : count(lines.length);
+  if (shown.length === 0) return `${head}, ${total} lines, none from ${count(from)} on`;
+  const isWhole = from === 1 && last === lines.length;
+  const range =
+    isWhole && !content.isCut ? plural(lines.length, 'line') : `lines ${count(from)}-${count(last)} of ${total}`;
+  const body = shown.join('\n') + (last === lines.length && isEnded ? '\n' : '');
+  const note =
+    last < lines.length
+      ? `\n[… ${count(lines.length - last)} lines left out; read on with from: ${last + 1} …]`
+      : content.isCut
+        ? `\n[… the file is longer than what is read of it: its first ${count(content.bytes.length)} bytes; the rest is left out …]`
+        : '';
+  return `${head}, ${range}\n${body}${note}`;
+}
+
+/** The version stands in the first line of a result, so it is known again when a resume takes the result from the records. */
+export function remembered({ known }: FileTools): Remember {
+  return ({ args, value, self, step }) => {
+    if (value.form !== 'text') return;
+    const version = /^[^\n]*, version ([0-9a-f]{16})(?![0-9a-f])/.exec(value.content)?.[1];
+    const { path } = args as { readonly path?: Json };
+    if (version === undefined || typeof path !== 'string') return;
+    known.set(self, step, readPath(path).names.join('/'), version);
+  };
+}

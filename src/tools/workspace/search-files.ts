@@ -1,0 +1,157 @@
+import { setImmediate } from 'node:timers/promises';
+import { defineTool } from '../../core/define-tool.ts';
+import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import { readContent } from './file-content.ts';
+import { readText } from './file-text.ts';
+import { type FileTools, plural } from './file-tools.ts';
+import type { Folder } from './folder.ts';
+import { type LineTest, lineTest } from './line-test.ts';
+import { codeOf } from './refusal.ts';
+import { filesBelow, type Passed, wantedFiles } from './walk-files.ts';
+import { readPath } from './workspace-path.ts';
+
+const MAX_HITS = 500;
+const MAX_LINE = 300;
+const MAX_BYTES = 256 * 1024 * 1024;
+/** How long lines are looked at before others of the process have their turn, in milliseconds. */
+const SLICE_MS = 10;
+
+interface Arguments {
+  readonly path: string;
+  readonly text?: string;
+  readonly pattern?: string;
+  readonly ignoreCase?: boolean;
+}
+
+/** `search_files`: the files that fit a glob, or the lines in them that hold a text. */
+export function searchFiles(tools: FileTools): LeafTool {
+  return defineTool({
+    name: `${tools.prefix}search_files`,
+    description:
+      'Finds files of the workspace by a glob, and where text or pattern is given the lines in them that hold it, as path:line: text.',
+    access: 'read',
+    ruleArg: 'path',
+    maxResultChars: tools.maxResultChars,
+    input: {
+      type: 'object',
+      properties: {
+        path: {
+          type: 'string',
+          description:
+            "A glob such as src/**/*.ts ('*' stops at '/', '**' does not), or a file or folder; '.' is everything",
+        },
+        text: { type: 'string', minLength: 1, description: 'The text to look for, as it is' },
+        pattern: { type: 'string', minLength: 1, description: 'Instead of text: a regular expression (RE2)' },
+        ignoreCase: { type: 'boolean', description: 'Default false' },
+      },
+      required: ['path'],
+      additionalProperties: false,
+    },
+    execute: (input, context) => search(tools, input as Arguments, context),
+  });
+}
+
+/** What a search has seen, and what it left out. */
+interface Tally extends Passed {
+  files: number;
+  bytes: number;
+  hits: string[];
+  room: number;
+  unread: number;
+}
+
+async function search(tools: FileTools, args: Arguments, { signal }: ToolContext): Promise<string> {
+  const path = readPath(args.path);
+  const test = await lineTest(args);
+  const tally: Tally = {
+    files: 0,
+    bytes: 0,
+    hits: [],
+    room: tools.maxResultChars - 500,
+    unread: 0,
+    deeper: 0,
+    passedOver: new Set(),
+  };
+  const { start, wanted } = await wantedFiles(tools.workspace, path);
+  const below = { ...path, names: start };
+  await tools.workspace.inFolder(below, async (folder) => {
+    for await (const { folder: parent, names } of filesBelow(tools.workspace, folder, start, wanted, tally)) {
+      signal.throwIfAborted();
+      tally.files += 1;
+      if (test === undefined) tally.room -= add(tally, names.join('/'));
+      else await searchFile(tools, parent, names, test, tally);
+      if (isFull(tally)) break;
+    }
+  });
+  return report(tally, test !== undefined);
+}
+
+async function searchFile(
+  { workspace, maxFileBytes }: FileTools,
+  folder: Folder,
+  names: readonly string[],
+  test: LineTest,
+  tally: Tally,
+): Promise<void> {
+  const path = names.join('/');
+  let text: string | undefined;
+  let isCut = false;
+  try {
+    const file = await workspace.openFile(folder, names.at(-1) as string, path);
+    try {
+      const content = await readContent(file, maxFileBytes);
+      tally.bytes += content.bytes.length;
+      isCut = content.isCut;
+      text = readText(content.bytes, content.isCut)?.text;
+    } finally {
+      await file.handle.close();
+    }
+  } catch (thrown) {
+    if (codeOf(thrown) === 'EMFILE') throw thrown;
+    // What is refused, or went away meanwhile, is counted.
+  }
+  if (text === undefined || isCut) tally.unread += 1;
+  let until = performance.now() + SLICE_MS;
+  let number = 0;
+  for (const line of (text ?? '').split('\n')) {
+    number += 1;
+    if (performance.now() > until) {
+      await setImmediate();
+      until = performance.now() + SLICE_MS;
+    }
+    if (!test(line)) continue;
+    tally.room -= add(tally, `${path}:${number}: ${shortLine(line)}`);
+    if (isFull(tally)) return;
+  }
+}
+
+/** Gives the characters that it takes. */
+function add({ hits }: Tally, line: string): number {
+  hits.push(line);
+  return line.length + 1;
+}
+
+function isFull({ hits, room, bytes }: Tally): boolean {
+  return hits.length >= MAX_HITS || room <= 0 || bytes >= MAX_BYTES;
+}
+
+function shortLine(line: string): string {
+  const plain = line.replace(/\r$/, '');
+  return plain.length <= MAX_LINE ? plain : `${plain.slice(0, MAX_LINE).toWellFormed()} […]`;
+}
+
+function report(tally: Tally, isText: boolean): string {
+  const { hits, files, deeper, unread, passedOver } = tally;
+  const head = isText
+    ? `${plural(hits.length, 'line')} in ${plural(files, 'file')} looked at`
+    : plural(hits.length, 'file');
+  const left = [
+    ...(isFull(tally) ? ['the search stopped here; what follows is left out: ask for less at a time'] : []),
+    ...(deeper > 0 ? [`${plural(deeper, 'folder')} too deep, left out`] : []),
+    ...(unread > 0
+      ? [`${plural(unread, 'file')} not read, or not as a whole (no text, too long, a link or the like)`]
+      : []),
+    ...(passedOver.size > 0 ? [`passed over: ${[...passedOver].join(', ')}`] : []),
+  ];
+  return [head, ...hits, ...left.map((line) => `[… ${line} …]`)].join('\n');
+}
