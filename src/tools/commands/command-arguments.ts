@@ -1,0 +1,36 @@
+import { ToolError } from '../../core/errors.ts';
+import type { Workspace } from '../workspace/workspace.ts';
+import { readPath } from '../workspace/workspace-path.ts';
+import type { CommandCall } from './command-schema.ts';
+import type { CommandPreset } from './preset.ts';
+
+/**
+ * The arguments of a preset with a call's parameters in their places. Paths are looked at as the file tools do: nothing of
+ * them may be a link, or lie outside. The program opens them by itself later, so a swap in between is the sandbox's to bear.
+ */
+export async function commandArguments(
+  workspace: Workspace,
+  { args = [] }: CommandPreset,
+  params: CommandCall['params'],
+): Promise<readonly string[]> {
+  const filled: string[] = [];
+  for (const arg of args) {
+    if (typeof arg === 'string') filled.push(arg);
+    else if (params[arg.param] !== undefined) {
+      const value = String(params[arg.param]);
+      if (arg.type === 'path') await checkPath(workspace, arg.param, value, arg.exists ?? true);
+      filled.push((arg.prefix ?? '') + value);
+    }
+  }
+  return filled;
+}
+
+async function checkPath(workspace: Workspace, param: string, value: string, mustExist: boolean): Promise<void> {
+  try {
+    await workspace.look(readPath(value), mustExist);
+  } catch (thrown) {
+    if (thrown instanceof ToolError && thrown.code === 'path_not_found')
+      throw new ToolError('invalid_args', `$.params.${param}: ${thrown.message}`, { code: 'command_bad_argument' });
+    throw thrown;
+  }
+}

@@ -1,0 +1,193 @@
+import { defineTool } from '../../core/define-tool.ts';
+import { ConfigurationError, ToolError } from '../../core/errors.ts';
+import { isPlainObject } from '../../core/json.ts';
+import { checkOneOf, checkOptions, checkWhole, shown } from '../../core/options.ts';
+import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import { codeOf } from '../workspace/refusal.ts';
+import { Workspace } from '../workspace/workspace.ts';
+import { commandArguments } from './command-arguments.ts';
+import { commandEnv } from './command-env.ts';
+import { type CommandCall, commandSchema } from './command-schema.ts';
+import { findProgram, searchPath } from './find-program.ts';
+import { gitArgs, isGit } from './git-safely.ts';
+import { type CommandPreset, checkEnv, checkPreset, isVariable } from './preset.ts';
+import { type ProcessEnd, runProcess } from './run-process.ts';
+import { type OpenSandbox, openSandbox, type Sandbox } from './sandbox.ts';
+
+/** What {@link commandTool} takes. */
+export interface CommandOptions {
+  /** The folder in which commands run, and to which their paths are relative. It must exist. */
+  readonly root: string;
+  /** By the name under which the model asks for it. */
+  readonly presets: { readonly [name: string]: CommandPreset };
+  /** Default `run_command`. */
+  readonly name?: string | undefined;
+  /** Variables with fixed values, for all presets. */
+  readonly env?: { readonly [name: string]: string } | undefined;
+  /** Names of variables of the process that commands may see, beside PATH, HOME, USER, LANG and the like. */
+  readonly passEnv?: readonly string[] | undefined;
+  /** What must hold the commands. Default the best that works here: `bwrap`, `unshare`, else `process-group`, which is said once. */
+  readonly sandbox?: Sandbox | undefined;
+  /** Characters of a result that the model is shown, front and back. Default 16,000. */
+  readonly maxResultChars?: number | undefined;
+}
+
+/** What a command gave. Of outputs that were cut the call is an error, which holds what was kept. */
+export interface CommandResult {
+  /** Null where a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly sandbox: Sandbox;
+  readonly durationMs: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const OPTIONS = ['root', 'presets', 'name', 'env', 'passEnv', 'sandbox', 'maxResultChars'];
+const KINDS: readonly Sandbox[] = ['bwrap', 'unshare', 'process-group'];
+/** Beyond the command's own time: to end its tree and read what is left. */
+const MARGIN_MS = 5_000;
+const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+
+/**
+ * `run_command` (access `execute`, `ruleArg` `preset`): runs one of the commands that the developer wrote down, with parameters of
+ * the model's where these allow it. No shell, no input, the workspace as its folder, an environment by list. When it ends,
+ * by itself or by its limits, all that it started is ended.
+ *
+ * @throws ConfigurationError that names the preset: a program that is not there or lies in the workspace, a shell that would
+ *   run the model's text, a sandbox that does not work here.
+ * @example
+ * commandTool({ root: 'site', presets: {
+ *   test: { file: 'npm', args: ['test'], timeoutMs: 120_000 },
+ *   log: { file: 'git', args: ['log', '--oneline', '-n', { param: 'n', type: 'int', min: 1, max: 50 }] },
+ * } })
+ */
+export function commandTool(options: CommandOptions): LeafTool<CommandCall, CommandResult> {
+  checkOptions('commandTool', options, OPTIONS);
+  const { name = 'run_command', env, passEnv = [], maxResultChars } = options;
+  const presets = readPresets(options.presets);
+  checkEnv('commandTool.env', env);
+  checkWhole('commandTool.maxResultChars', maxResultChars, 1_000);
+  if (!Array.isArray(passEnv) || !passEnv.every(isVariable))
+    throw new ConfigurationError('commandTool.passEnv', `got ${shown(passEnv)}`, 'List names of variables: ["CI"].');
+  const workspace = new Workspace({ root: options.root, field: 'commandTool' });
+  const folders = searchPath(process.env.PATH, workspace.root);
+  const programs = new Map(
+    [...presets].map(([key, { file }]) => {
+      const field = `commandTool.presets.${key}.file`;
+      return [key, findProgram(file, folders, workspace.root, field)];
+    }),
+  );
+  const sandbox = chooseSandbox(options.sandbox, workspace.root, folders);
+  const slowest = Math.max(...[...presets.values()].map(({ timeoutMs = 10_000 }) => timeoutMs));
+  return defineTool({
+    name,
+    description: description(presets),
+    access: 'execute',
+    ruleArg: 'preset',
+    input: commandSchema(presets),
+    timeoutMs: slowest + MARGIN_MS,
+    maxResultChars: maxResultChars ?? 16_000,
+    async execute(call, context): Promise<CommandResult> {
+      const preset = presets.get(call.preset) as CommandPreset;
+      const program = programs.get(call.preset) as string;
+      const given = await commandArguments(workspace, preset, call.params);
+      const args = isGit(program) ? gitArgs(given) : given;
+      const own = { ...env, ...preset.env };
+      const plan = {
+        ...sandbox.wrap(program, args),
+        env: commandEnv({ program, searchPath: folders, passEnv, env: own }),
+        timeoutMs: preset.timeoutMs ?? 10_000,
+        maxOutputChars: preset.maxOutputChars ?? 65_536,
+        signal: context.signal,
+      };
+      const end = await workspace
+        .inFolder({ names: [], isFolder: true, given: '.' }, ({ address }) => runProcess({ ...plan, cwd: address }))
+        .catch((thrown: unknown) => {
+          throw notStarted(call.preset, thrown);
+        });
+      return result(call.preset, plan, sandbox.kind, end, context);
+    },
+  });
+}
+
+function readPresets(given: unknown): ReadonlyMap<string, CommandPreset> {
+  if (!isPlainObject(given) || Object.keys(given).length === 0)
+    throw new ConfigurationError(
+      'commandTool.presets',
+      `got ${shown(given)}`,
+      'Give at least one: { test: { file: "npm", args: ["test"] } }.',
+    );
+  for (const [name, preset] of Object.entries(given)) {
+    if (!NAME.test(name))
+      throw new ConfigurationError(
+        'commandTool.presets',
+        `illegal name ${shown(name)}`,
+        `A name matches ${NAME.source}.`,
+      );
+    checkPreset(`commandTool.presets.${name}`, preset as CommandPreset);
+  }
+  return new Map(Object.entries(structuredClone(given) as { [name: string]: CommandPreset }));
+}
+
+function description(presets: ReadonlyMap<string, CommandPreset>): string {
+  const lines = [...presets].map(([name, { description, file, args = [] }]) => {
+    const shown = args.map((arg) => (typeof arg === 'string' ? arg : `${arg.prefix ?? ''}<${arg.param}>`));
+    return `- ${name}: ${description ?? [file, ...shown].join(' ').slice(0, 200)}`;
+  });
+  return `Runs a command in the workspace. The presets are:\n${lines.join('\n')}`;
+}
+
+function chooseSandbox(wanted: Sandbox | undefined, root: string, folders: readonly string[]): OpenSandbox {
+  checkOneOf('commandTool.sandbox', wanted, KINDS);
+  const found = openSandbox(wanted === undefined ? KINDS : [wanted], root, folders);
+  if (found === undefined)
+    throw new ConfigurationError(
+      'commandTool.sandbox',
+      `${shown(wanted)} does not work here`,
+      'Install it, or leave the option out.',
+    );
+  if (found.kind === 'process-group' && wanted === undefined) warnOnce();
+  return found;
+}
+
+function result(
+  preset: string,
+  { timeoutMs, maxOutputChars }: { readonly timeoutMs: number; readonly maxOutputChars: number },
+  sandbox: Sandbox,
+  end: ProcessEnd,
+  { signal }: ToolContext,
+): CommandResult {
+  const { exitCode, signal: by, ended, stdout, stderr, durationMs } = end;
+  const had = `\nstdout:\n${stdout}\nstderr:\n${stderr}`;
+  switch (ended) {
+    case 'abort':
+      throw signal.reason;
+    case 'timeout':
+      throw new ToolError('timeout', `${preset} was ended after ${timeoutMs} ms, with all that it started.${had}`, {
+        code: 'command_timeout',
+      });
+    case 'output': {
+      const said = `${preset} wrote more than ${maxOutputChars} characters, so it was ended, with all that it started; ${end.cut} is cut.`;
+      throw new ToolError('threw', `${said}${had}`, { code: 'command_output_limit' });
+    }
+    case undefined:
+      return { exitCode, signal: by, sandbox, durationMs, stdout, stderr };
+  }
+}
+
+function notStarted(preset: string, thrown: unknown): unknown {
+  const code = codeOf(thrown);
+  return code === undefined ? thrown : new ToolError('threw', `${preset} could not be started (${code})`);
+}
+
+let warned = false;
+
+function warnOnce(): void {
+  if (warned) return;
+  warned = true;
+  process.emitWarning(
+    'commandTool: neither bwrap nor unshare works here. A process that leaves its group, its parents and its environment may outlive its command.',
+    'CoxswainWarning',
+  );
+}

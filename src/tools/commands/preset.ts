@@ -1,0 +1,142 @@
+import { ConfigurationError } from '../../core/errors.ts';
+import { checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from '../../core/options.ts';
+
+/** A program with its arguments, as the developer allows it. No shell reads them. */
+export interface CommandPreset {
+  /** A program's name, found at the start in the PATH outside of the workspace, or its absolute path. */
+  readonly file: string;
+  /** Texts as they are, and places for what the model may choose. Default none. */
+  readonly args?: readonly (string | CommandParameter)[] | undefined;
+  /** What the model reads. Default: the command itself. */
+  readonly description?: string | undefined;
+  /** Milliseconds; default 10,000. Then the whole tree of processes is ended. */
+  readonly timeoutMs?: number | undefined;
+  /** Characters of both outputs together; default 65,536. Passing it ends the tree. */
+  readonly maxOutputChars?: number | undefined;
+  /** Variables beside those of the tool. */
+  readonly env?: { readonly [name: string]: string } | undefined;
+}
+
+/** What a model may choose: one whole argument, or what follows `prefix` in it. */
+export type CommandParameter = {
+  readonly param: string;
+  /** Stands before the value in the same argument: `--max-count=`. */
+  readonly prefix?: string | undefined;
+  /** May be left out; then the whole argument is. Default false. */
+  readonly optional?: boolean | undefined;
+  readonly description?: string | undefined;
+} & (
+  | {
+      readonly type: 'text';
+      /** Characters; default 4,096. */
+      readonly maxLength?: number | undefined;
+      /**
+       * Whether it may begin with `-`. Default false: a program would take it for an option. Without harm where the argument
+       * before it is an option that takes a value, such as `-e` of grep, and after `--`.
+       */
+      readonly dash?: boolean | undefined;
+    }
+  | { readonly type: 'int'; readonly min: number; readonly max: number }
+  | { readonly type: 'choice'; readonly of: readonly string[] }
+  | {
+      readonly type: 'path';
+      /** Whether it must be there. Default true; false asks for its folder only. */
+      readonly exists?: boolean | undefined;
+    }
+);
+
+const PRESET = ['file', 'args', 'description', 'timeoutMs', 'maxOutputChars', 'env'];
+const COMMON = ['param', 'type', 'prefix', 'optional', 'description'];
+const OF_TYPE: { readonly [type: string]: readonly string[] } = {
+  text: ['maxLength', 'dash'],
+  int: ['min', 'max'],
+  choice: ['of'],
+  path: ['exists'],
+};
+const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+/** They read a text as a program of their own: what a model chose would be code. */
+const SHELLS = /^(?:ba|da|z|k|c|tc|a|fi|pw)?sh$|^(?:cmd|powershell|busybox|eval|xargs|env|sudo|su)$/i;
+const INTERPRETERS = /^(?:node|deno|bun|python|perl|ruby|php|lua|awk|gawk|mawk|osascript|sed)[\d.]*$/i;
+const CODE_OPTION = /^(?:-[a-z]*[ecpr]|--(?:eval|exec|print|command|run))=?$/i;
+
+/** @throws ConfigurationError that names the preset and the mend. */
+export function checkPreset(field: string, preset: CommandPreset): void {
+  checkOptions(field, preset, PRESET);
+  checkText(`${field}.file`, preset.file, 'Name the program, such as "git".');
+  if (preset.description !== undefined)
+    checkText(`${field}.description`, preset.description, 'Say in a sentence what it does.');
+  checkPositive(`${field}.timeoutMs`, preset.timeoutMs);
+  checkWhole(`${field}.maxOutputChars`, preset.maxOutputChars, 1);
+  checkEnv(`${field}.env`, preset.env);
+  const args = preset.args ?? [];
+  if (!Array.isArray(args)) throw new ConfigurationError(`${field}.args`, `got ${shown(args)}`, 'List the arguments.');
+  const names = new Set<string>();
+  for (const [index, arg] of args.entries()) {
+    const place = `${field}.args[${index}]`;
+    if (typeof arg === 'string') {
+      if (arg.includes('\0')) throw new ConfigurationError(place, 'holds a NUL', 'No program takes it: leave it out.');
+      continue;
+    }
+    checkParameter(place, arg);
+    if (names.has(arg.param))
+      throw new ConfigurationError(place, `two are named ${shown(arg.param)}`, 'Name each its own.');
+    names.add(arg.param);
+    refuseCode(place, preset.file, args[index - 1], arg);
+  }
+}
+
+function checkParameter(field: string, arg: CommandParameter): void {
+  checkOptions(field, arg, [...COMMON, ...(OF_TYPE[arg?.type] ?? [])]);
+  checkOneOf(`${field}.type`, arg.type ?? null, Object.keys(OF_TYPE));
+  if (typeof arg.param !== 'string' || !NAME.test(arg.param))
+    throw new ConfigurationError(
+      `${field}.param`,
+      `illegal name ${shown(arg.param)}`,
+      `A name matches ${NAME.source}.`,
+    );
+  checkOneOf(`${field}.optional`, arg.optional, [true, false]);
+  if (arg.prefix !== undefined)
+    checkText(`${field}.prefix`, arg.prefix, 'Write what stands before the value: "--max=".');
+  switch (arg.type) {
+    case 'text':
+      checkWhole(`${field}.maxLength`, arg.maxLength, 1);
+      checkOneOf(`${field}.dash`, arg.dash, [true, false]);
+      return;
+    case 'int':
+      if (Number.isSafeInteger(arg.min) && Number.isSafeInteger(arg.max) && arg.min <= arg.max) return;
+      throw new ConfigurationError(field, 'min and max are no whole numbers in order', 'Write { min: 1, max: 50 }.');
+    case 'choice':
+      if (Array.isArray(arg.of) && arg.of.length > 0 && arg.of.every((item) => typeof item === 'string' && item !== ''))
+        return;
+      throw new ConfigurationError(`${field}.of`, `got ${shown(arg.of)}`, "List the values: ['small', 'large'].");
+    case 'path':
+      checkOneOf(`${field}.exists`, arg.exists, [true, false]);
+  }
+}
+
+/** A shell with a fixed script is a program like any other; one that reads what a model wrote is what presets are there to avoid. */
+function refuseCode(field: string, file: string, before: unknown, { type, prefix }: CommandParameter): void {
+  if (type !== 'text') return;
+  const program = (file.split(/[\\/]/).at(-1) ?? '').replace(/\.exe$/i, '');
+  const isCode = INTERPRETERS.test(program) && CODE_OPTION.test(String(prefix ?? before));
+  if (!SHELLS.test(program) && !isCode) return;
+  const mend =
+    'Write a program that takes the text as data, or a fixed script with parameters of type choice, int or path.';
+  throw new ConfigurationError(field, `${program} would run the text of the model as code`, mend);
+}
+
+/** Variables with fixed values. */
+export function checkEnv(field: string, env: unknown): void {
+  if (env === undefined) return;
+  const isRecord = typeof env === 'object' && env !== null && !Array.isArray(env);
+  if (
+    isRecord &&
+    Object.entries(env).every(([name, value]) => isVariable(name) && typeof value === 'string' && !value.includes('\0'))
+  )
+    return;
+  throw new ConfigurationError(field, `got ${shown(env)}`, 'Give names and texts: { CI: "1" }.');
+}
+
+export function isVariable(name: unknown): name is string {
+  return typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
+}

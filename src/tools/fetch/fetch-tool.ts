@@ -1,0 +1,192 @@
+import { lookup } from 'node:dns/promises';
+import type { IncomingMessage } from 'node:http';
+import { defineTool } from '../../core/define-tool.ts';
+import { ConfigurationError, ToolError } from '../../core/errors.ts';
+import { short } from '../../core/issue-text.ts';
+import { checkFunction, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
+import type { LeafTool } from '../../core/tool.ts';
+import { codeOf } from '../workspace/refusal.ts';
+import { type AllowedUrl, allowedUrl, type HostRule, readHost, type UrlRules } from './allowed-url.ts';
+import { addressRanges, isPublic } from './public-address.ts';
+import { type Page, readPage } from './read-page.ts';
+import { type Connect, sendRequest } from './send-request.ts';
+
+/** What {@link fetchTool} takes. */
+export interface FetchOptions {
+  /** Who may be asked: `docs.example.org`, `*.example.org` (all below it), `*` (anybody), each with `:port` if wanted. */
+  readonly hosts: readonly string[];
+  /** Hosts, written alike, that may stand in a private net or on this machine. Default none. */
+  readonly localHosts?: readonly string[] | undefined;
+  /** Default `['https']`. */
+  readonly protocols?: readonly ('https' | 'http')[] | undefined;
+  /** Bytes of an answer that are read; what follows is left out and said. Default 1,048,576. */
+  readonly maxBytes?: number | undefined;
+  /** Milliseconds for all of it, redirects too. Default 10,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Redirects that are followed, each judged like the first address. Default 5. */
+  readonly maxRedirects?: number | undefined;
+  /** Default `fetch_url`. */
+  readonly name?: string | undefined;
+  /** Characters of a result that the model is shown, front and back. Default 20,000. */
+  readonly maxResultChars?: number | undefined;
+  /** Addresses of a name. Default the system's resolver. Asked once a request; its answer is judged, and connected to. */
+  readonly resolve?: ((host: string) => Promise<readonly string[]>) | undefined;
+  /** Opens the connection to a judged address: through a proxy, or in a test. Default a TCP connection. */
+  readonly connect?: Connect | undefined;
+}
+
+const OPTIONS = [
+  ...['hosts', 'localHosts', 'protocols', 'maxBytes', 'timeoutMs', 'maxRedirects', 'name', 'maxResultChars'],
+  ...['resolve', 'connect'],
+];
+
+/**
+ * `fetch_url` (access `send`, since a URL carries data out; `ruleArg` `url`): reads a page by GET. Hosts by list, no private address
+ * whatever a name leads to, no credentials, each redirect judged anew, bounded in bytes and time.
+ *
+ * @throws ConfigurationError that names the option.
+ * @example fetchTool({ hosts: ['*.example.org'] })
+ */
+export function fetchTool(options: FetchOptions): LeafTool<{ readonly url: string }, Page> {
+  checkOptions('fetchTool', options, OPTIONS);
+  const { name = 'fetch_url', protocols = ['https'], timeoutMs = 10_000, maxBytes = 1_048_576 } = options;
+  checkPositive('fetchTool.timeoutMs', timeoutMs);
+  checkWhole('fetchTool.maxBytes', maxBytes, 1);
+  checkWhole('fetchTool.maxRedirects', options.maxRedirects, 0);
+  checkWhole('fetchTool.maxResultChars', options.maxResultChars, 1_000);
+  checkFunction('fetchTool.resolve', options.resolve);
+  checkFunction('fetchTool.connect', options.connect);
+  if (!Array.isArray(protocols) || protocols.length === 0 || protocols.some((one) => one !== 'https' && one !== 'http'))
+    throw new ConfigurationError(
+      'fetchTool.protocols',
+      `got ${shown(protocols)}`,
+      "Write ['https'] or ['https', 'http'].",
+    );
+  const hosts = readHosts('fetchTool.hosts', options.hosts);
+  const localHosts = readHosts('fetchTool.localHosts', options.localHosts ?? []);
+  if (hosts.length + localHosts.length === 0)
+    throw new ConfigurationError(
+      'fetchTool.hosts',
+      'the list is empty',
+      "Name who may be asked: ['docs.example.org'].",
+    );
+  const rules: UrlRules = { protocols, hosts, localHosts };
+  const who = [...options.hosts, ...(options.localHosts ?? [])].join(', ');
+  return defineTool({
+    name,
+    description: `Reads a page or file by its URL (GET). Hosts: ${short(who, 500)}.`,
+    access: 'send',
+    idempotent: true,
+    ruleArg: 'url',
+    timeoutMs: timeoutMs + 1_000,
+    maxResultChars: options.maxResultChars ?? 20_000,
+    input: URL_INPUT,
+    async execute(input, { signal }): Promise<Page> {
+      const { url } = input as { readonly url: string };
+      const limit = AbortSignal.timeout(timeoutMs);
+      try {
+        const { answer, at } = await follow(url, rules, options, AbortSignal.any([signal, limit]));
+        return await readPage(answer, at, maxBytes);
+      } catch (thrown) {
+        if (signal.aborted) throw signal.reason;
+        throw limit.aborted ? tooSlow(timeoutMs) : networkFailure(thrown);
+      }
+    },
+  }) as LeafTool<{ readonly url: string }, Page>;
+}
+
+const URL_INPUT = {
+  type: 'object',
+  properties: { url: { type: 'string', description: 'An absolute URL' } },
+  required: ['url'],
+  additionalProperties: false,
+} as const;
+
+function readHosts(field: string, given: unknown): readonly HostRule[] {
+  const mend = "List hosts: ['docs.example.org', '*.example.com', 'localhost:8080'].";
+  if (!Array.isArray(given)) throw new ConfigurationError(field, `expected an array, got ${shown(given)}`, mend);
+  return given.map((text, index) => {
+    const host = readHost(text);
+    if (host === undefined) throw new ConfigurationError(`${field}[${index}]`, `${shown(text)} is no host`, mend);
+    return host;
+  });
+}
+
+async function follow(
+  start: string,
+  rules: UrlRules,
+  { resolve, connect, maxRedirects = 5 }: FetchOptions,
+  signal: AbortSignal,
+): Promise<{ answer: IncomingMessage; at: URL }> {
+  let to = allowedUrl(start, rules);
+  for (let redirects = 0; ; redirects += 1) {
+    const answer = await ask(to, await judgedAddresses(to, resolve), connect, signal);
+    const { location } = answer.headers;
+    if (location === undefined || !REDIRECTS.has(answer.statusCode ?? 0)) return { answer, at: to.url };
+    answer.destroy();
+    if (redirects >= maxRedirects) throw urlDenied(start, `leads to more than ${maxRedirects} redirects.`);
+    const next = URL.parse(location, to.url.href);
+    if (next === null) throw urlDenied(start, 'leads to a redirect that is no URL.');
+    if (to.url.protocol === 'https:' && next.protocol === 'http:') throw urlDenied(start, 'leads from https to http.');
+    to = allowedUrl(next.href, rules);
+  }
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Where a name leads, all of it public: a name with one private address is refused, since the next answer may be that one alone. */
+async function judgedAddresses(
+  { hostname, isLocal }: AllowedUrl,
+  resolve: FetchOptions['resolve'] = systemResolve,
+): Promise<readonly string[]> {
+  const ipaddr = await addressRanges();
+  const addresses = ipaddr.isValid(hostname) ? [hostname] : await resolve(hostname);
+  if (addresses.length === 0) throw new ToolError('threw', `${short(hostname, 100)} has no address`);
+  if (!isLocal && addresses.some((address) => !isPublic(ipaddr, address)))
+    throw new ToolError('denied', `${short(hostname, 100)} leads to an address that is not public.`, {
+      code: 'net_address_denied',
+    });
+  return addresses;
+}
+
+async function systemResolve(host: string): Promise<readonly string[]> {
+  const found = await lookup(host, { all: true, order: 'ipv4first' });
+  return found.map(({ address }) => address);
+}
+
+/** The first address that answers. */
+async function ask(
+  to: AllowedUrl,
+  addresses: readonly string[],
+  connect: Connect | undefined,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  let last: unknown;
+  for (const address of addresses.slice(0, 4)) {
+    try {
+      return await sendRequest(to, address, { connect, signal });
+    } catch (thrown) {
+      if (signal.aborted || !UNREACHABLE.has(codeOf(thrown) ?? '')) throw thrown;
+      last = thrown;
+    }
+  }
+  throw last;
+}
+
+const UNREACHABLE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL']);
+
+function urlDenied(url: string, problem: string): ToolError {
+  return new ToolError('denied', `${JSON.stringify(short(url, 200))} ${problem}`, { code: 'net_url_denied' });
+}
+
+function tooSlow(timeoutMs: number): ToolError {
+  return new ToolError('timeout', `no whole answer within ${timeoutMs} ms`, { code: 'net_timeout' });
+}
+
+/** Without the address that the system's own message holds. */
+function networkFailure(thrown: unknown): unknown {
+  const code = codeOf(thrown);
+  return code === undefined
+    ? thrown
+    : new ToolError('threw', `the server could not be asked (${code})`, { code: 'net_failed' });
+}

@@ -1,0 +1,40 @@
+import { type IncomingMessage, request } from 'node:http';
+import { connect as connectTcp, isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
+import type { AllowedUrl } from './allowed-url.ts';
+
+/** Opens a connection to an address that was judged. */
+export type Connect = (to: { readonly address: string; readonly port: number }) => Duplex;
+
+/** Sends a GET to one address. The name is not looked up again: what was judged is what is connected to. */
+export function sendRequest(
+  { url, hostname, port }: AllowedUrl,
+  address: string,
+  { connect = open, signal }: { readonly connect?: Connect | undefined; readonly signal: AbortSignal },
+): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const createConnection = () => {
+    const socket = connect({ address, port });
+    if (url.protocol === 'http:') return socket;
+    // The certificate must be of the name in the URL, whatever the address.
+    return connectTls({ socket, host: hostname, ...(isIP(hostname) === 0 && { servername: hostname }) });
+  };
+  const headers = {
+    host: url.host,
+    'user-agent': 'coxswain',
+    accept: 'text/*, application/json, application/xml;q=0.9, */*;q=0.1',
+    'accept-encoding': 'identity',
+    connection: 'close',
+  };
+  const path = `${url.pathname}${url.search}`;
+  const sent = request({ method: 'GET', path, headers, createConnection, signal, maxHeaderSize: 32_768 });
+  sent.on('response', resolve);
+  sent.on('error', reject);
+  sent.end();
+  return promise;
+}
+
+function open({ address, port }: { readonly address: string; readonly port: number }): Duplex {
+  return connectTcp({ host: address, port });
+}
