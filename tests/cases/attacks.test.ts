@@ -1,0 +1,82 @@
+/**
+ * Plays every attack case through the public API. The folder is ATTACK_CASES, else `../shared/attack-cases` beside the
+ * checkout; `attacks/` says what its words mean for us.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type AttackCase, attackCases, attackFolder } from './attacks/attack-case.ts';
+import { judge } from './attacks/judge.ts';
+import { lacking } from './attacks/machine.ts';
+import { playCommand } from './attacks/play-command.ts';
+import { playToolArgs } from './attacks/play-tool-args.ts';
+import { playWorkspace } from './attacks/play-workspace.ts';
+import { type Stage, setUp } from './attacks/set-up.ts';
+import type { Shown } from './attacks/shown.ts';
+import { witnessed } from './attacks/witness.ts';
+
+const PLAYS: { readonly [kind: string]: (stage: Stage) => Promise<Shown> } = {
+  'workspace-path': playWorkspace,
+  command: playCommand,
+  'tool-args': playToolArgs,
+};
+
+const folder = attackFolder();
+const count = { passed: 0, failed: 0, skipped: 0 };
+const skipped: string[] = [];
+
+async function playCase(it: AttackCase, play: (stage: Stage) => Promise<Shown>): Promise<void> {
+  const stage = await setUp(it);
+  try {
+    const before = textsBelow(stage.folder);
+    const { shown, witness } = await witnessed(() => play(stage));
+    await judge(stage.case, { shown, witness, folder: stage.folder, before });
+  } finally {
+    await stage.strike();
+  }
+}
+
+/** Regular files of the case by their path; what is deep or special is none of a check's. */
+function textsBelow(root: string, below = '', depth = 0): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const entry of readdirSync(join(root, below), { withFileTypes: true })) {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    if (entry.isDirectory() && depth < 8)
+      for (const [name, text] of textsBelow(root, path, depth + 1)) texts.set(name, text);
+    if (entry.isFile() && texts.size < 1_000)
+      texts.set(path, readFileSync(join(root, path), 'utf8').slice(0, 1_000_000));
+  }
+  return texts;
+}
+
+if (folder === undefined) {
+  test('the attack cases are skipped where their folder is missing', () => {
+    skipped.push('no attack cases in ../shared/attack-cases; name their folder in ATTACK_CASES');
+  });
+} else {
+  describe.each(Object.entries(PLAYS))('%s', (kind, play) => {
+    const cases = attackCases(folder, kind);
+    test('has cases', () => expect(cases.length).toBeGreaterThan(0));
+    test.for(cases.map((it) => [it.id, it.title, it] as const))(
+      '%s: %s',
+      { timeout: 180_000 },
+      async ([id, , it], { skip }) => {
+        const lack = lacking(it);
+        if (lack !== undefined) {
+          count.skipped += 1;
+          skipped.push(`${id}: ${lack}`);
+          skip(lack);
+        }
+        count.failed += 1;
+        await playCase(it, play);
+        count.failed -= 1;
+        count.passed += 1;
+      },
+    );
+  });
+}
+
+afterAll(() => {
+  for (const line of skipped) process.stdout.write(`skipped ${line}\n`);
+  process.stdout.write(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);
+});

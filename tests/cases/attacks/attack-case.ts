@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/** One case, as its file holds it; the words are in WORDS.md beside the files. */
+export interface AttackCase {
+  readonly id: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly platform: 'any' | 'posix' | 'linux';
+  readonly needs: readonly string[];
+  readonly setup: readonly Step[];
+  readonly input: Words;
+  readonly expect: { readonly outcome: string; readonly errorKind?: string; readonly checks?: readonly Check[] };
+}
+
+export type Words = { readonly [word: string]: unknown };
+export type Step = { readonly op: string } & Words;
+export type Check = { readonly check: string } & Words;
+
+/** ATTACK_CASES, else beside the checkout. */
+export function attackFolder(): string | undefined {
+  const given = process.env.ATTACK_CASES;
+  if (given !== undefined) return existsSync(given) ? given : undefined;
+  const root = resolve(import.meta.dirname, '../../..');
+  return ['../shared/attack-cases', '../../shared/attack-cases'].map((path) => resolve(root, path)).find(existsSync);
+}
+
+/** The cases of a kind; none where its file is missing. */
+export function attackCases(folder: string, kind: string): readonly AttackCase[] {
+  const file = join(folder, `${kind}.json`);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { cases: AttackCase[] }).cases : [];
+}
+
+/** A case with its placeholders filled in and its generated values made. */
+export function filled<T>(value: T, places: { readonly [name: string]: string }): T {
+  return fill(value, places) as T;
+}
+
+function fill(value: unknown, places: { readonly [name: string]: string }): unknown {
+  if (typeof value === 'string')
+    return value.replace(/\{\{([A-Z_]+)\}\}/g, (whole, name: string) => places[name] ?? whole);
+  if (Array.isArray(value)) return value.map((item) => fill(item, places));
+  if (value === null || typeof value !== 'object') return value;
+  const entries = Object.entries(value).map(([key, item]) => [key, fill(item, places)] as const);
+  const object = Object.fromEntries(entries) as Words;
+  return typeof object.generate === 'string' ? generated(object.generate, object) : object;
+}
+
+function generated(
+  what: string,
+  { count, depth, length, char = 'a', tail = '', key, open, close, wrap = '$' }: Words,
+): unknown {
+  switch (what) {
+    case 'string': {
+      const unit = String(char);
+      const text = unit.repeat(Math.ceil(Number(length) / unit.length)).slice(0, Number(length)) + String(tail);
+      return key === undefined ? text : JSON.stringify({ [String(key)]: text });
+    }
+    case 'keys':
+      return JSON.stringify(
+        Object.fromEntries(Array.from({ length: Number(count) }, (_, index) => [`key${index}`, index])),
+      );
+    case 'nest': {
+      const nest = String(open).repeat(Number(depth)) + String(close).repeat(Number(depth));
+      return String(wrap).replace('$', () => nest);
+    }
+    case 'range':
+      return Array.from({ length: Number(count) }, (_, index) => index);
+    default:
+      return Array.from({ length: Number(count) }, (_, index) => what.replaceAll('{i}', String(index)));
+  }
+}

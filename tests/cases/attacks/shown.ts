@@ -1,0 +1,74 @@
+import {
+  type Agent,
+  type ApprovalRequest,
+  ConfigurationError,
+  type Label,
+  type RunOptions,
+  type RunRecord,
+  type RunResult,
+  startRun,
+} from 'coxswain';
+import type { Refusal } from './refusals.ts';
+
+/** What a case showed: how it ended, and what its checks look at. */
+export interface Shown {
+  readonly outcome: 'allowed' | 'denied' | 'asked' | 'error';
+  readonly refusal?: Refusal | undefined;
+  readonly result?: RunResult;
+  /** Of an ask. */
+  readonly reason?: string | undefined;
+  /** What the model got back, errors too. */
+  readonly results?: readonly string[];
+  readonly isCut?: boolean;
+  readonly label?: Label | undefined;
+  readonly asked?: readonly ApprovalRequest[];
+  /** Calls that entered the code of stub tools. */
+  readonly handled?: readonly { readonly tool: string; readonly args: unknown }[];
+  readonly log?: string;
+  readonly stdout?: string;
+  readonly escapes?: number;
+  readonly successes?: number;
+  /** Checks that only one kind has, by name: true where they hold. */
+  readonly own?: {
+    readonly [check: string]: (words: { readonly [word: string]: unknown }) => boolean | Promise<boolean>;
+  };
+}
+
+/** Runs an agent and says how the last of its calls ended. */
+export async function showRun(
+  agent: Agent,
+  input: Parameters<typeof startRun>[1],
+  options: RunOptions & { readonly onStart?: () => void },
+): Promise<Shown> {
+  const records: RunRecord[] = [];
+  const { onStart, ...rest } = options;
+  try {
+    const run = startRun(agent, input, { ...rest, views: [...(rest.views ?? []), (record) => records.push(record)] });
+    onStart?.();
+    return { ...ofRecords(records, await run.result), result: await run.result };
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigurationError)) throw thrown;
+    return { outcome: 'error', refusal: { kind: 'configuration', code: thrown.code, message: thrown.message } };
+  }
+}
+
+function ofRecords(records: readonly RunRecord[], { messages }: RunResult): Shown {
+  const asked = records.flatMap((record) =>
+    record.kind === 'wait' && record.event === 'started' && record.request.reason !== 'wait' ? [record.request] : [],
+  );
+  const results = messages.filter((message) => message.role === 'tool');
+  const texts = results.map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content)));
+  const last = results.at(-1);
+  const error = records.findLast((record) => record.kind === 'tool' && record.event === 'failed');
+  const failure = error?.kind === 'tool' && error.event === 'failed' ? error.value.error : undefined;
+  const facts = { results: texts, asked, label: last?.label, isCut: last?.ref !== undefined || texts.some(saysCut) };
+  if (asked.length > 0) return { ...facts, outcome: 'asked', reason: asked.at(-1)?.reason };
+  if (last?.isError !== true || failure === undefined) return { ...facts, outcome: 'allowed' };
+  // Code that ran and failed was allowed; what was refused before, or by the tool itself, was not.
+  const isRefused = failure.kind !== 'threw' || failure.code !== undefined;
+  return { ...facts, outcome: isRefused ? 'denied' : 'allowed', refusal: failure };
+}
+
+function saysCut(text: string): boolean {
+  return /left out|not shown/.test(text);
+}
