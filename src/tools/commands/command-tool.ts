@@ -45,6 +45,7 @@ export interface CommandResult {
 
 const OPTIONS = ['root', 'presets', 'name', 'env', 'passEnv', 'sandbox', 'maxResultChars'];
 const KINDS: readonly Sandbox[] = ['bwrap', 'unshare', 'process-group'];
+const HERE = { names: [], isFolder: true, given: '.' } as const;
 /** Beyond the command's own time: to end its tree and read what is left. */
 const MARGIN_MS = 5_000;
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
@@ -101,11 +102,11 @@ export function commandTool(options: CommandOptions): LeafTool<CommandCall, Comm
         maxOutputChars: preset.maxOutputChars ?? 65_536,
         signal: context.signal,
       };
-      const end = await workspace
-        .inFolder({ names: [], isFolder: true, given: '.' }, ({ address }) => runProcess({ ...plan, cwd: address }))
-        .catch((thrown: unknown) => {
+      const end = await workspace.inFolder(HERE, ({ address }) =>
+        runProcess({ ...plan, cwd: address }).catch((thrown: unknown) => {
           throw notStarted(call.preset, thrown);
-        });
+        }),
+      );
       return result(call.preset, plan, sandbox.kind, end, context);
     },
   });
