@@ -49,6 +49,18 @@ test('long-reading sums up what no longer fits', async () => {
   expect(lines.at(-1)).toBe('(scripted) A harbour in which nothing happens.');
 });
 
+test('workspace-editor mends a file, and is kept in its folder', async () => {
+  await import('../../examples/workspace-editor.ts');
+  expect(lines).toEqual([
+    'read_file: ok',
+    'read_file: "../../etc/passwd" leads out of the workspace.',
+    'edit_file: ok',
+    'run_command: ok',
+    '{ "high": "11:40", "low": "17:55" }',
+    'A comma stood after the last entry.',
+  ]);
+});
+
 test('the guide for newcomers shows what the examples run', () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
   const examples = ['hello-agent', 'hello-supervisor', 'hello-procedure']
@@ -62,10 +74,14 @@ test('the guide for newcomers shows what the examples run', () => {
   for (const definition of definitions) expect(examples).toContain(definition.trim());
 });
 
-test.each(['hello-agent', 'hello-supervisor', 'hello-procedure', 'worker-elsewhere', 'long-reading'])(
-  '%s is under 40 lines',
-  (name) => {
-    const text = readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8');
-    expect(text.trimEnd().split('\n').length).toBeLessThan(40);
-  },
-);
+test.each([
+  'hello-agent',
+  'hello-supervisor',
+  'hello-procedure',
+  'worker-elsewhere',
+  'long-reading',
+  'workspace-editor',
+])('%s is under 40 lines', (name) => {
+  const text = readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8');
+  expect(text.trimEnd().split('\n').length).toBeLessThan(40);
+});
