@@ -1,4 +1,4 @@
-/** Breaks each duty of the model adapters in turn and expects its test to fail: `npm run test:mutations [duty or part of a file's name]`. */
+/** Breaks each duty in turn and expects its test to fail: `npm run test:mutations [duty or part of a file's name]`. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,18 +15,20 @@ interface Report {
 
 /** Runs the tests of a mutation, with it or without; undefined where vitest itself failed. */
 function run({ test }: Mutation, index: number | undefined): Report | undefined {
-  const file = join(folder, 'report.json');
-  rmSync(file, { force: true });
-  const isWire = typeof test !== 'string';
+  const reported = join(folder, 'report.json');
+  rmSync(reported, { force: true });
+  const isWire = typeof test !== 'string' && 'wire' in test;
   const env = {
     ...process.env,
     MUTATION: index === undefined ? '' : String(index),
     WIRE_CASE: isWire ? test.wire : '',
   };
-  const args = ['run', '--config', CONFIG, isWire ? 'tests/cases/wire.test.ts' : test];
-  const report = ['--reporter=json', `--outputFile=${file}`, '--testTimeout=30000'];
+  const file = typeof test === 'string' ? test : 'wire' in test ? 'tests/cases/wire.test.ts' : test.file;
+  const named = typeof test !== 'string' && 'name' in test ? ['--testNamePattern', test.name] : [];
+  const args = ['run', '--config', CONFIG, file, ...named];
+  const report = ['--reporter=json', `--outputFile=${reported}`, '--testTimeout=30000'];
   spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', ...args, ...report], { env, stdio: 'ignore' });
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : undefined;
+  return existsSync(reported) ? (JSON.parse(readFileSync(reported, 'utf8')) as Report) : undefined;
 }
 
 function judge(mutation: Mutation, index: number): string | undefined {

@@ -1,6 +1,9 @@
-/** A change of the source that breaks one duty of the model adapters, and the smallest tests that must notice it. */
+/** A change of the source that breaks one duty, and the smallest tests that must notice it. */
 export interface Mutation {
-  /** What an adapter must do, in the order of docs/providers.md; `more` is what this package promises beyond that. */
+  /**
+   * What an adapter must do, in the order of docs/providers.md; `more` is what this package promises beyond that. `attacks` are the
+   * checks that keep hostile models, files and pages out.
+   */
   readonly duty:
     | 'assembly'
     | 'stream repair'
@@ -13,16 +16,22 @@ export interface Mutation {
     | 'names and schemas'
     | 'usage'
     | 'loop guards'
-    | 'more';
+    | 'more'
+    | 'attacks';
   readonly file: string;
   /** Stands exactly once in the file. */
   readonly search: string;
   readonly replacement: string;
-  /** A test file, or the beginning of the names of wire cases. */
-  readonly test: string | { readonly wire: string };
+  /** A test file, the beginning of the names of wire cases, or a test file with the beginning of the tests' names. */
+  readonly test: string | { readonly wire: string } | { readonly file: string; readonly name: string };
 }
 
 const wire = (start: string) => ({ wire: start });
+/** An attack case by its id. */
+const attack = (id: string) => ({ file: 'tests/cases/attacks.test.ts', name: id });
+const workspace = 'src/tools/workspace';
+const commands = 'src/tools/commands';
+const fetching = 'src/tools/fetch';
 const openai = 'src/models/openai';
 const anthropic = 'src/models/anthropic';
 
@@ -279,5 +288,288 @@ export const MUTATIONS: readonly Mutation[] = [
     search: "shown = shown.replaceAll(secret, '[redacted]');",
     replacement: 'shown = String(shown);',
     test: 'tests/models/wire-log.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace-path.ts`,
+    search: "throw refusal('path_outside', given, 'leads out of the workspace.')",
+    replacement: "names.push('..')",
+    test: attack('WP-001'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace-path.ts`,
+    search: "slashed.startsWith('/') || ",
+    replacement: '',
+    test: attack('WP-003'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace-path.ts`,
+    search: 'DEVICE.test(name) || ',
+    replacement: '',
+    test: attack('WP-034'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace-path.ts`,
+    search: 'SHORT_NAME.test(name) || ',
+    replacement: '',
+    test: attack('WP-039'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace-path.ts`,
+    search: "name.includes(':') || ",
+    replacement: '',
+    test: attack('WP-038'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace-path.ts`,
+    search: "if (given === '')",
+    replacement: "if (given === 'never')",
+    test: { file: 'tests/tools/workspace-files.test.ts', name: 'confinement' },
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace.ts`,
+    search: 'if (path.isFolder) throw',
+    replacement: "if (path.isFolder && path.given === '') throw",
+    test: attack('WP-023'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace.ts`,
+    search: "if (facts.isSymbolicLink()) throw refusal('path_symlink', given, 'is a link; links are not followed.');",
+    replacement: '',
+    test: attack('WP-004'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace.ts`,
+    search: 'if (facts.nlink > 1n && !this.#allowHardLinks)',
+    replacement: 'if (facts.nlink > 9n)',
+    test: attack('WP-013'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace.ts`,
+    search: 'const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;',
+    replacement: 'const { O_RDONLY, O_NONBLOCK = 0 } = constants;\n    const O_NOFOLLOW = 0;',
+    test: { file: 'tests/tools/workspace-races.test.ts', name: 'writing a file' },
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/workspace.ts`,
+    search: 'if (dev === this.#identity.dev && ino === this.#identity.ino) return folder;',
+    replacement: 'if (dev !== 0n || ino === this.#identity.ino) return folder;',
+    test: { file: 'tests/tools/workspace-files.test.ts', name: 'confinement' },
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/folder.ts`,
+    search: 'O_RDONLY | O_DIRECTORY | O_NOFOLLOW)',
+    replacement: 'O_RDONLY | O_DIRECTORY | (O_NOFOLLOW & 0))',
+    test: attack('WP-006'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/folder.ts`,
+    search: "if (hold === 'paths') return",
+    replacement: "if (hold === 'paths' || path !== '') return",
+    test: { file: 'tests/tools/workspace-races.test.ts', name: 'reading' },
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/protected-names.ts`,
+    search: 'if (PROTECTED.has(fold(last))) return true;',
+    replacement: 'if (PROTECTED.has(last)) return true;',
+    test: attack('WP-041'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/replace-file.ts`,
+    search: 'await handle.writeFile(bytes);',
+    replacement: 'const inPlace = await open(folder.at(name), O_WRONLY);\n      await inPlace.writeFile(bytes);',
+    test: attack('WP-056'),
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/replace-file.ts`,
+    search: 'mode & 0o777);\n    } finally',
+    replacement: 'mode);\n    } finally',
+    test: { file: 'tests/tools/workspace-files.test.ts', name: 'writing' },
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/change-file.ts`,
+    search: 'if (known !== undefined && known !== before?.content.version) throw changed(path.given);',
+    replacement: '',
+    test: 'tests/tools/known-versions.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/known-versions.ts`,
+    search: 'before === undefined || step < before',
+    replacement: 'before !== undefined || step < 0',
+    test: 'tests/tools/known-versions.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/file-text.ts`,
+    search: 'fatal: true,',
+    replacement: 'fatal: false,',
+    test: 'tests/tools/workspace-files.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${workspace}/walk-files.ts`,
+    search: 'else if (levels.length > MAX_DEPTH) passed.deeper += 1;',
+    replacement: 'else if (levels.length > 9_999) passed.deeper += 1;',
+    test: attack('WP-051'),
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/preset.ts`,
+    search: 'if (!SHELLS.test(program) && !isCode) return;',
+    replacement: 'if (!isCode || isCode) return;',
+    test: { file: 'tests/tools/commands.test.ts', name: 'definitions' },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/command-schema.ts`,
+    search: "if (!isFree && given.startsWith('-'))",
+    replacement: "if (!isFree && given.startsWith('never'))",
+    test: attack('CM-006'),
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/command-schema.ts`,
+    search: "given.includes('\\0') || ",
+    replacement: '',
+    test: attack('CM-016'),
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/command-schema.ts`,
+    search: '...unknown.map(',
+    replacement: '...[].map(',
+    test: attack('CM-014'),
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/command-arguments.ts`,
+    search: "if (arg.type === 'path') await",
+    replacement: "if (arg.type === ('never' as string)) await",
+    test: attack('CM-011'),
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/find-program.ts`,
+    search: 'isAbsolute(folder) && !isWithin(realOf(folder) ?? folder, root)',
+    replacement: "folder !== ''",
+    test: { file: 'tests/tools/commands.test.ts', name: 'definitions' },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/command-env.ts`,
+    search: 'of.passEnv.includes(name))',
+    replacement: "name !== '')",
+    test: { file: 'tests/tools/commands.test.ts', name: 'a command' },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/git-safely.ts`,
+    search: "[command, '--no-ext-diff', '--no-textconv', ...rest]",
+    replacement: '[command, ...rest]',
+    test: { file: 'tests/tools/commands.test.ts', name: 'git starts' },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/git-safely.ts`,
+    search: "'core.fsmonitor': 'false',",
+    replacement: '',
+    test: { file: 'tests/tools/commands.test.ts', name: 'git starts' },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/run-process.ts`,
+    search: 'if (child.pid !== undefined) endTree(child.pid, mark, true);',
+    replacement: '',
+    test: {
+      file: 'tests/tools/process-trees.test.ts',
+      name: 'process-group leaves nobody behind at its end by itself',
+    },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/end-tree.ts`,
+    search: 'if (mine.has(parent)) mine.add(pid);',
+    replacement: 'if (mine.has(-parent)) mine.add(pid);',
+    test: { file: 'tests/tools/process-trees.test.ts', name: 'process-group' },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/sandbox.ts`,
+    search: "'--kill-child', ",
+    replacement: '',
+    test: { file: 'tests/tools/process-trees.test.ts', name: 'unshare' },
+  },
+  {
+    duty: 'attacks',
+    file: `${commands}/output.ts`,
+    search: 'if (text.length > this.#left) this.cut = stream;',
+    replacement: '',
+    test: attack('CM-026'),
+  },
+  {
+    duty: 'attacks',
+    file: `${fetching}/allowed-url.ts`,
+    search: "if (url.username !== '' || url.password !== '')",
+    replacement: "if (url.username === 'never')",
+    test: 'tests/tools/fetch.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${fetching}/allowed-url.ts`,
+    search: "host.startsWith('.') && name.endsWith(host)",
+    replacement: 'name.endsWith(host)',
+    test: 'tests/tools/fetch.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${fetching}/fetch-tool.ts`,
+    search: 'to = allowedUrl(next.href, rules);',
+    replacement: 'to = { ...to, url: next, port: Number(next.port || 80) };',
+    test: 'tests/tools/fetch.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${fetching}/fetch-tool.ts`,
+    search: 'addresses.some((address) => !isPublic(ipaddr, address))',
+    replacement: 'addresses.every((address) => !isPublic(ipaddr, address))',
+    test: 'tests/tools/fetch.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${fetching}/public-address.ts`,
+    search: "if (address.range() !== 'unicast') return false;",
+    replacement: "if (address.range() === 'loopback') return false;",
+    test: 'tests/tools/fetch.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${fetching}/send-request.ts`,
+    search: 'const socket = connect({ address, port });',
+    replacement: 'const socket = connect({ address: hostname, port });',
+    test: 'tests/tools/fetch.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${fetching}/read-page.ts`,
+    search: 'if (total > max) {',
+    replacement: 'if (total > max * 1e9) {',
+    test: 'tests/tools/fetch.test.ts',
   },
 ];

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkPermissions } from '../../src/agents/define-agent.ts';
@@ -8,30 +6,11 @@ import { ConfigurationError } from '../../src/core/errors.ts';
 import { TRUSTED } from '../../src/core/label.ts';
 import { parseArguments } from '../../src/core/parse-arguments.ts';
 import type { PermissionMode } from '../../src/core/permission.ts';
-import type { JsonSchema } from '../../src/core/schema.ts';
 import type { Access } from '../../src/core/tool.ts';
 import { decide } from '../../src/security/decide.ts';
 import { checkRules, parseRules, type RuledTool } from '../../src/security/rules.ts';
+import { type AttackCase, attackCases, attackFolder, filled } from '../cases/attacks/attack-case.ts';
 import { fastest } from '../support/fastest.ts';
-
-const FOLDER = process.env.ATTACK_CASES ?? resolve(import.meta.dirname, '../../../shared/attack-cases');
-
-interface Case {
-  readonly id: string;
-  readonly title: string;
-  readonly input: Record<string, unknown>;
-  readonly expect: {
-    readonly outcome: string;
-    readonly errorKind?: string;
-    readonly checks?: { check: string; ms?: number }[];
-  };
-}
-
-function casesOf(file: string): readonly Case[] {
-  const path = join(FOLDER, file);
-  if (existsSync(path)) return (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[] }).cases;
-  return [];
-}
 
 /** The refusals of the pure functions, by what they say. */
 const KINDS: readonly [string, RegExp][] = [
@@ -51,33 +30,6 @@ const kindOf = (text: string) => KINDS.find(([, pattern]) => pattern.test(text))
 interface Outcome {
   readonly outcome: string;
   readonly kind?: string;
-}
-
-function generated(value: unknown): unknown {
-  if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return value.map(generated);
-  const { generate, ...rest } = value as Record<string, unknown> & { generate?: string };
-  if (generate === undefined)
-    return Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, generated(item)]));
-  const count = Number(rest.count);
-  switch (generate) {
-    case 'string': {
-      const char = String(rest.char ?? 'a');
-      const text =
-        char.repeat(Math.ceil(Number(rest.length) / char.length)).slice(0, Number(rest.length)) + (rest.tail ?? '');
-      return rest.key === undefined ? text : JSON.stringify({ [String(rest.key)]: text });
-    }
-    case 'keys':
-      return JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`key${n}`, n])));
-    case 'nest': {
-      const nest = String(rest.open).repeat(Number(rest.depth)) + String(rest.close).repeat(Number(rest.depth));
-      return String(rest.wrap ?? '$').replace('$', () => nest);
-    }
-    case 'range':
-      return Array.from({ length: count }, (_, n) => n);
-    default:
-      return Array.from({ length: count }, (_, n) => generate.replaceAll('{i}', String(n)));
-  }
 }
 
 const MODES: Record<string, PermissionMode> = {
@@ -137,20 +89,8 @@ function playRule(input: Record<string, unknown>): Outcome {
   }
 }
 
-function playArguments(input: Record<string, unknown>): Outcome {
-  try {
-    const schema = compileSchema(input.schema as JsonSchema, 'input', { root: 'object' });
-    void schema.jsonSchema;
-    const parsed = parseArguments(String(input.rawJson), schema);
-    return parsed.ok ? { outcome: 'allowed' } : { outcome: 'denied', kind: kindOf(parsed.message) };
-  } catch (thrown) {
-    if (!(thrown instanceof ConfigurationError)) throw thrown;
-    return { outcome: 'error', kind: kindOf(thrown.message) };
-  }
-}
-
-function verify(it: Case, play: (input: Record<string, unknown>) => Outcome): void {
-  const input = generated(it.input) as Record<string, unknown>;
+function verify(it: AttackCase, play: (input: Record<string, unknown>) => Outcome): void {
+  const { input } = filled(it, {});
   const { outcome, kind } = play(input);
   if (it.expect.outcome === 'bounded') expect(['allowed', 'denied', 'error']).toContain(outcome);
   else if (it.expect.outcome === 'allowed-or-error') expect(['allowed', 'error']).toContain(outcome);
@@ -161,20 +101,16 @@ function verify(it: Case, play: (input: Record<string, unknown>) => Outcome): vo
       ...(it.expect.errorKind && { kind: it.expect.errorKind }),
     });
   for (const { check, ms } of it.expect.checks ?? []) {
-    if (check === 'within-ms' && ms !== undefined) expect(fastest(ms, () => play(input))).toBeLessThan(ms);
+    if (check === 'within-ms') expect(fastest(Number(ms), () => play(input))).toBeLessThan(Number(ms));
   }
   expect(Object.keys(Object.prototype)).toEqual([]);
 }
 
-/** Rules of two owners, and rules changed after the start, need a whole run. */
-const isPure = ({ input }: Case) =>
-  !['owner', 'project', 'mutateAfterStart'].some((key) => key in (input.rules as object));
+/** Rules of two owners, and rules changed after the start, need a whole run: `tests/cases/attacks.test.ts` plays these, and all others again. */
+const isPure = ({ input }: AttackCase) =>
+  !['owner', 'project', 'mutateAfterStart'].some((key) => key in ((input.rules ?? {}) as object));
 
-const isHere = existsSync(FOLDER);
-if (!isHere) test.skip(`the attack cases are not there: ${FOLDER} is missing`);
-
-const rules = casesOf('permission-rule.json');
-test.each(rules.filter(isPure))('$id: $title', (it) => verify(it, playRule));
-
-const args = casesOf('tool-args.json');
-test.each(args)('$id: $title', (it) => verify(it, playArguments));
+const folder = attackFolder();
+const rules = folder === undefined ? [] : attackCases(folder, 'permission-rule').filter(isPure);
+if (rules.length === 0) test.skip('the attack cases are not there');
+else test.each(rules)('$id: $title', (it) => verify(it, playRule));

@@ -232,8 +232,9 @@ describe('confinement', () => {
       ['read_file', { path: 'Secret/key.pem' }],
       ['list_files', { path: 'secret' }],
       ['write_file', { path: 'sub/.hg', content: '' }],
+      ['list_files', { path: '' }],
     ]);
-    expect(called.map(code)).toEqual(Array(6).fill('path_protected'));
+    expect(called.map(code)).toEqual([...Array(6).fill('path_protected'), 'path_invalid']);
   });
 
   test('a root that was replaced since the start is refused', async () => {

@@ -62,6 +62,12 @@ const REFUSALS: { readonly [errorKind: string]: Is } = {
   'command.option-injection': kind('invalid_args', /^\$\.params\.\w+: begins with '-'/),
   'command.timeout': code('command_timeout'),
   'command.output-limit': code('command_output_limit'),
+  'memory.write-denied': kind('unknown_tool', /"memory_save"/),
+  'memory.delete-denied': kind('unknown_tool', /"memory_forget"/),
+  'memory.bad-tenant': kind('threw', /^options\.namespace: is no name of a namespace/),
+  'memory.invalid-vector': kind('threw', /so nothing was saved/),
+  // Frozen values: what JavaScript itself throws in the worker's code.
+  'store.read-only': kind('frozen', /read only|not extensible|Cannot/),
   'net.url-denied': code('net_url_denied'),
   'net.address-denied': code('net_address_denied'),
 };

@@ -1,17 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { defineAgent, defineSupervisor, defineTool, runAgent } from 'coxswain';
 import { type Embedder, type LongTermMemory, longTermMemory } from 'coxswain/memory';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
-import { describe, expect, it } from 'vitest';
+import { expect } from 'vitest';
+import type { Refusal } from './refusals.ts';
+import type { Stage } from './set-up.ts';
+import { type Shown, showRun } from './shown.ts';
 
-interface Case {
-  readonly id: string;
-  readonly title: string;
-  readonly input: Input;
-  readonly expect: { readonly outcome: string; readonly errorKind?: string; readonly checks?: readonly Check[] };
-}
 interface Input {
   readonly op: string;
   readonly mayWrite?: boolean;
@@ -27,77 +21,38 @@ interface Input {
   readonly fromOrigin?: number;
   readonly count?: number;
 }
-interface Check {
-  readonly check: string;
-  readonly n?: number;
-  readonly integrity?: string;
-  readonly text?: string;
-}
-/** What a case showed: how it ended, and what its checks look at. */
-interface Shown {
-  readonly outcome: 'allowed' | 'denied' | 'asked';
-  readonly errorKind?: string;
+
+/** What a play of a memory showed, and the store that it left. */
+interface Remembered extends Shown {
   readonly store: LongTermMemory;
-  readonly text: string;
-  readonly label?: { readonly integrity: string } | undefined;
   readonly crossAnswers?: number;
 }
 
-const folder = process.env.ATTACK_CASES ?? fileURLToPath(new URL('../../../shared/attack-cases', import.meta.url));
-const path = join(folder, 'memory.json');
-const cases: readonly Case[] = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).cases : [];
-
-describe.skipIf(cases.length === 0)('memory cases', () => {
-  it.each(cases.map((one) => [one.id, one.title, one] as const))(
-    '%s: %s',
-    async (_, __, { input, expect: expected }) => {
-      const play = PLAYS[input.op];
-      if (play === undefined) throw new Error(`no play for ${input.op}`);
-      const shown = await play(input);
-      expect(shown.outcome).toBe(expected.outcome);
-      if (expected.errorKind !== undefined) expect(shown.errorKind).toBe(expected.errorKind);
-      for (const check of expected.checks ?? [])
-        (await CHECKS[check.check]?.(check, shown)) ?? expect(CHECKS).toHaveProperty(check.check);
-      await shown.store.close();
+/** memory: the agent's own memory tools on a store of the case's. */
+export async function playMemory({ case: it }: Stage): Promise<Shown> {
+  const input = it.input as unknown as Input;
+  const play = PLAYS[input.op];
+  if (play === undefined) throw new Error(`an operation that nobody knows: ${input.op}`);
+  const { store, crossAnswers, ...shown } = await play(input);
+  const entries = await store.list({ namespace: 'team' });
+  await store.close();
+  return {
+    ...shown,
+    own: {
+      'memory-count': ({ n }) => entries.length === n,
+      'stored-label': ({ integrity }) => entries.length === 1 && entries[0]?.label.integrity === integrity,
+      'cross-answers': ({ n }) => crossAnswers === n,
     },
-  );
-});
+  };
+}
 
-const CHECKS: { readonly [name: string]: (check: Check, shown: Shown) => Promise<true> } = {
-  'memory-count': async ({ n }, { store }) => {
-    expect(await store.list({ namespace: 'team' })).toHaveLength(n ?? -1);
-    return true;
-  },
-  'result-label': async ({ integrity }, { label }) => {
-    expect(label?.integrity).toBe(integrity);
-    return true;
-  },
-  'stored-label': async ({ integrity }, { store }) => {
-    expect((await store.list({ namespace: 'team' })).map((entry) => entry.label.integrity)).toEqual([integrity]);
-    return true;
-  },
-  'result-lacks': async ({ text }, shown) => {
-    expect(shown.text).not.toContain(text);
-    return true;
-  },
-  'prototype-clean': async () => {
-    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
-    return true;
-  },
-  'cross-answers': async ({ n }, { crossAnswers }) => {
-    expect(crossAnswers).toBe(n);
-    return true;
-  },
-};
-
-const PLAYS: { readonly [op: string]: (input: Input) => Promise<Shown> } = {
+const PLAYS: { readonly [op: string]: (input: Input) => Promise<Remembered> } = {
   write: async (input) => {
     const vector = input.vector?.map(Number);
     const embedder: Embedder | undefined = vector && { id: 'case', dimensions: 3, embed: async () => [vector] };
     const store = longTermMemory({ file: ':memory:', embedder });
     const result = await play(store, input, ['memory_save', { text: input.text ?? 'x' }]);
-    if (vector === undefined) return { ...result, errorKind: 'memory.write-denied' };
-    return { ...result, outcome: result.isError ? 'denied' : 'allowed', errorKind: 'memory.invalid-vector' };
+    return result;
   },
   'write-then-recall': async (input) => {
     const store = longTermMemory({ file: ':memory:' });
@@ -114,10 +69,9 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Shown> } = {
     }
     if (filter !== undefined) {
       const hits = await store.search('SECRET', { namespace: tenant, minScore: 0, where: filter });
-      return { outcome: 'allowed', store, text: JSON.stringify(hits) };
+      return { outcome: 'allowed', store, results: [JSON.stringify(hits)] };
     }
-    const result = await play(store, { ...input, tenant }, ['memory_search', { query: 'SECRET B-SECRET' }]);
-    return { ...result, outcome: result.isError ? 'denied' : 'allowed', errorKind: 'memory.bad-tenant' };
+    return play(store, { ...input, tenant }, ['memory_search', { query: 'SECRET B-SECRET' }]);
   },
   'recall-then-call': async (input) => {
     const store = longTermMemory({ file: ':memory:' });
@@ -128,26 +82,14 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Shown> } = {
       source: 'case',
       label: { integrity, confidentiality: 'public', origins: [] },
     });
-    const reasons: string[] = [];
-    const tool = sendMail();
-    const agent = agentWith(store, {}, [tool]);
     const model = scriptedModel([
       callTools(toolCall('memory_search', { query: text })),
       callTools(toolCall(input.call?.tool ?? '', input.call?.args ?? {})),
       'done',
     ]);
-    const approve = async ({ reason }: { reason: string }) => {
-      reasons.push(reason);
-      return { decision: 'deny' } as const;
-    };
     // The mode asks of itself: that the flow does, is the case.
-    await runAgent(agent, 'go', { model, approve, permissions: { mode: 'acceptAll' } });
-    return {
-      outcome: reasons.length > 0 ? 'asked' : 'allowed',
-      errorKind: `${reasons[0]}`.replace(/^flow$/, 'flow.untrusted-to-effect'),
-      store,
-      text: '',
-    };
+    const options = { model, permissions: { mode: 'acceptAll' } } as const;
+    return { ...(await showRun(agentWith(store, {}, [sendMail()]), 'go', options)), store };
   },
   'shared-set': (input) => shared(input),
   'shared-mutate-prototype': (input) => shared(input),
@@ -179,7 +121,7 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Shown> } = {
     const result = await runAgent(boss, 'go', { model, limits: { agents: count + 1 } });
     expect(result.status).toBe('completed');
     expect(await store.namespaces()).toHaveLength(count);
-    return { outcome: 'allowed', store, text: '', crossAnswers };
+    return { outcome: 'allowed', store, crossAnswers };
   },
   'purge-by-origin': async ({ origin = '', fromOrigin = 0, stored }) => {
     const store = longTermMemory({ file: ':memory:' });
@@ -189,7 +131,7 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Shown> } = {
       await store.add({ text: `fact ${index}`, namespace: 'team', source: 'case', label });
     }
     expect(await store.removeFrom({ origin })).toBe(fromOrigin);
-    return { outcome: 'allowed', store, text: '' };
+    return { outcome: 'allowed', store };
   },
 };
 
@@ -222,31 +164,28 @@ async function play(
   store: LongTermMemory,
   input: Partial<Input>,
   [name, args]: [string, { readonly [name: string]: string }],
-) {
+): Promise<Remembered> {
   const label = input.contextLabel ?? input.label;
   const context =
     label === undefined
       ? {}
       : { label: { integrity: label.integrity ?? 'untrusted', confidentiality: 'public', origins: [] } as const };
   const model = scriptedModel([callTools(toolCall(name, args)), 'done']);
-  const { messages } = await runAgent(agentWith(store, input), [{ role: 'user', content: 'go', ...context }], {
-    model,
-  });
-  const result = messages.find(({ role }) => role === 'tool');
-  if (result?.role !== 'tool') throw new Error('no result');
-  return {
-    outcome:
-      result.isError && /There is no tool/.test(String(result.content)) ? ('denied' as const) : ('allowed' as const),
-    isError: result.isError,
-    store,
-    text: String(result.content),
-    label: result.label,
-  };
+  const shown = await showRun(agentWith(store, input), [{ role: 'user', content: 'go', ...context }], { model });
+  // What a store refuses is said by the tool, as an error without a code.
+  const failed = shown.result?.messages.find((message) => message.role === 'tool' && message.isError);
+  return failed === undefined
+    ? { ...shown, store }
+    : { ...shown, store, outcome: 'denied', refusal: shown.refusal ?? thrown(shown) };
+}
+
+function thrown({ results = [] }: Shown): Refusal {
+  return { kind: 'threw', message: results.join('\n') };
 }
 
 /** A worker's tool that tries to change the shared store. */
-async function shared({ op }: Input): Promise<Shown> {
-  let refused = false;
+async function shared({ op }: Input): Promise<Remembered> {
+  let refusal: Refusal | undefined;
   const values = { list: { a: 1 } };
   const change = defineTool({
     name: 'change',
@@ -258,8 +197,8 @@ async function shared({ op }: Input): Promise<Shown> {
         const target = ctx.shared as { [key: string]: object };
         if (op === 'shared-set') target.added = {};
         else Object.setPrototypeOf(target.list as object, { polluted: true });
-      } catch {
-        refused = true;
+      } catch (error) {
+        refusal = { kind: error instanceof TypeError ? 'frozen' : 'threw', message: String(error) };
       }
       return 'tried';
     },
@@ -268,9 +207,8 @@ async function shared({ op }: Input): Promise<Shown> {
   await runAgent(worker, 'go', { model: scriptedModel([callTools(toolCall('change', {})), 'done']), shared: values });
   const isSame = JSON.stringify(values) === '{"list":{"a":1}}';
   return {
-    outcome: refused && isSame ? 'denied' : 'allowed',
-    errorKind: 'store.read-only',
+    outcome: refusal !== undefined && isSame ? 'denied' : 'allowed',
+    refusal,
     store: longTermMemory({ file: ':memory:' }),
-    text: '',
   };
 }

@@ -1,0 +1,49 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineAgent, type Json } from 'coxswain';
+import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
+import { workspaceTools } from 'coxswain/tools';
+import type { AttackCase, Words } from './attack-case.ts';
+import { modeOf, rulesOf } from './rules.ts';
+import type { Stage } from './set-up.ts';
+import { type Shown, showRun } from './shown.ts';
+import { type Handled, stubTools } from './stub-tools.ts';
+
+/** What of these cases needs a part that is not built yet: tools of MCP servers, the project's file. */
+export function waitingPart({ input }: AttackCase): string | undefined {
+  const { rules = {}, call = {} } = input as { rules?: Words; call?: Words };
+  if (JSON.stringify([rules, call.tool]).includes('mcp/')) return 'tools of MCP servers are not built yet';
+  return 'project' in rules ? 'coxswain.json is not built yet' : undefined;
+}
+
+/** permission-rule: one call, one decision, nobody answers. */
+export async function playPermissionRule({ case: { input }, folder }: Stage): Promise<Shown> {
+  const {
+    mode,
+    rules: words = {},
+    call,
+  } = input as {
+    mode?: string;
+    rules?: Words;
+    call: { tool: string; args: Json; agentTools?: readonly string[] };
+  };
+  const root = join(folder, 'ws');
+  mkdirSync(root, { recursive: true });
+  const handled: Handled[] = [];
+  const real = workspaceTools({ root }).filter(({ name }) => name === 'read_file' || name === 'write_file');
+  const stubs = stubTools(handled, call.agentTools).filter(({ name }) => !real.some((tool) => tool.name === name));
+  const tools = [...real, ...stubs].filter(({ name }) => call.agentTools?.includes(name) ?? true);
+  const rules = rulesOf((words.owner as Words | undefined) ?? words);
+  const agent = defineAgent({ name: 'caller', instructions: 'Call.', tools });
+  const model = scriptedModel([callTools(toolCall(call.tool, call.args)), 'done']);
+  const shown = await showRun(agent, 'go', {
+    model,
+    permissions: { mode: modeOf(mode), rules },
+    onStart() {
+      if (words.mutateAfterStart === undefined) return;
+      rules.splice(0, rules.length, ...rulesOf(words.mutateAfterStart as Words));
+    },
+  });
+  // Whether the file is there is no answer of the decision's.
+  return shown.refusal?.code === 'path_not_found' ? { ...shown, handled, outcome: 'allowed' } : { ...shown, handled };
+}
