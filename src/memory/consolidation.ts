@@ -6,10 +6,10 @@ import type { Json } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import { type AgentLimits, DEFAULTS } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
-import { judgeAgent } from './judge-agent.ts';
+import { checkJudge, judgeAgent } from './judge-agent.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { fieldsOf, namespaceOf, wholeOf } from './memory-options.ts';
-import type { Change, Consolidated } from './operations.ts';
+import { type Change, type Consolidated, partName } from './operations.ts';
 import type { MemoryVersion } from './versions.ts';
 
 export interface ConsolidationOptions {
@@ -49,6 +49,7 @@ export function consolidation(
   if (typeof store?.consolidated !== 'function') {
     throw new ConfigurationError('store', 'expected a long-term memory', 'Make one with longTermMemory({ file }).');
   }
+  checkJudge(fields, 'consolidation');
   const judge = judgeOf(options);
   return Object.freeze({
     type: 'code',
@@ -94,7 +95,7 @@ async function consolidate(
     const verdict = await flow.call(judge, { entries }, { id: `judge-${number}` });
     const changes = changesOf(verdict, group);
     if (changes.length === 0) continue;
-    const part = `${name}/${number}`;
+    const part = partName(name, number);
     const done = (await memoryEffect(
       flow,
       `write-${number}`,

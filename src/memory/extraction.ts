@@ -9,7 +9,7 @@ import { DEFAULTS } from '../core/limits.ts';
 import type { MemoryExtract, MemoryHit, MemoryStore } from '../core/memory.ts';
 import type { InputMessage } from '../core/message.ts';
 import { conversationOf, recalledIn, type Said } from './conversation.ts';
-import { judgeAgent } from './judge-agent.ts';
+import { checkJudge, judgeAgent } from './judge-agent.ts';
 import { asData, embedEffect } from './memory-effects.ts';
 import { fieldsOf, labelOf, namespaceOf, wholeOf } from './memory-options.ts';
 import { saveEntry } from './memory-writes.ts';
@@ -65,6 +65,7 @@ export function extraction(
   if (typeof store?.add !== 'function') {
     throw new ConfigurationError('store', 'expected a memory store', 'Make one with longTermMemory({ file }).');
   }
+  checkJudge(fields, 'extraction');
   const judge = judgeOf(options);
   return Object.freeze({
     type: 'code',

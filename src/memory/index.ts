@@ -18,14 +18,15 @@ export {
   layeredFiles,
 } from './layered-files.ts';
 export { longTermMemory } from './long-term-memory.ts';
+export type { LongTermMemoryOptions } from './long-term-memory-options.ts';
 export type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
-export type { LongTermMemoryOptions } from './memory-options.ts';
 export { memoryReviewTools } from './memory-review-tools.ts';
 export { type NotebookOptions, notebook } from './notebook.ts';
-export type { Change, Consolidated, Provenance, Read } from './operations.ts';
+export type { Change, Consolidated, PastConsolidation, Provenance, Read } from './operations.ts';
 export type { MemoryUpdate, NewEntry } from './parse-entry.ts';
 export type { Proposal, ProposalInput } from './proposals.ts';
 export { type EditableStore, proposeOnly } from './propose-only.ts';
 export type { SearchOptions } from './search-options.ts';
+export type { ConsolidateOptions } from './upkeep.ts';
 export type { Memory, MemoryVersion } from './versions.ts';
 export type { Added } from './write-entry.ts';

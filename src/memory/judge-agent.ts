@@ -1,7 +1,10 @@
 import type { ModelAgent } from '../core/agent.ts';
+import { checkLimits } from '../core/check-limits.ts';
 import { compileSchema } from '../core/compile-schema.ts';
+import { ConfigurationError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Model } from '../core/model.ts';
+import { type Fields, stringOf } from './memory-options.ts';
 
 type JsonSchema = { readonly [keyword: string]: Json };
 
@@ -16,6 +19,15 @@ interface JudgeOptions {
   readonly output: { readonly [name: string]: JsonSchema };
   /** Default: the run's. */
   readonly model: Model | undefined;
+}
+
+/** Refuses what is wrong of the options that whoever asks a judge has in common. */
+export function checkJudge({ model, instructions, limits }: Fields, at: string): void {
+  if (model !== undefined && !(typeof model === 'object' && model !== null && 'generate' in model)) {
+    throw new ConfigurationError(`${at}.model`, 'expected a Model', "Pass for example openai('…').");
+  }
+  if (instructions !== undefined) stringOf({ instructions }, 'instructions', at);
+  checkLimits(`${at}.limits`, limits, 'agent');
 }
 
 /** A model that is shown data and answers one question in a form: it has no tools and no memory of its own. */

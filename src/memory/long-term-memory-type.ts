@@ -1,6 +1,6 @@
 import type { Label } from '../core/label.ts';
 import type { MemoryHit, MemoryStore } from '../core/memory.ts';
-import type { Change, Consolidated, Provenance } from './operations.ts';
+import type { Change, Consolidated, PastConsolidation, Provenance } from './operations.ts';
 import type { MemoryUpdate, NewEntry } from './parse-entry.ts';
 import type { Proposal, ProposalInput } from './proposals.ts';
 import type { SearchOptions } from './search-options.ts';
@@ -77,6 +77,8 @@ export interface LongTermMemory extends MemoryStore {
     changes: readonly Change[],
     signal?: AbortSignal,
   ): Promise<Consolidated>;
+  /** The consolidations of a namespace, the newest first: those that started by themselves too. */
+  consolidations(namespace: string): Promise<PastConsolidation[]>;
   /** Undoes a consolidation by its name. Gives how many entries came back. */
   undo(name: string): Promise<number>;
   /** A header, then one version a line, as JSON. */

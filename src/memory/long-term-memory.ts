@@ -4,16 +4,18 @@ import { deepFreeze } from '../core/json.ts';
 import { entryWrites } from './entry-writes.ts';
 import { LexicalScores } from './lexical-scores.ts';
 import { listEntries, namespacesOf } from './list-entries.ts';
+import { type LongTermMemoryOptions, parseMemoryOptions } from './long-term-memory-options.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { MemoryHandle } from './memory-handle.ts';
-import { type LongTermMemoryOptions, namespaceOf, parseMemoryOptions, stringOf } from './memory-options.ts';
-import { applyChanges, undoOperations } from './operations.ts';
+import { namespaceOf, stringOf } from './memory-options.ts';
+import { applyChanges, consolidationsIn, undoOperations } from './operations.ts';
 import { dropOtherVectors } from './reembed.ts';
 import { reviews } from './reviews.ts';
 import { searchFile } from './search-file.ts';
 import { parseSearch } from './search-options.ts';
 import { queryTerms } from './terms.ts';
 import { exportLines, importLines } from './transfer.ts';
+import { catchUp, upkeepOf } from './upkeep.ts';
 import { VectorIndex } from './vector-index.ts';
 import { currentById, currentByKey, memoryOf, memoryVersionOf, versionsOf } from './versions.ts';
 
@@ -32,9 +34,9 @@ const MAX_QUERY = 10_000;
  */
 export function longTermMemory(options: LongTermMemoryOptions): LongTermMemory {
   const parsed = parseMemoryOptions(options);
-  const { file, embedder } = parsed;
+  const { file, embedder, consolidate } = parsed;
   const handle = new MemoryHandle(parsed);
-  return {
+  const memory: LongTermMemory = {
     id: file === ':memory:' ? 'memory' : basename(file),
     ...(embedder === undefined ? {} : { embedder }),
     search: searches(handle),
@@ -43,7 +45,11 @@ export function longTermMemory(options: LongTermMemoryOptions): LongTermMemory {
     ...reviews(handle),
     ...consolidations(handle),
     ...fileCare(handle),
+    ...(consolidate === undefined
+      ? {}
+      : { upkeep: async (namespace: string) => upkeepOf(memory, await handle.open(), namespace, consolidate) }),
   };
+  return memory;
 }
 
 function searches(handle: MemoryHandle): LongTermMemory['search'] {
@@ -96,7 +102,7 @@ function entryReads(handle: MemoryHandle): EntryReads {
   };
 }
 
-function consolidations(handle: MemoryHandle): Pick<LongTermMemory, 'consolidated' | 'undo'> {
+function consolidations(handle: MemoryHandle): Pick<LongTermMemory, 'consolidated' | 'consolidations' | 'undo'> {
   return {
     async consolidated(name, namespace, changes, signal) {
       const texts = changes.flatMap(({ text }) => text ?? []);
@@ -107,9 +113,18 @@ function consolidations(handle: MemoryHandle): Pick<LongTermMemory, 'consolidate
       return file.transaction(() => applyChanges(file, name, namespace, changes, vectors, handle.writing()));
     },
 
+    async consolidations(namespace) {
+      return consolidationsIn(await handle.open(), namespaceOf({ namespace }, 'consolidations'));
+    },
+
     async undo(name) {
       const file = await handle.open();
-      return file.transaction(() => undoOperations(file, name, Date.now()));
+      return file.transaction(() => {
+        const restored = undoOperations(file, name, Date.now());
+        // Else what came back would be new, and merged again at the next occasion.
+        if (restored > 0) catchUp(file, name);
+        return restored;
+      });
     },
   };
 }

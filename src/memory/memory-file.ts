@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
-import { APPLICATION_ID, createSchema, migrateFrom1, SCHEMA_VERSION } from './schema.ts';
+import { APPLICATION_ID, createSchema, migrate, SCHEMA_VERSION } from './schema.ts';
 
 /** One open memory file: statements are prepared once, writes are transactions. */
 export interface MemoryFile {
@@ -118,7 +118,7 @@ function prepareSchema(database: DatabaseSync, file: string): void {
   within(database, 'BEGIN IMMEDIATE', () => {
     // Another process may have been first.
     if (isEmpty()) createSchema(database);
-    else if (versionOf() === 1) migrateFrom1(database);
+    else if (versionOf() < SCHEMA_VERSION) migrate(database, versionOf());
   });
 }
 

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../core/errors.ts';
 import type { Embedder } from '../core/memory.ts';
+import type { LongTermMemoryOptions } from './long-term-memory-options.ts';
 import { type MemoryFile, openMemoryFile } from './memory-file.ts';
-import type { LongTermMemoryOptions } from './memory-options.ts';
 import { BackgroundReembedding, reembed } from './reembed.ts';
 import { TextVectors } from './text-vectors.ts';
 import type { Writing } from './write-entry.ts';

@@ -4,14 +4,6 @@ import type { Label } from '../core/label.ts';
 import type { Embedder } from '../core/memory.ts';
 import { unitVector } from './cosine-similarity.ts';
 
-/** What `longTermMemory` takes. */
-export interface LongTermMemoryOptions {
-  /** A path, whose folder exists, or ':memory:'. */
-  readonly file: string;
-  /** Without one the search is lexical only. */
-  readonly embedder?: Embedder | undefined;
-}
-
 export type Fields = { readonly [name: string]: unknown };
 
 /** The value as an object without other fields than these. */
@@ -110,36 +102,4 @@ export function vectorOf(value: unknown, embedder: Embedder | undefined, at: str
   const unit = unitVector(value);
   if (unit !== undefined) return unit;
   throw new ConfigurationError(at, 'is all zeros or has a number that is not finite', 'Check what the embedder gave.');
-}
-
-export function parseMemoryOptions(value: unknown): LongTermMemoryOptions {
-  if (isPlainObject(value)) {
-    if (value.consolidate !== undefined) {
-      throw new ConfigurationError('longTermMemory.consolidate', 'this option is not built yet', 'Leave it out.');
-    }
-    for (const name of ['select', 'extract']) {
-      if (value[name] === undefined) continue;
-      const mend = `Write memory: [{ store, namespace, ${name}: { model } }] in the agent.`;
-      throw new ConfigurationError(`longTermMemory.${name}`, 'belongs to a grant', mend);
-    }
-  }
-  const options = fieldsOf(value, 'longTermMemory', ['file', 'embedder']);
-  const file = stringOf(options, 'file', 'longTermMemory');
-  const { embedder } = options;
-  if (embedder === undefined) return { file };
-  const at = 'longTermMemory.embedder';
-  if (embedder === null || typeof embedder !== 'object') {
-    throw new ConfigurationError(at, 'expected an embedder', 'It has id, dimensions and embed(texts, signal).');
-  }
-  const candidate = embedder as Fields;
-  stringOf(candidate, 'id', at);
-  wholeOf(candidate.dimensions, `${at}.dimensions`);
-  if (typeof candidate.embed !== 'function') {
-    throw new ConfigurationError(
-      `${at}.embed`,
-      'expected a function',
-      'Write embed(texts, signal) => Promise<number[][]>.',
-    );
-  }
-  return { file, embedder: embedder as Embedder };
 }

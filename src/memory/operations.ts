@@ -32,6 +32,17 @@ export interface Consolidated {
   readonly skipped: number;
 }
 
+/** A consolidation that was done. */
+export interface PastConsolidation {
+  /** What `undo` takes. */
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** Entries that it merged or closed. */
+  readonly closed: number;
+  readonly undone: boolean;
+}
+
 /**
  * Makes the changes of a consolidation, each whole or not at all, and none whose entries are not as they were read. Under the
  * same name it is done once: a second call changes nothing. Within a transaction.
@@ -74,6 +85,27 @@ export function applyChanges(
 }
 
 type Insert = Parameters<typeof insertVersion>[1];
+
+/** The parts of one consolidation, by the name it was given: of a run's the last part is the number of the batch. */
+export function partName(name: string, batch: number): string {
+  return `${name}/batch-${batch}`;
+}
+
+/** Newest first. */
+export function consolidationsIn(file: MemoryFile, namespace: string): PastConsolidation[] {
+  const rows = file.all<{ name: string; time: number; undone: number | null; closed: number }>(
+    `SELECT name, time, undone, (SELECT count(*) FROM versions v WHERE v.closed_in = o.number) AS closed
+     FROM operations o WHERE namespace = ? ORDER BY number DESC`,
+    namespace,
+  );
+  const byName = Map.groupBy(rows, ({ name }) => name.replace(/\/\d+$/, '').replace(/\/batch-\d+$/, ''));
+  return [...byName].map(([name, parts]) => ({
+    name,
+    time: Math.min(...parts.map((part) => part.time)),
+    closed: parts.reduce((sum, part) => sum + part.closed, 0),
+    undone: parts.every((part) => part.undone !== null),
+  }));
+}
 
 /**
  * Undoes the operations of a name: what they wrote is closed, what they closed is written again as a new version. What was

@@ -3,7 +3,7 @@ import { nearHash } from './near-text.ts';
 
 /** "cxme": marks a file as one of ours. */
 export const APPLICATION_ID = 0x63786d65;
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 const NAMESPACES = `
   CREATE TABLE namespaces (
@@ -78,17 +78,30 @@ const VERSIONS = `
     undone INTEGER
   );`;
 
+/** Until which version a namespace was consolidated by itself, and who is at it: up to `next`, until its lease has run out. */
+const UPKEEP = `
+  CREATE TABLE upkeep (
+    namespace INTEGER PRIMARY KEY REFERENCES namespaces ON DELETE CASCADE, upto INTEGER NOT NULL DEFAULT 0,
+    next INTEGER NOT NULL DEFAULT 0, holder TEXT, until INTEGER NOT NULL DEFAULT 0
+  );`;
+
 const MARKS = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};`;
 
 /** Makes the tables of an empty file; within a transaction. */
 export function createSchema(database: DatabaseSync): void {
-  database.exec(NAMESPACES + LEXICAL + VERSIONS + MARKS);
+  database.exec(NAMESPACES + LEXICAL + VERSIONS + UPKEEP + MARKS);
+}
+
+/** Brings a file of an earlier schema to this one; within a transaction. */
+export function migrate(database: DatabaseSync, from: number): void {
+  if (from === 1) migrateFrom1(database);
+  database.exec(UPKEEP + MARKS);
 }
 
 /** Schema 1 had one row an entry, replaced at an update. Row numbers stay, and with them the lexical index; within a transaction. */
-export function migrateFrom1(database: DatabaseSync): void {
+function migrateFrom1(database: DatabaseSync): void {
   database.exec(`
     DROP TABLE frequencies;
     DROP INDEX facets_by_entry;
@@ -116,6 +129,5 @@ export function migrateFrom1(database: DatabaseSync): void {
       ORDER BY v.entry;
     DROP TABLE facets_1;
     DROP TABLE vectors_1;
-    DROP TABLE entries_1;
-    ${MARKS}`);
+    DROP TABLE entries_1;`);
 }

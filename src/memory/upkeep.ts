@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { ConfigurationError } from '../core/errors.ts';
+import { DEFAULTS } from '../core/limits.ts';
+import type { MemoryUpkeep } from '../core/memory.ts';
+import type { Model } from '../core/model.ts';
+import { type ConsolidationOptions, consolidation } from './consolidation.ts';
+import { checkJudge } from './judge-agent.ts';
+import type { LongTermMemory } from './long-term-memory-type.ts';
+import type { MemoryFile } from './memory-file.ts';
+import { fieldsOf, wholeOf } from './memory-options.ts';
+import { namespaceNumber } from './versions.ts';
+
+/** When and how a memory is consolidated by itself, namespace by namespace. */
+export interface ConsolidateOptions extends Omit<ConsolidationOptions, 'namespace'> {
+  readonly model: Model;
+  /** What has to be new since the last time, whichever comes first; a session is a run that wrote something. */
+  readonly after: { readonly entries?: number | undefined; readonly sessions?: number | undefined };
+}
+
+/** Beyond the time that a consolidation may take, so that it is over before another may begin. */
+const SLACK_MS = 60_000;
+
+/** @throws ConfigurationError that names the option. */
+export function parseConsolidate(value: unknown): ConsolidateOptions {
+  const at = 'longTermMemory.consolidate';
+  const fields = fieldsOf(value, at, ['after', 'model', 'instructions', 'limits', 'batch']);
+  const after = fieldsOf(fields.after, `${at}.after`, ['entries', 'sessions']);
+  for (const name of ['entries', 'sessions'])
+    if (after[name] !== undefined) wholeOf(after[name], `${at}.after.${name}`);
+  if (after.entries === undefined && after.sessions === undefined) {
+    throw new ConfigurationError(`${at}.after`, 'says nothing', 'Write { entries: 200 } or { sessions: 20 }.');
+  }
+  if (fields.model === undefined) {
+    throw new ConfigurationError(
+      `${at}.model`,
+      'missing',
+      'Give a model: nobody else names one when it starts by itself.',
+    );
+  }
+  checkJudge(fields, at);
+  if (fields.batch !== undefined) wholeOf(fields.batch, `${at}.batch`);
+  // Every field was checked.
+  return fields as unknown as ConsolidateOptions;
+}
+
+/**
+ * The consolidation of a namespace, where it is due and nobody else is at it. Whoever gets it holds a lease for as long as it
+ * may take; after a failure it is due again when that has run out.
+ */
+export async function upkeepOf(
+  store: LongTermMemory,
+  file: MemoryFile,
+  namespace: string,
+  options: ConsolidateOptions,
+): Promise<MemoryUpkeep | undefined> {
+  const { after, ...rest } = options;
+  const holder = randomUUID();
+  const timeMs = options.limits?.timeMs ?? DEFAULTS.timeMs;
+  const lease = { holder, now: Date.now(), until: Date.now() + timeMs + SLACK_MS };
+  if (!file.transaction(() => takeLease(file, namespace, after, lease))) return undefined;
+  return {
+    agent: consolidation(store, { ...rest, limits: { ...options.limits, timeMs }, namespace }),
+    end: async (completed) => file.transaction(() => endLease(file, holder, completed)),
+  };
+}
+
+interface Lease {
+  readonly holder: string;
+  readonly now: number;
+  readonly until: number;
+}
+
+/** True where it is due, and now this holder's; within a transaction. */
+export function takeLease(
+  file: MemoryFile,
+  name: string,
+  { entries = Infinity, sessions = Infinity }: ConsolidateOptions['after'],
+  { holder, now, until }: Lease,
+): boolean {
+  const namespace = namespaceNumber(file, name);
+  if (namespace === undefined) return false;
+  const state = file.get<{ upto: number; until: number }>(
+    'SELECT upto, until FROM upkeep WHERE namespace = ?',
+    namespace,
+  );
+  if (state !== undefined && state.until > now) return false;
+  const fresh = file.get<{ entries: number; sessions: number; last: number | null }>(
+    `SELECT count(*) AS entries, count(DISTINCT run) AS sessions, max(number) AS last FROM versions
+     WHERE namespace = ? AND number > ? AND valid_to IS NULL AND opened_in IS NULL`,
+    namespace,
+    state?.upto ?? 0,
+  );
+  if (fresh === undefined || (fresh.entries < entries && fresh.sessions < sessions)) return false;
+  file.run(
+    `INSERT INTO upkeep (namespace, next, holder, until) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET next = excluded.next, holder = excluded.holder, until = excluded.until`,
+    namespace,
+    fresh.last,
+    holder,
+    until,
+  );
+  return true;
+}
+
+/** Gives a lease back, where this holder still has it. Within a transaction. */
+export function endLease(file: MemoryFile, holder: string, completed: boolean): void {
+  if (completed) file.run('UPDATE upkeep SET upto = next, holder = NULL, until = 0 WHERE holder = ?', holder);
+  else file.run('UPDATE upkeep SET holder = NULL WHERE holder = ?', holder);
+}
+
+/** What the namespaces of an operation have now counts as consolidated; within a transaction. */
+export function catchUp(file: MemoryFile, operation: string): void {
+  file.run(
+    `UPDATE upkeep SET upto = (SELECT max(number) FROM versions) WHERE namespace IN (
+       SELECT n.number FROM operations o JOIN namespaces n ON n.name = o.namespace
+       WHERE o.name = ?1 OR substr(o.name, 1, length(?1) + 1) = ?1 || '/')`,
+    operation,
+  );
+}
