@@ -4,6 +4,7 @@ import type { Outcome } from './journal.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { Limits } from './limits.ts';
+import type { RetryOptions } from './model.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
 
@@ -59,6 +60,10 @@ export interface FlowEffect {
   readonly facts: { readonly [key: string]: Json | undefined };
   readonly sideEffect: SideEffect;
   readonly timeoutMs: number;
+  /** Default: what failed is not tried again. */
+  readonly retry?: RetryOptions | undefined;
+  /** Whom it asks, where others may be asked to wait with it. */
+  readonly gate?: string | undefined;
   execute(signal: AbortSignal): Promise<Json>;
 }
 

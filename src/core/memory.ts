@@ -39,6 +39,8 @@ export interface MemoryQuery {
 export interface Embedder {
   readonly id: string;
   readonly dimensions: number;
+  /** Whom it asks: where a provider asks to wait, all models and embedders with the same gate do. Default: nobody else. */
+  readonly gate?: string | undefined;
   /** One vector a text, in the order of the texts. */
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly (readonly number[] | Float32Array)[]>;
 }

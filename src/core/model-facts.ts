@@ -7,7 +7,7 @@ export function candidatesOf(model: Model): readonly Model[] {
 }
 
 /** Provider and endpoint: whoever shares them is held back together. */
-export function gateOf({ provider, server }: Model): string {
+export function gateOf({ provider, server }: Pick<Model, 'provider' | 'server'>): string {
   if (server === undefined) return provider;
   return `${provider}@${server.address}${server.port === undefined ? '' : `:${server.port}`}`;
 }

@@ -6,7 +6,7 @@ import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
 import { effectFailed } from './effect-failed.ts';
 import type { Ending } from './ending.ts';
-import { ConfigurationError, type ErrorRecord, isA, messageOf, ToolError, toolError } from './errors.ts';
+import { ConfigurationError, type ErrorRecord, isA, ModelError, messageOf, ToolError, toolError } from './errors.ts';
 import {
   type BuiltinFanOut,
   callFanOut,
@@ -28,6 +28,7 @@ import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Progress, Tool } from './tool.ts';
 import { progressLogger } from './tool-call.ts';
 import { valueForCode } from './tool-value.ts';
+import { modelFailure } from './turn.ts';
 import { type At, UnderWay } from './under-way.ts';
 
 /** Where a procedure stands: an agent's invocation, or a tool call of one. */
@@ -300,7 +301,7 @@ class Procedure implements OpenProcedure {
 
   effect(effect: FlowEffect): Promise<Outcome> {
     const { self, step, span } = this.#place;
-    const { kind } = effect;
+    const { kind, retry, gate } = effect;
     const call: Call<Json> = {
       key: this.#addresses.named(effect.id),
       kind,
@@ -311,8 +312,13 @@ class Procedure implements OpenProcedure {
       onInDoubt: 'retry',
       timeoutMs: effect.timeoutMs,
       graceMs: this.#run.graceMs,
+      ...(retry !== undefined && { retry }),
+      ...(gate !== undefined && { gate }),
       execute: (attempt) => effect.execute(attempt.signal),
-      failure: (thrown) => ({ kind: 'threw', message: messageOf(thrown), retryable: false }),
+      failure: (thrown) =>
+        isA(thrown, ModelError)
+          ? modelFailure(thrown)
+          : { kind: 'threw', message: messageOf(thrown), retryable: false },
       started: () => ({ kind, event: 'started', request: effect.facts }),
       ended: (outcome) => (outcome.ok ? { kind, event: 'done', value: outcome.value } : effectFailed(kind, outcome)),
     };

@@ -34,8 +34,9 @@ const MAX_QUERY = 10_000;
  */
 export function longTermMemory(options: LongTermMemoryOptions): LongTermMemory {
   const parsed = parseMemoryOptions(options);
-  const { file, embedder, consolidate } = parsed;
+  const { file, consolidate } = parsed;
   const handle = new MemoryHandle(parsed);
+  const { embedder } = handle.texts;
   const memory: LongTermMemory = {
     id: file === ':memory:' ? 'memory' : basename(file),
     ...(embedder === undefined ? {} : { embedder }),
@@ -151,6 +152,7 @@ function fileCare(handle: MemoryHandle): FileCare {
     async vacuum() {
       const file = await handle.open();
       if (handle.embedder !== undefined) dropOtherVectors(file, handle.embedder);
+      file.run('DELETE FROM embeddings');
       file.vacuum();
     },
 

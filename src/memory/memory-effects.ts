@@ -4,14 +4,19 @@ import type { Outcome } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { Embedder } from '../core/memory.ts';
+import type { RetryOptions } from '../core/model.ts';
 import { embedOne } from './embed-one.ts';
 
-/** The vector as it was recorded, so that a resume searches with the same one; undefined for a text without a word. */
+/**
+ * The vector as it was recorded, so that a resume searches with the same one; undefined for a text without a word. A save is
+ * worth `retry`; a search does better to go on by words.
+ */
 export async function embedEffect(
   embedder: Embedder,
   text: string,
   flow: BuiltinFlow,
   id: string,
+  retry?: RetryOptions,
 ): Promise<Float32Array | 'failed' | undefined> {
   if (!/[\p{L}\p{N}]/u.test(text)) return undefined;
   const outcome = await flow.effect({
@@ -20,6 +25,8 @@ export async function embedEffect(
     facts: { operation: 'embeddings', model: embedder.id, dimensions: embedder.dimensions },
     sideEffect: 'none',
     timeoutMs: DEFAULTS.toolTimeoutMs,
+    gate: embedder.gate,
+    retry,
     execute: (signal) => asData(async () => Array.from(await embedOne(embedder, text, signal))),
   });
   return outcome.ok ? Float32Array.from(outcome.value as readonly number[]) : 'failed';

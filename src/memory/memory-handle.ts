@@ -8,6 +8,7 @@ import type { Writing } from './write-entry.ts';
 
 /** A memory's file in this process: opened at the first use, closed once, and what works on it in the background. */
 export class MemoryHandle {
+  /** The user's. */
   readonly embedder: Embedder | undefined;
   readonly texts: TextVectors;
   readonly background: BackgroundReembedding;
@@ -20,7 +21,7 @@ export class MemoryHandle {
   constructor({ file, embedder }: LongTermMemoryOptions) {
     this.#path = file;
     this.embedder = embedder;
-    this.texts = new TextVectors(embedder);
+    this.texts = new TextVectors(embedder, () => this.open());
     this.background = new BackgroundReembedding(embedder, () => this.reembed());
   }
 

@@ -3,7 +3,7 @@ import type { BuiltinFlow, Flow } from '../core/flow.ts';
 import type { Json } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import { DEFAULTS } from '../core/limits.ts';
-import type { MemoryHit, MemoryStore } from '../core/memory.ts';
+import type { Embedder, MemoryHit, MemoryStore } from '../core/memory.ts';
 import type { Tool } from '../core/tool.ts';
 import { manySources, perSource } from './many-sources.ts';
 import { asData, embedEffect, numbered, outcomeValue } from './memory-effects.ts';
@@ -72,13 +72,16 @@ async function candidatesOf(
   { query, topK }: Query,
   flow: BuiltinFlow,
 ): Promise<{ readonly lists: readonly (readonly MemoryHit[])[]; readonly byWords: boolean }> {
-  const embedders = [...new Set(grants.flatMap(({ store }) => store.embedder ?? []))];
+  // Stores of one embedder share the query's vector.
+  const embedders = [...new Map(grants.flatMap(({ store }) => keyed(store.embedder))).values()];
   const vectors = await Promise.all(
     embedders.map(async (embedder, index) => embedEffect(embedder, query, flow, numbered('embed', index))),
   );
   const lists = await Promise.all(
     grants.map(async ({ store, namespace, select }, index) => {
-      const vector = store.embedder && vectors[embedders.indexOf(store.embedder)];
+      const own = store.embedder;
+      const vector =
+        own && vectors[embedders.findIndex(({ id, dimensions }) => id === own.id && dimensions === own.dimensions)];
       // An embedder that failed is not asked again inside of the search, where nobody would see it.
       const ready = vector === undefined ? {} : { vector: vector === 'failed' ? null : vector };
       const most = select === undefined ? topK : Math.max(topK, select.candidates ?? CANDIDATES);
@@ -97,6 +100,10 @@ async function candidatesOf(
     }),
   );
   return { lists, byWords: vectors.includes('failed') };
+}
+
+function keyed(embedder: Embedder | undefined): [string, Embedder][] {
+  return embedder === undefined ? [] : [[`${embedder.id} ${embedder.dimensions}`, embedder]];
 }
 
 /** Each model picks once, from what was found by the grants that name it; what it is shown is theirs alone. */

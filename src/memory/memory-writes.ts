@@ -42,7 +42,7 @@ export async function saveEntry(saving: Saving, input: Save, index = 0): Promise
     return { saved: false, note: 'The memory has this already: it was recalled from there.' };
   const vector = isProposing(store)
     ? undefined
-    : store.embedder && (await embedEffect(store.embedder, input.text, flow, numbered('embed', index)));
+    : store.embedder && (await embedEffect(store.embedder, input.text, flow, numbered('embed', index), DEFAULTS.retry));
   if (vector === 'failed') throw new ToolError('threw', 'the embedder did not answer, so nothing was saved');
   const own = isEditable(store) ? writer : {};
   const entry = { ...input, namespace, source: `${writer.agent}/${writer.run}`, label: flow.label, ...own };

@@ -31,7 +31,7 @@ const VERSIONS = `
   );
   CREATE UNIQUE INDEX current_by_id ON versions (id) WHERE valid_to IS NULL;
   CREATE UNIQUE INDEX current_by_key ON versions (namespace, key) WHERE valid_to IS NULL AND key IS NOT NULL;
-  CREATE INDEX current_by_near ON versions (namespace, near) WHERE valid_to IS NULL;
+  CREATE INDEX versions_by_near ON versions (near);
   CREATE INDEX versions_by_namespace ON versions (namespace, number);
   CREATE TABLE sightings (
     version INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE, source TEXT NOT NULL, origins TEXT NOT NULL,
@@ -85,19 +85,28 @@ const UPKEEP = `
     next INTEGER NOT NULL DEFAULT 0, holder TEXT, until INTEGER NOT NULL DEFAULT 0
   );`;
 
+/** Vectors by the hash of a text that is not stored yet. */
+const EMBEDDINGS = `
+  CREATE TABLE embeddings (
+    number INTEGER PRIMARY KEY, hash TEXT NOT NULL, embedder TEXT NOT NULL, dimensions INTEGER NOT NULL,
+    made INTEGER NOT NULL, data BLOB NOT NULL, UNIQUE (hash, embedder, dimensions)
+  );
+  CREATE INDEX embeddings_by_age ON embeddings (made);`;
+
 const MARKS = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};`;
 
 /** Makes the tables of an empty file; within a transaction. */
 export function createSchema(database: DatabaseSync): void {
-  database.exec(NAMESPACES + LEXICAL + VERSIONS + UPKEEP + MARKS);
+  database.exec(NAMESPACES + LEXICAL + VERSIONS + UPKEEP + EMBEDDINGS + MARKS);
 }
 
 /** Brings a file of an earlier schema to this one; within a transaction. */
 export function migrate(database: DatabaseSync, from: number): void {
   if (from === 1) migrateFrom1(database);
-  database.exec(UPKEEP + MARKS);
+  if (from === 2) database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near);');
+  database.exec(UPKEEP + EMBEDDINGS + MARKS);
 }
 
 /** Schema 1 had one row an entry, replaced at an update. Row numbers stay, and with them the lexical index; within a transaction. */

@@ -1,18 +1,33 @@
 import { messageOf } from '../core/errors.ts';
 import type { Embedder } from '../core/memory.ts';
 import { embedAll } from './embed-one.ts';
+import { keepVectors, knownVectors } from './known-vectors.ts';
+import type { MemoryFile } from './memory-file.ts';
 import { vectorOf } from './memory-options.ts';
 
 /** Vectors of queries that are kept: the same question is often asked again. */
 const KNOWN_QUERIES = 256;
+/** Of more texts than this each part is kept as soon as it is there. */
+const PART = 256;
 
-/** The vectors of texts and queries by one embedder, or none without one. */
+/** The vectors of texts and queries by one embedder, or none without one. It is asked only for what the file does not have. */
 export class TextVectors {
   readonly #embedder: Embedder | undefined;
+  readonly #open: () => Promise<MemoryFile>;
   readonly #queries = new Map<string, Float32Array>();
 
-  constructor(embedder: Embedder | undefined) {
+  constructor(embedder: Embedder | undefined, open: () => Promise<MemoryFile>) {
     this.#embedder = embedder;
+    this.#open = open;
+  }
+
+  /** The embedder for whoever embeds outside of the store. */
+  get embedder(): Embedder | undefined {
+    const embedder = this.#embedder;
+    if (embedder === undefined) return undefined;
+    const { id, dimensions, gate } = embedder;
+    const embed = (texts: readonly string[], signal?: AbortSignal) => this.#made(embedder, texts, signal, false);
+    return { id, dimensions, ...(gate === undefined ? {} : { gate }), embed };
   }
 
   /** One a text, those given first. Rejects where the embedder fails or gives a bad one. */
@@ -26,7 +41,7 @@ export class TextVectors {
     );
     if (this.#embedder === undefined) return ready;
     const wanted = texts.filter((_, index) => ready[index] === undefined);
-    const made = await embedAll(this.#embedder, wanted, signal, true);
+    const made = await this.#made(this.#embedder, wanted, signal, true);
     let next = 0;
     return ready.map((vector) => vector ?? made[next++]);
   }
@@ -40,7 +55,7 @@ export class TextVectors {
     const known = this.#queries.get(query);
     if (known !== undefined) return { vector: known };
     try {
-      const [vector] = await embedAll(this.#embedder, [query], signal);
+      const [vector] = await this.#made(this.#embedder, [query], signal, false);
       if (vector === undefined) return {};
       const [oldest] = this.#queries.keys();
       if (this.#queries.size >= KNOWN_QUERIES && oldest !== undefined) this.#queries.delete(oldest);
@@ -50,5 +65,29 @@ export class TextVectors {
       signal?.throwIfAborted();
       return { degraded: messageOf(thrown) };
     }
+  }
+
+  async #made(
+    embedder: Embedder,
+    texts: readonly string[],
+    signal: AbortSignal | undefined,
+    patient: boolean,
+  ): Promise<Float32Array[]> {
+    if (texts.length === 0) return [];
+    const distinct = new Set(texts);
+    const vectors = knownVectors(await this.#open(), embedder, distinct);
+    const missing = [...distinct].filter((text) => !vectors.has(text));
+    for (let from = 0; from < missing.length; from += PART) {
+      const part = missing.slice(from, from + PART);
+      const made = await embedAll(embedder, part, signal, patient);
+      part.forEach((text, index) => {
+        const vector = made[index];
+        if (vector !== undefined) vectors.set(text, vector);
+      });
+      if (missing.length <= PART) break;
+      const file = await this.#open();
+      file.transaction(() => keepVectors(file, embedder, part, made, Date.now()));
+    }
+    return texts.flatMap((text) => vectors.get(text) ?? []);
   }
 }

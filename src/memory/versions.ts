@@ -1,6 +1,7 @@
 import { canonical, type Json } from '../core/json.ts';
 import type { Label } from '../core/label.ts';
 import type { Embedder } from '../core/memory.ts';
+import { dropKept } from './known-vectors.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { nearHash } from './near-text.ts';
 import { termsOf } from './terms.ts';
@@ -162,6 +163,7 @@ export function insertVersion(file: MemoryFile, insert: Insert): number {
   see(file, number, memory, validFrom);
   if (insert.vector !== undefined && insert.embedder !== undefined) {
     insertVector(file, namespace, number, insert.embedder, insert.vector);
+    dropKept(file, memory.text);
   }
   return number;
 }
@@ -242,6 +244,7 @@ export function eraseEntry(file: MemoryFile, id: string): void {
 }
 
 export function eraseVersion(file: MemoryFile, row: VersionRow): void {
+  dropKept(file, row.text);
   file.run('DELETE FROM lexical WHERE rowid = ?', row.number);
   if (row.valid_to === null) countIn(file, row.namespace, row.terms, -1);
   file.run('DELETE FROM versions WHERE number = ?', row.number);

@@ -319,7 +319,7 @@ describe('with an embedder', () => {
     await memory(busy(2)).add(entry('sun'));
     expect(asked).toBe(3);
     asked = 0;
-    const hits = await memory(busy(9)).search('sun', { namespace: 'team' });
+    const hits = await memory(busy(9)).search('the sun', { namespace: 'team' });
     expect([asked, hits.degraded, texts(hits)]).toEqual([1, 'busy', ['sun']]);
     asked = 0;
     await expect(memory(busy(9)).add(entry('rain'))).rejects.toThrow('busy');

@@ -8,7 +8,8 @@ const item = (index: number | undefined, ...embedding: unknown[]) => ({ index, e
 test('an embedder gives the vectors in the order of the texts', async () => {
   const server = await play({ body: { data: [item(1, 0, 1), item(0, 1, 0.5)] } });
   const embedder = openaiEmbedder('nomic', { dimensions: 2, baseURL: `${server.url}/v1/` });
-  expect(embedder).toMatchObject({ id: 'openai/nomic/2', dimensions: 2 });
+  const { port } = new URL(server.url);
+  expect(embedder).toMatchObject({ id: 'openai/nomic/2', dimensions: 2, gate: `openai@127.0.0.1:${port}` });
   expect(await embedder.embed(['a', 'b'])).toEqual([Float32Array.of(1, 0.5), Float32Array.of(0, 1)]);
   expect(server.requests).toMatchObject([
     { path: '/v1/embeddings', body: { model: 'nomic', input: ['a', 'b'], encoding_format: 'float' } },

@@ -2,11 +2,12 @@ import type { OpenAI } from 'openai';
 import { ModelError } from '../../core/errors.ts';
 import { DEFAULTS } from '../../core/limits.ts';
 import type { Embedder } from '../../core/memory.ts';
+import { gateOf } from '../../core/model-facts.ts';
 import { modelFailure } from '../failure.ts';
 import { fieldsOf, listField } from '../fields.ts';
-import { type AdapterOptions, checkCount, checkOptions } from '../options.ts';
+import { type AdapterOptions, checkCount, checkOptions, modelFields } from '../options.ts';
 import { startWatch } from '../watch.ts';
-import { openaiClient, openaiSecrets } from './client.ts';
+import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';
 
 export interface EmbedderOptions
   extends Pick<AdapterOptions<OpenAI>, 'apiKey' | 'baseURL' | 'client' | 'headers' | 'timeoutMs'> {
@@ -61,6 +62,7 @@ export function openaiEmbedder(id: string, options: EmbedderOptions): Embedder {
   return Object.freeze({
     id: `openai/${id}/${dimensions}`,
     dimensions,
+    gate: gateOf({ provider: 'openai', ...modelFields(options, openaiUrl(options)) }),
     async embed(texts, signal = new AbortController().signal) {
       signal.throwIfAborted();
       const vectors: Float32Array[] = [];
