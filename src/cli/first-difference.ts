@@ -73,7 +73,16 @@ function sides(a: Row | undefined, b: Row | undefined) {
 /** A run's first record holds what it began with, a request for an approval the run that asks. */
 function shown(request: unknown): unknown {
   if (!isPlainObject(request)) return request;
-  const { beginning, input, runId: _run, expiresAt: _expires, forkedFrom: _from, ...rest } = request;
+  const {
+    beginning,
+    input,
+    runId: _run,
+    expiresAt: _expires,
+    forkedFrom: _fork,
+    from: _from,
+    trace: _trace,
+    ...rest
+  } = request;
   return isPlainObject(beginning) ? { ...rest, ...beginning } : { ...rest, ...(input !== undefined && { input }) };
 }
 

@@ -177,7 +177,9 @@ async function runProcedure(
     call,
     guard,
   });
-  const work = async () => tool.run(args as never, flow as never);
+  const { handle } = span;
+  const drive = () => tool.run(args as never, flow as never);
+  const work = async () => (handle === undefined ? drive() : handle.run(drive));
   let out: ToolOut;
   let value: ToolValue | undefined;
   try {

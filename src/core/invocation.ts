@@ -40,6 +40,8 @@ export class Invocation implements Place {
   since = 0n;
   /** What is known of its tree, where it is a run of its own: `spending` is then that of the whole. */
   apart: ApartOutcome | undefined;
+  /** How long it stood in line for a place among its supervisor's workers before that. */
+  waitedMs = 0;
   /** Resolves when it is over, however. */
   ended: Promise<void> | undefined;
   /** Effects under way, and waits for a person, at and below it. */

@@ -107,6 +107,8 @@ export interface RunIn {
   readonly parentRun?: string | undefined;
   /** The span it goes on from: then its own begins a new trace. */
   readonly from?: SpanLink | undefined;
+  /** The caller's span, in a record that is told again. */
+  readonly caller?: Caller | undefined;
 }
 
 /** A span in another trace: of the run's epoch before, of the run it was forked from, or of the one it shows again. */
@@ -306,7 +308,7 @@ export type RunRecord = Entry & {
   readonly traceId: string;
   /** The span this record belongs to: of the call, agent or run it starts or ends; of the invocation for all others. */
   readonly spanId: string;
-  /** Span id of what encloses it; absent for the run's own span. */
+  /** Span id of what encloses it; of the run's own span the caller's, if it has one. */
   readonly parentSpanId: string | undefined;
 };
 
@@ -353,4 +355,6 @@ export interface Instrument extends View {
   notBefore?(): bigint | undefined;
   /** The run's result rejects: what is still open ends now. */
   abandon?(run: string, error: ErrorRecord, time: bigint): void;
+  /** A replay is over. Of one only the run starts: its records are shown to views, since nothing of them happened now. */
+  replayed?(run: string, status: Status, time: bigint): void;
 }

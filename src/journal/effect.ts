@@ -45,8 +45,11 @@ async function live<T>(
   parts.activity(call.self, 1);
   try {
     const before = past?.attempt ?? 0;
+    /** Since when it stands in line, where it has to. */
+    let queued: number | undefined;
     for (const layer of perCall) {
       const refused = layer.enter?.(call as Call<never>, flight);
+      if (refused instanceof Promise) queued ??= performance.now();
       const given = refused instanceof Promise ? await refused : refused;
       if (given === undefined) continue;
       const failure = cut(call, given);
@@ -59,11 +62,15 @@ async function live<T>(
     for (let tries = 1; ; tries += 1) {
       for (const layer of perAttempt) {
         const entered = layer.enter?.(call as Call<never>, flight);
-        if (entered instanceof Promise) await entered;
+        if (!(entered instanceof Promise)) continue;
+        queued ??= performance.now();
+        await entered;
       }
       if (flight.stop === undefined) {
-        const started = recorder.started(call, span, before + tries, tries === 1);
+        const waitedMs = queued === undefined ? 0 : Math.round(performance.now() - queued);
+        const started = recorder.started(call, span, before + tries, tries === 1, waitedMs);
         since ??= started;
+        queued = undefined;
         // Committed before it is done: a zombie owner does nothing, a resume knows that it may have happened.
         if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
       }

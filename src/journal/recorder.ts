@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { Call, Failure, Outcome, Work } from '../core/journal.ts';
-import type { Json } from '../core/json.ts';
+import { isPlainObject, type Json } from '../core/json.ts';
 import type { Draft, RunRecord, Span, SpanStart } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
 import { INTERRUPTED } from './history.ts';
@@ -10,6 +10,7 @@ import { Playback } from './playback.ts';
 import type { RunLog } from './record-store.ts';
 import { asJson, type Row } from './row.ts';
 import { enclosing, storedRecord } from './stored-record.ts';
+import { TraceFacts } from './trace-facts.ts';
 
 /** A span that is open and whose record is not written yet. */
 export interface Opened {
@@ -34,6 +35,7 @@ export class Recorder {
   #uncommitted: RunRecord[] = [];
   /** Of a replay. */
   #played: Playback | undefined;
+  readonly #facts = new TraceFacts();
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
@@ -73,7 +75,9 @@ export class Recorder {
   open(draft: Draft): Opened {
     const { instrument, isReplay } = this.#parts;
     const time = (isReplay ? this.#pastOf(draft)?.time : undefined) ?? timeNow();
-    if (instrument !== undefined) this.#openSpan(storedRecord(this.#parts, 0, time, draft), draft.span);
+    // What a replay shows again has its spans elsewhere; its own begins now.
+    if (instrument !== undefined && (!isReplay || draft.kind === 'run'))
+      this.#openSpan(storedRecord(this.#parts, 0, isReplay ? timeNow() : time, draft), draft.span);
     return { draft, time };
   }
 
@@ -100,8 +104,16 @@ export class Recorder {
   }
 
   #noteAt(draft: Draft, time: bigint, opens: boolean): void {
-    const reopened = this.#reopened(draft);
-    this.#write(reopened, time, opens, this.#parts.log && noteRow(draft), this.#storedAs(draft));
+    const stored = this.#parts.log && noteRow(draft);
+    const traced = stored && { ...stored, request: this.#traced(draft, stored.request) };
+    this.#write(this.#reopened(draft), time, opens, traced, this.#storedAs(draft));
+  }
+
+  /** With what a trace says beside it. */
+  #traced(draft: Draft, request: Json | undefined): Json | undefined {
+    const trace = this.#facts.of(draft);
+    if (trace === undefined) return request;
+    return isPlainObject(request) ? { ...(request as { [part: string]: Json }), trace } : { trace };
   }
 
   /** How a boundary is kept: what was only interrupted has no end. Its attempt is the epoch, since one that no longer holds may be there. */
@@ -131,16 +143,16 @@ export class Recorder {
       : draft;
   }
 
-  /** The first attempt of a call opens its span. */
-  started(call: Call<never> | Call<unknown>, span: Span, attempt: number, opens: boolean): bigint {
+  /** The first attempt of a call opens its span. `waitedMs`: how long it stood in line. */
+  started(call: Call<never> | Call<unknown>, span: Span, attempt: number, opens: boolean, waitedMs: number): bigint {
     if (!this.isWatched) {
       this.#records += 1;
       return 0n;
     }
     const time = timeNow();
-    const draft = { ...place(call, span, attempt), ...call.started() };
-    const request = this.#parts.log && asJson(call.request?.());
-    this.#write(draft, time, opens, { request, value: undefined });
+    const draft = { ...place(call, span, attempt), ...call.started(), ...(waitedMs > 0 && { waitedMs }) };
+    const stored = this.#parts.log && { request: this.#traced(draft, asJson(call.request?.())), value: undefined };
+    this.#write(draft, time, opens, stored);
     return time;
   }
 

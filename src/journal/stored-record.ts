@@ -21,6 +21,7 @@ export class StoredRecord {
   readonly attempt: number;
   readonly time: bigint;
   readonly since: bigint | undefined;
+  readonly waitedMs: number | undefined;
   readonly request: unknown;
   readonly value: unknown;
   readonly ran: boolean | undefined;
@@ -39,6 +40,7 @@ export class StoredRecord {
     this.step = draft.step;
     this.attempt = draft.attempt;
     this.since = draft.since;
+    this.waitedMs = draft.waitedMs;
     this.request = draft.request;
     this.value = 'value' in draft ? draft.value : undefined;
     this.ran = 'ran' in draft ? draft.ran : undefined;
@@ -57,8 +59,8 @@ export class StoredRecord {
     return spanIdOf(this.#run, this.#span);
   }
   get parentSpanId(): string | undefined {
-    const { parent } = this.#span;
-    return parent === undefined ? undefined : spanIdOf(this.#run, parent);
+    const { parent, handle } = this.#span;
+    return parent === undefined ? handle?.caller?.spanId : spanIdOf(this.#run, parent);
   }
 
   toJSON(): object {

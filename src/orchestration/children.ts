@@ -82,7 +82,9 @@ export class Children {
     const owners = ownersOf(child);
     if (owners.length > 0) {
       this.#places ??= new Places(this.#activity, this.#run.stops);
+      const from = performance.now();
       await this.#places.take(self, owners);
+      self.waitedMs = Math.round(performance.now() - from);
     }
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);

@@ -25,6 +25,8 @@ export interface HeardRun {
   readonly traceId: string;
   readonly sink: Sink;
   readonly instrument: Instrument | undefined;
+  /** Then its records are of another time: an instrument has shown them. */
+  readonly isReplay: boolean;
 }
 
 /** Who listens to a run: listeners of events, iterations over them, views and the instrument. None of them is part of the run. */
@@ -142,7 +144,7 @@ export class Listeners {
   #show(record: RunRecord): void {
     const { instrument } = this.#run;
     const { views } = this.#options;
-    if (instrument !== undefined) this.observe(() => instrument(record));
+    if (instrument !== undefined && !this.#run.isReplay) this.observe(() => instrument(record));
     for (const view of views) this.observe(() => view(record));
     if (this.#state === undefined || (this.#emitter === undefined && this.#queues === undefined)) return;
     for (const body of eventsOf(record, this.#state)) this.emit(body);

@@ -2,7 +2,7 @@ import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
 import { checkOptions } from '../core/options.ts';
-import type { View } from '../core/record.ts';
+import type { Instrument, View } from '../core/record.ts';
 import { beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
@@ -19,6 +19,8 @@ export interface ReplayOptions {
   readonly deps?: unknown;
   /** Shown the records again, in their order and with their times. */
   readonly views?: readonly View[] | undefined;
+  /** Shown that there was a replay, which links to the run it shows: nothing of the run happens anew. */
+  readonly instrument?: Instrument | undefined;
 }
 
 /**
@@ -36,12 +38,13 @@ export function replayRun<Input, Output, Deps>(
   options: ReplayOptions = {},
 ): Run<Output> {
   checkOptions('source', source, ['journal', 'log', 'runId']);
-  checkOptions('options', options, ['until', 'views', 'deps']);
+  checkOptions('options', options, ['until', 'views', 'deps', 'instrument']);
   const load = 'log' in source ? fromLog(loggedRun(source.log, source.runId)) : fromJournal(source);
   const { runId } = load;
   const { definition, checked } = checkReplay(agent as Agent, runId, {
     deps: options.deps,
     views: options.views,
+    instrument: options.instrument,
     model: NO_MODEL,
   });
   const begin = async (tree: RunTree) => {

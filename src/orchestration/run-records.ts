@@ -42,9 +42,12 @@ export function runDone(
 
 /** `model` is absent for code. */
 export function agentStarted(self: Invocation, { brief }: Start, model: ModelFacts | undefined): Draft {
-  const { definition, depth } = self;
+  const { definition, depth, waitedMs } = self;
   const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
-  const entry = { key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const;
+  const entry = {
+    ...({ key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const),
+    ...(waitedMs > 0 && { waitedMs }),
+  };
   return { ...entry, kind: 'agent', event: 'started', request: { ...facts, ...model } };
 }
 

@@ -130,7 +130,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   #rootOf(agent: Agent, shared: Shared): Invocation {
-    const span = { key: agent.name, parent: this.span, handle: undefined };
+    const { agents, open } = treeFacts(agent);
+    // The run of a lone agent is its own span.
+    const span = agents.size > 1 || open ? { key: agent.name, parent: this.span, handle: undefined } : this.span;
     const place = { path: agent.name, definition: agent, parent: undefined, parentStep: undefined, span };
     const grant = this.child?.grant;
     const labels = { sharedLabel: grant?.shared.label ?? TRUSTED, label: grant?.label ?? TRUSTED };

@@ -11,6 +11,7 @@ import { fittingDecision } from './fitting-decision.ts';
 import type { Start } from './input.ts';
 import { isInside, within } from './inside.ts';
 import { Listeners } from './listeners.ts';
+import { originOf } from './origin-span.ts';
 import type { Listener, Run } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
@@ -46,10 +47,12 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   #open(start: Start): void {
     const { root, options } = this.#tree;
     const { forkedFrom, child } = this.#tree;
+    const from = originOf(this.#tree);
     const request = {
       ...{ agent: root.agent, team: this.#team, input: start.brief },
       ...(forkedFrom !== undefined && { forkedFrom }),
       ...(child !== undefined && { parentRun: child.parent.run }),
+      ...(from !== undefined && { from }),
     };
     // A resume's is in the first record.
     const isNew = options.journal !== undefined && this.#tree.history === undefined;
@@ -214,7 +217,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     const tree = this.#tree;
     if (ending.status === 'completed') tree.checkLeftovers();
     tree.finish(ending, this.#since);
-    if (tree.isReplay) tree.journal.showPlayed();
+    if (tree.isReplay) this.#replayed(ending);
     const result = agentResult(ending, tree, tree.parked) as RunResult<Output>;
     await tree.log?.close(ending.status, asJson(result), asJson(tree.parked) as readonly Json[]);
     this.#listeners.silence();
@@ -223,6 +226,13 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     // Loaded late: it starts runs, as what calls this does.
     if (afterwards !== undefined) this.#afterwards = (await import('./after-run.ts')).afterRun(tree, afterwards);
     return result;
+  }
+
+  #replayed({ status }: Ending): void {
+    const { instrument, journal } = this.#tree;
+    journal.showPlayed();
+    if (instrument?.replayed !== undefined)
+      this.#listeners.observe(() => instrument.replayed?.(this.id, status, timeNow()));
   }
 
   /** A run that is over: its result comes back, and nothing is written. */

@@ -4,7 +4,8 @@ import type { RunRecord } from '../core/record.ts';
 import { isoTime } from '../core/time.ts';
 import type { CallUsage } from '../core/usage.ts';
 import { type Content, shownCalls, shownDecision, shownError, shownResult, shownTurn, shownValue } from './content.ts';
-import type { LineEffect, StepLine } from './line.ts';
+import type { LineEffect, LineSpan, StepLine } from './line.ts';
+import type { LineSpans } from './line-spans.ts';
 import { RequestChain } from './request-chain.ts';
 
 /** What an open pair of lines has gathered so far. */
@@ -20,16 +21,23 @@ export class InvocationLog {
   /** A step that ended: its line waits for the next record, which says whether it was the last. */
   #ended: Open | undefined;
   #lines = 0;
+  /** How the invocation ended. */
+  #status: string | undefined;
+  readonly #spans: LineSpans;
+  #endedSpans: LineSpan[] = [];
   #results: Json[] = [];
   #effects: LineEffect[] = [];
 
-  constructor(content: Content, write: (line: StepLine) => void) {
+  constructor(content: Content, spans: LineSpans, write: (line: StepLine) => void) {
     this.#content = content;
+    this.#spans = spans;
     this.#write = write;
   }
 
   take(record: Exclude<RunRecord, { kind: 'run' }>): void {
     if (record.kind !== 'agent') this.release();
+    this.#spans.started(record);
+    this.noteEnd(this.#spans.ended(record));
     switch (record.kind) {
       case 'agent':
         if (record.event === 'done') this.#agentDone(record);
@@ -46,24 +54,32 @@ export class InvocationLog {
         return;
       default: {
         const outcome = outcomeOf(record, this.#content);
-        if (outcome !== undefined) this.#effects.push({ key: record.key, kind: record.kind, outcome });
+        if (outcome !== undefined) this.#noteEffect(record, record.kind, outcome);
       }
     }
   }
 
+  /** A span that ended: its invocation's next end line has it. */
+  noteEnd(span: LineSpan | undefined): void {
+    if (span !== undefined) this.#endedSpans.push(span);
+  }
+
   /** Writes the line that waits. */
-  release(status?: string): void {
+  release(status: string | undefined = this.#status): void {
     const line = this.#ended;
     if (line === undefined) return;
     this.#ended = undefined;
     const { since: _, ...shown } = line;
-    this.#write(status === undefined ? shown : { ...shown, status });
+    const spans = this.#endedSpans;
+    this.#endedSpans = [];
+    this.#write({ ...shown, ...(status !== undefined && { status }), ...(spans.length > 0 && { spans }) });
   }
 
-  /** Ends what is open and says how the invocation ended on its last line. */
+  /** Ends what is open and says how the invocation ended on its last line, of which the root's waits for the end of the run. */
   finish(record: RunRecord, status: string): void {
     for (const call of [...this.#open.keys()]) this.#end(record, call);
-    this.release(status);
+    this.#status ??= status;
+    if (record.kind === 'run' || record.place.path.includes('/')) this.release();
   }
 
   #begin(record: RunRecord, call: string, more: Partial<StepLine> = {}): void {
@@ -84,7 +100,8 @@ export class InvocationLog {
     this.#lines += 1;
     this.#open.set(call, line);
     const { since: _, ...shown } = line;
-    this.#write({ ...shown, ...more });
+    const spans = this.#spans.around(record.spanId);
+    this.#write({ ...shown, ...more, ...(spans.length > 0 && { spans }) });
   }
 
   /** Ends a pair; the line is written when the invocation's next record has come. */
@@ -120,7 +137,7 @@ export class InvocationLog {
     if (record.event === 'retry') {
       const { delayMs, ...error } = record.value;
       const outcome = { ok: false, attempt: record.attempt, delayMs, error: shownError(error, this.#content) };
-      this.#effects.push({ key: record.key, kind: 'model', outcome });
+      this.#noteEffect(record, 'model', outcome);
       return;
     }
     if (line === undefined) return;
@@ -146,6 +163,12 @@ export class InvocationLog {
     }
   }
 
+  #noteEffect(record: RunRecord, kind: string, outcome: Json): void {
+    const { key, time } = record;
+    const waited = record.kind === 'wait' && record.since !== undefined ? { durationMs: durationMs(record) } : {};
+    this.#effects.push({ key, kind, outcome, time: isoTime(time), ...waited });
+  }
+
   #agentDone(record: RecordOf<'agent'>): void {
     if (record.event !== 'done') return;
     const { status, text, error } = record.value;
@@ -154,7 +177,7 @@ export class InvocationLog {
       if (!procedure) this.#begin(record, '', { step: 0 });
       const cause = error === undefined ? {} : { error: shownError(error, this.#content) };
       const said = this.#content === 'none' ? { chars: text.length } : { text };
-      this.#effects.push({ key: record.key, kind: 'agent', outcome: { status, ...said, ...cause } });
+      this.#noteEffect(record, 'agent', { status, ...said, ...cause });
     }
     this.finish(record, status);
   }

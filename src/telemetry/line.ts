@@ -21,11 +21,30 @@ export interface LineModelIn {
   readonly output?: Json;
 }
 
-/** What else happened in a step: `key` is its address, `kind` that of the record. */
+/** What else happened in a step: `key` is its address, `kind` that of the record, `time` ISO 8601; how long a person was waited for. */
 export interface LineEffect {
   readonly key: string;
   readonly kind: string;
   readonly outcome: Json;
+  readonly time?: string;
+  readonly durationMs?: number;
+}
+
+/**
+ * A span of the trace: open on start lines, ended on end lines. Times in nanoseconds since 1970, as texts, since no JSON
+ * number holds them. Nothing that was said is in it: from these a trace can be made of the log (`cox trace export`).
+ */
+export interface LineSpan {
+  readonly key: string;
+  readonly kind: 'run' | 'agent' | 'model' | 'tool' | 'memory' | 'embedding';
+  readonly id: string;
+  readonly parent?: string;
+  readonly start: string;
+  readonly end?: string;
+  /** What it began with; a model's again only when it changes. */
+  readonly facts?: Json;
+  /** How it ended; what the line itself says of a model call is not repeated. */
+  readonly outcome?: Json;
 }
 
 /** One line of the step log. Shapes of contents depend on the log's `content`. */
@@ -54,6 +73,7 @@ export interface StepLine {
   /** `completed`, `failed` or `cancelled` of a step; the agent's own status on its last line. */
   readonly status?: string;
   readonly effects?: readonly LineEffect[];
+  readonly spans?: readonly LineSpan[];
 }
 
 // JSON lets these stand in a text, but readers that split lines by Unicode's rules break there.

@@ -4,14 +4,21 @@ import { appender } from './append.ts';
 import type { Content } from './content.ts';
 import { InvocationLog } from './invocation-log.ts';
 import { lineText, type StepLine } from './line.ts';
+import { LineSpans } from './line-spans.ts';
 
 export type { Content } from './content.ts';
-export type { LineEffect, LineModelIn, StepLine } from './line.ts';
+export type { LineEffect, LineModelIn, LineSpan, StepLine } from './line.ts';
 
 /** What {@link jsonlLog} takes beside the file. */
 export interface LogOptions {
   /** Default `none`: names, counts, sizes and hashes only. `full` replays. Secrets are redacted in each. */
   readonly content?: Content | undefined;
+}
+
+/** What is open of one run: the lines of its invocations by path, and its spans. */
+interface RunLines {
+  readonly paths: Map<string, InvocationLog>;
+  readonly spans: LineSpans;
 }
 
 /**
@@ -27,30 +34,32 @@ export function jsonlLog(file: string, options: LogOptions = {}): View {
   checkOneOf('jsonlLog.content', options.content, ['none', 'redacted', 'full']);
   const content = options.content ?? 'none';
   const out = appender(file);
-  /** Run → path → lines of the invocation. */
-  const runs = new Map<string, Map<string, InvocationLog>>();
+  const runs = new Map<string, RunLines>();
   const write = (line: StepLine) => out.write(lineText(line));
 
   function view(record: RunRecord): void {
-    const paths = runs.get(record.run) ?? new Map<string, InvocationLog>();
+    const lines = runs.get(record.run) ?? { paths: new Map(), spans: new LineSpans() };
+    runs.set(record.run, lines);
+    const { paths, spans } = lines;
     if (record.kind === 'run') {
+      spans.started(record);
       if (record.event === 'started') return;
+      paths.get(record.place.path)?.noteEnd(spans.ended(record));
       for (const invocation of paths.values()) invocation.finish(record, record.value.status);
       runs.delete(record.run);
       return;
     }
-    runs.set(record.run, paths);
     const { path } = record.place;
     const begins = record.kind === 'agent' && record.event === 'started';
-    const invocation = (begins ? undefined : paths.get(path)) ?? new InvocationLog(content, write);
+    const invocation = (begins ? undefined : paths.get(path)) ?? new InvocationLog(content, spans, write);
     paths.set(path, invocation);
     invocation.take(record);
-    if (record.kind === 'agent' && record.event === 'done') paths.delete(path);
+    if (record.kind === 'agent' && record.event === 'done' && path.includes('/')) paths.delete(path);
   }
 
   return Object.assign(view, {
     flush() {
-      for (const paths of runs.values()) for (const invocation of paths.values()) invocation.release();
+      for (const { paths } of runs.values()) for (const invocation of paths.values()) invocation.release();
       return out.flush();
     },
   });

@@ -214,6 +214,16 @@ const SETTINGS: readonly (readonly [
   ['reasoningEffort', 'gen_ai.request.reasoning.level', 'string'],
 ];
 
+/** The settings that a trace shows; what else is sent may say anything. */
+export function shownSettings(settings: ModelSettings): { readonly [setting: string]: Json } {
+  const shown: { [setting: string]: Json } = {};
+  for (const [name] of SETTINGS) {
+    const value = settings[name];
+    if (value !== undefined) shown[name] = value;
+  }
+  return shown;
+}
+
 function settingAttributes(settings: ModelSettings): Attributes {
   const attributes: Attributes = {};
   for (const [setting, attribute, type] of SETTINGS) {

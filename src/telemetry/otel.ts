@@ -86,6 +86,11 @@ export function otel(options: OtelOptions = {}): OtelInstrument {
     runs.delete(run);
   }
 
+  function replayed(run: string, status: string, time: bigint): void {
+    runs.get(run)?.spans?.close(status, undefined, time);
+    runs.delete(run);
+  }
+
   async function flush(): Promise<void> {
     if (!hasParked) return;
     hasParked = false;
@@ -96,7 +101,7 @@ export function otel(options: OtelOptions = {}): OtelInstrument {
     return (options.tracer ?? registeredTracers() ?? options.meter ?? registeredMeter()) !== undefined;
   }
 
-  return Object.assign(view, { start, abandon, flush, wants, notBefore: callersStart });
+  return Object.assign(view, { start, abandon, replayed, flush, wants, notBefore: callersStart });
 }
 
 function openSpans(begun: SpanStart & { kind: 'run' }, options: OtelOptions): RunSpans | undefined {

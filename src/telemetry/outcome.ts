@@ -87,7 +87,7 @@ function toolOutcome({ isError, error, content }: ToolOut, { isDelegate, workerF
   return {
     attributes: {},
     fault: fault === 'suspended' ? undefined : fault,
-    said: () => ({ 'gen_ai.tool.call.result': boundedValue(content) }),
+    said: () => (content === '' ? {} : { 'gen_ai.tool.call.result': boundedValue(content) }),
   };
 }
 
@@ -100,7 +100,8 @@ function agentOutcome(out: AgentOut, open: OpenFacts): SpanOutcome {
     attributes['gen_ai.usage.output_tokens'] = ownUsage.outputTokens;
   }
   if (open.finishReason !== undefined) attributes['gen_ai.response.finish_reasons'] = [open.finishReason];
-  const said = () => ({ 'gen_ai.output.messages': outputMessages(text, open.finishReason ?? 'stop') });
+  const finish = open.finishReason ?? 'stop';
+  const said = () => (text === '' ? {} : { 'gen_ai.output.messages': outputMessages(text, finish) });
   return { attributes, fault: faultOf(out), said };
 }
 

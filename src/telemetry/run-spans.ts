@@ -161,7 +161,7 @@ export class RunSpans {
     if (!root.span.isRecording()) return;
     root.span.setAttribute('coxswain.run.state', state);
     if (fault !== undefined) fail(root, fault);
-    if (text !== undefined && this.#options.content === 'full')
+    if (text && this.#options.content === 'full')
       say(root.span, { 'gen_ai.output.messages': outputMessages(text, 'stop') });
     root.span.end(end);
   }

@@ -76,6 +76,9 @@ export function serviceResource({ resources }: TraceSdk, serviceName: string): R
     .merge(named);
 }
 
+/** A run says most on its agents' spans: each approval, limit and refused call is an event there. */
+export const SPAN_LIMITS = Object.freeze({ eventCountLimit: 1_024 });
+
 /** How long one export may take, its retries included; `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise. */
 const EXPORT_MS = 3_000;
 

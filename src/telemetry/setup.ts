@@ -7,6 +7,7 @@ import {
   loadMetricSdk,
   loadTraceSdk,
   otlpExporter,
+  SPAN_LIMITS,
   sampler,
   serviceResource,
   signalUrl,
@@ -34,8 +35,6 @@ export interface OtelSetup {
 // A wide fan-out ends thousands of spans at once; the SDK's own queue of 2,048 would drop some, and its 30 exports at a time refuse others.
 const BATCH = { maxQueueSize: 65_536, maxExportBatchSize: 1_024, scheduledDelayMillis: 1_000 };
 const EXPORTS = BATCH.maxQueueSize / BATCH.maxExportBatchSize;
-// A run says most on its agents' spans: each approval, limit and refused call is an event there.
-const LIMITS = { eventCountLimit: 1_024 };
 const SHUTDOWN_MS = 5_000;
 
 /**
@@ -139,7 +138,7 @@ class Services implements AgentTracers {
     return new this.#sdk.trace.TracerProvider({
       resource: serviceResource(this.#sdk, serviceName),
       sampler: sampler(this.#sdk),
-      spanLimits: LIMITS,
+      spanLimits: SPAN_LIMITS,
       spanProcessors: [this.#processor],
     });
   }

@@ -1,4 +1,5 @@
 import type { Json } from '../core/json.ts';
+import type { Message } from '../core/message.ts';
 import type { SpanStart } from '../core/record.ts';
 import { boundedValue, inputMessages, instructionParts } from './parts.ts';
 
@@ -6,16 +7,17 @@ import { boundedValue, inputMessages, instructionParts } from './parts.ts';
 export function spoken(start: SpanStart): { readonly [attribute: string]: Json } {
   switch (start.kind) {
     case 'run':
-      return { 'gen_ai.input.messages': inputMessages(start.request.input) };
+      return heard(start.request.input);
     case 'agent':
-      return { 'gen_ai.input.messages': inputMessages(start.request.brief) };
+      return heard(start.request.brief);
     case 'model': {
       const { instructions, messages, tools } = start.request;
+      // Descriptions and parameters are large; the conventions leave them out by default.
+      const names = tools.map(({ name }) => ({ type: 'function', name }));
       return {
-        ...(instructions === '' ? {} : { 'gen_ai.system_instructions': instructionParts(instructions) }),
-        'gen_ai.input.messages': inputMessages(messages),
-        // Descriptions and parameters are large; the conventions leave them out by default.
-        'gen_ai.tool.definitions': tools.map(({ name }) => ({ type: 'function', name })),
+        ...(instructions !== '' && { 'gen_ai.system_instructions': instructionParts(instructions) }),
+        ...heard(messages),
+        ...(names.length > 0 && { 'gen_ai.tool.definitions': names }),
       };
     }
     case 'tool':
@@ -27,4 +29,9 @@ export function spoken(start: SpanStart): { readonly [attribute: string]: Json }
     case 'embedding':
       return {};
   }
+}
+
+/** Of a record that is told again it may not be known. */
+function heard(messages: readonly Message[]): { readonly [attribute: string]: Json } {
+  return messages.length === 0 ? {} : { 'gen_ai.input.messages': inputMessages(messages) };
 }

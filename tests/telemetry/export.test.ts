@@ -1,0 +1,187 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { trace } from '@opentelemetry/api';
+import { type Agent, defineAgent, defineSupervisor, defineTool, ModelError, type RunOptions, startRun } from 'coxswain';
+import { jsonlLog } from 'coxswain/log';
+import { longTermMemory } from 'coxswain/memory';
+import { type OtelSetup, otel, setupOtel } from 'coxswain/otel';
+import { sqlite } from 'coxswain/sqlite';
+import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { toldRecords } from '../../src/journal/told-records.ts';
+import { sendSpans } from '../../src/telemetry/export-spans.ts';
+import { loggedRecords } from '../../src/telemetry/logged-records.ts';
+import { rebuildSpans } from '../../src/telemetry/rebuild-spans.ts';
+import { loadTraceSdk, otlpExporter, signalUrl } from '../../src/telemetry/sdk.ts';
+import { attributesOf, receiver, type WireSpan } from './receiver.ts';
+
+let collector: Awaited<ReturnType<typeof receiver>>;
+let again: Awaited<ReturnType<typeof receiver>>;
+let setup: OtelSetup;
+
+beforeAll(async () => {
+  collector = await receiver();
+  again = await receiver();
+  setup = await setupOtel({ serviceName: 'tests', endpoint: collector.endpoint });
+});
+afterEach(() => {
+  collector.bodies.length = 0;
+  again.bodies.length = 0;
+});
+afterAll(async () => {
+  await setup.shutdown();
+  collector.close();
+  again.close();
+});
+
+async function flush(): Promise<void> {
+  const provider = trace.getTracerProvider() as unknown as { getDelegate(): { forceFlush(): Promise<void> } };
+  await provider.getDelegate().forceFlush();
+}
+
+/** Runs an agent with everything that tells of it; gives what was sent live, and what is made of its journal and its log. */
+async function threeWays(agent: Agent<never>, options: RunOptions, content: 'none' | 'full' = 'none') {
+  const folder = mkdtempSync(join(tmpdir(), 'coxswain-export-'));
+  const journal = sqlite(join(folder, 'runs.db'));
+  const log = join(folder, 'run.jsonl');
+  const views = [jsonlLog(log, { content })];
+  const run = startRun(agent as Agent, 'Compare', { ...options, journal, views, instrument: otel({ content }) });
+  const result = await run.result;
+  await flush();
+  const stored = await journal.read(run.id);
+  journal.close();
+  if (stored === undefined) throw new Error('it was not kept');
+  const live = collector.spans();
+  const fromJournal = await resent(toldRecords(stored), content);
+  const [logged] = await loggedRecords(log);
+  const fromLog = await resent(logged?.records ?? [], content);
+  return { result, run, live, fromJournal, fromLog };
+}
+
+async function resent(records: Parameters<typeof rebuildSpans>[0], content: 'none' | 'full') {
+  const sdk = await loadTraceSdk('tests');
+  const how = { sdk, serviceName: 'tests', servicePerAgent: false, transfer: false, content, isLive: false };
+  again.bodies.length = 0;
+  const url = signalUrl(again.endpoint, 'traces', 'tests');
+  await sendSpans(rebuildSpans(records, how), otlpExporter(sdk, url, 1));
+  return again.spans();
+}
+
+/** In one order, as Jaeger compares them: attributes and events sorted. */
+function sorted(spans: readonly WireSpan[]): WireSpan[] {
+  const byKey = (a: { key: string }, b: { key: string }) => a.key.localeCompare(b.key);
+  return spans
+    .map((span) => ({ ...span, attributes: span.attributes.toSorted(byKey) }))
+    .toSorted((a, b) => a.spanId.localeCompare(b.spanId));
+}
+
+/** What a log tells: not how long a person was waited for to the nanosecond, nor what the lines of code say. */
+function told(spans: readonly WireSpan[], content: 'none' | 'full') {
+  return sorted(spans).map((span) => {
+    const { 'coxswain.approval.wait_ms': _, ...attributes } = attributesOf(span);
+    const code = content === 'full' && !('gen_ai.request.model' in attributes);
+    const said = Object.entries(attributes).filter(
+      ([name]) => !code || !/^gen_ai\.(?:input|output|tool\.call|memory)/.test(name),
+    );
+    // Nor how long a repeated attempt stood in line.
+    const events = span.events?.map(({ name }) => name).filter((name) => name !== 'coxswain.queue.wait');
+    return { name: span.name, said: Object.fromEntries(said), events: events?.sort() };
+  });
+}
+
+const search = defineTool({
+  name: 'search',
+  description: 'Search the notes',
+  input: z.object({ query: z.string() }),
+  access: 'read',
+  execute: ({ query }) => (query === 'bad' ? Promise.reject(new Error('lost')) : { hits: [query] }),
+});
+const save = defineTool({
+  name: 'save',
+  description: 'Saves',
+  input: z.object({ text: z.string() }),
+  access: 'write',
+  execute: () => 'saved',
+});
+
+describe('the spans of a run', () => {
+  it('are the very same from its journal, and the same tree from its log', async () => {
+    const embed = async (texts: readonly string[]) => texts.map(() => [0, 1]);
+    const notes = longTermMemory({ file: ':memory:', embedder: { id: 'openai/small', dimensions: 2, embed } });
+    const researcher = defineAgent({
+      name: 'researcher',
+      description: 'Finds facts',
+      instructions: 'You search.',
+      tools: [search, save],
+      settings: { temperature: 0.2, maxOutputTokens: 100 },
+      memory: [{ store: notes, namespace: 'team', write: true }],
+    });
+    const flow = defineAgent({
+      name: 'flow',
+      description: 'Saves and asks',
+      async run({ task }, ctx) {
+        await ctx.tool(save, { text: task });
+        return ctx.call(researcher, { task: 'from code' });
+      },
+    });
+    const lead = defineSupervisor({
+      name: 'lead',
+      description: 'Leads',
+      instructions: 'You lead.',
+      workers: [researcher, flow],
+      concurrency: 2,
+    });
+    let failed = false;
+    const first = () => {
+      if (failed) return callTools(toolCall('search', { query: 'good' }), toolCall('search', { query: 'bad' }));
+      failed = true;
+      return new ModelError('rate_limit', 'slow', { retryAfterMs: 1 });
+    };
+    const model = () =>
+      scriptedModel(
+        {
+          lead: [
+            callTools(
+              toolCall('delegate_researcher', { task: 'a' }),
+              toolCall('delegate_researcher', { task: 'b' }),
+              toolCall('delegate_flow', { task: 'c' }),
+            ),
+            'all',
+          ],
+          researcher: [
+            first,
+            first,
+            first,
+            callTools(toolCall('save', { text: 'x' }), toolCall('search', { query: 1 })),
+            callTools(toolCall('memory_save', { text: 'kept' })),
+            'found',
+            'found too',
+            'found from code',
+          ],
+        },
+        { provider: 'openai', id: 'gpt-5', retry: { retries: 2, baseMs: 1 } },
+      );
+    for (const content of ['none', 'full'] as const) {
+      const approve = () => ({ decision: 'allow' }) as const;
+      const options = { model: model(), approve, limits: { concurrency: 2 } };
+      const { result, live, fromJournal, fromLog } = await threeWays(lead as Agent<never>, options, content);
+      expect(result.status).toBe('completed');
+      expect(live.length).toBeGreaterThan(12);
+      if (content === 'none') expect(sorted(fromJournal)).toEqual(sorted(live));
+      const shape = ({ spanId, parentSpanId, name, startTimeUnixNano, endTimeUnixNano, status }: WireSpan) => ({
+        spanId,
+        parentSpanId,
+        name,
+        startTimeUnixNano,
+        endTimeUnixNano,
+        status,
+      });
+      expect(sorted(fromJournal).map(shape)).toEqual(sorted(live).map(shape));
+      expect(sorted(fromLog).map(shape)).toEqual(sorted(live).map(shape));
+      expect(told(fromLog, content)).toEqual(told(live, content));
+      collector.bodies.length = 0;
+    }
+  });
+});
