@@ -80,6 +80,7 @@ function shown(request: unknown): unknown {
     expiresAt: _expires,
     forkedFrom: _fork,
     from: _from,
+    under: _under,
     trace: _trace,
     ...rest
   } = request;

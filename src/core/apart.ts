@@ -4,7 +4,7 @@ import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { AgentLimits, Limits } from './limits.ts';
 import type { ApprovalRequest, Decision, PermissionMode, WaitRequest } from './permission.ts';
-import type { ParentStep } from './record.ts';
+import type { ParentStep, SpanAbove } from './record.ts';
 import type { Status } from './status.ts';
 import type { Usage } from './usage.ts';
 
@@ -44,6 +44,8 @@ export interface ApartChild {
   readonly agent: string;
   readonly input: Json;
   readonly grant: Grant;
+  /** The span it runs below, where its parent is traced. */
+  readonly span?: SpanAbove;
   /** What people answered to what it was waiting for, by the ids that it gave. */
   readonly answers: readonly { readonly id: string; readonly decision: Decision }[];
 }

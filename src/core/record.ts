@@ -107,9 +107,14 @@ export interface RunIn {
   readonly parentRun?: string | undefined;
   /** The span it goes on from: then its own begins a new trace. */
   readonly from?: SpanLink | undefined;
+  /** The span of its parent's run that a child apart runs below. */
+  readonly under?: SpanAbove | undefined;
   /** The caller's span, in a record that is told again. */
   readonly caller?: Caller | undefined;
 }
+
+/** A span of another process, in the same trace. `since`: when it began, in nanoseconds since 1970, as text. */
+export type SpanAbove = { readonly traceId: string; readonly spanId: string; readonly since: string };
 
 /** A span in another trace: of the run's epoch before, of the run it was forked from, or of the one it shows again. */
 export type SpanLink = {

@@ -1,6 +1,13 @@
 // A millisecond behind: OpenTelemetry's own spans begin at whole milliseconds and end as much too early, and a run must end before its caller's span does.
-let offset = (BigInt(Date.now()) - 1n) * 1_000_000n - process.hrtime.bigint();
+let offset = BigInt(Math.round((wallTime() - 1) * 1_000)) * 1_000n - process.hrtime.bigint();
 let last = 0n;
+
+/** Milliseconds since 1970, to microseconds, so that the processes of one machine agree; unless its clock was set since this one began. */
+function wallTime(): number {
+  const precise = performance.timeOrigin + performance.now();
+  const now = Date.now();
+  return Math.abs(precise - now) < 50 ? precise : now;
+}
 
 /** Nanoseconds since 1970 by one monotonic clock per process; no two calls give the same. */
 export function timeNow(): bigint {

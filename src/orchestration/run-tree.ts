@@ -131,8 +131,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   #rootOf(agent: Agent, shared: Shared): Invocation {
     const { agents, open } = treeFacts(agent);
-    // The run of a lone agent is its own span.
-    const span = agents.size > 1 || open ? { key: agent.name, parent: this.span, handle: undefined } : this.span;
+    // The run of a lone agent is its own span, and so is that of a child apart.
+    const isTeam = (agents.size > 1 || open) && this.child === undefined;
+    const span = isTeam ? { key: agent.name, parent: this.span, handle: undefined } : this.span;
     const place = { path: agent.name, definition: agent, parent: undefined, parentStep: undefined, span };
     const grant = this.child?.grant;
     const labels = { sharedLabel: grant?.shared.label ?? TRUSTED, label: grant?.label ?? TRUSTED };
@@ -312,8 +313,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   /** Opens the run's and the root's span in the caller's context; `run` writes their records. Gives the time. */
   open(request: RunIn, start: Start): bigint {
-    const notBefore = request.from === undefined ? this.instrument?.notBefore?.() : undefined;
-    if (notBefore !== undefined) advanceTime(notBefore);
+    if (request.under !== undefined) advanceTime(BigInt(request.under.since));
+    else if (request.from === undefined) advanceTime(this.instrument?.notBefore?.() ?? 0n);
     const run = this.journal.open(runStarted(this.root, this.span, request));
     const root = this.journal.open(this.#agentStarted(this.root, start));
     this.root.since = root.time;
@@ -387,7 +388,15 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   /** A child apart goes where its runs are at home, else it runs in this process. */
   get runApart(): RunApart {
     const { journal } = this.options;
-    return journal?.runApart ?? ((child, signal) => runHere(this, child, signal));
+    const run: RunApart = journal?.runApart ?? ((child, signal) => runHere(this, child, signal));
+    return (child, signal) => run({ ...child, ...this.#spanOf(child) }, signal);
+  }
+
+  #spanOf({ parent }: ApartChild): Pick<ApartChild, 'span'> {
+    const self = find(this.root, parent.key);
+    const handle = self?.span.handle;
+    if (self === undefined || handle === undefined || Number.parseInt(handle.spanId, 16) === 0) return {};
+    return { span: { traceId: handle.traceId, spanId: handle.spanId, since: String(self.since) } };
   }
 
   relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {

@@ -51,7 +51,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     const request = {
       ...{ agent: root.agent, team: this.#team, input: start.brief },
       ...(forkedFrom !== undefined && { forkedFrom }),
-      ...(child !== undefined && { parentRun: child.parent.run }),
+      ...(child !== undefined && { parentRun: child.parent.run, team: false }),
+      ...(child?.span !== undefined && { under: child.span }),
       ...(from !== undefined && { from }),
     };
     // A resume's is in the first record.

@@ -177,8 +177,9 @@ function placeAttributes(run: string, { path, parentStep }: Place, step: number)
 }
 
 /** The link again, as attributes: trace views drop those of links, and search only these. */
-function originAttributes({ from, forkedFrom }: RunIn): Attributes {
+function originAttributes({ from, forkedFrom, parentRun }: RunIn): Attributes {
   const attributes: Attributes = {};
+  if (parentRun !== undefined) attributes['coxswain.run.parent'] = parentRun;
   if (forkedFrom !== undefined) attributes['coxswain.run.forked_from'] = forkedFrom;
   if (from === undefined) return attributes;
   if (from.type === 'resume') attributes['coxswain.run.resumed'] = true;

@@ -95,9 +95,8 @@ export class RunSpans {
       default:
         return;
     }
-    const { start, span, workerFault, finishReason: finished } = open;
-    const isDelegate = start.kind === 'tool' && start.request.delegate !== undefined;
-    const { attributes, fault, said } = outcome(record, { isDelegate, workerFault, finishReason: finished });
+    const { span } = open;
+    const { attributes, fault, said } = outcome(record, open);
     span.setAttributes(attributes);
     if (this.#options.content === 'full' && said !== undefined) say(span, said());
     if (fault !== undefined) fail(open, fault);
@@ -131,6 +130,8 @@ export class RunSpans {
   #tell(record: RunRecord): void {
     if (record.kind === 'tool') this.#noteRefusal(record);
     if (record.kind === 'context') this.#compacted.add(stepOf(record));
+    const agent = record.kind === 'child' ? this.#agentOf(record) : undefined;
+    if (agent !== undefined) agent.isApart = true;
     const event = told(record);
     if (event === undefined) return;
     const { span } = (event.on === 'agent' ? this.#agentOf(record) : undefined) ?? this.root;

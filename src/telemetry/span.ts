@@ -10,7 +10,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { Caller, SpanHandle, SpanLink, SpanStart } from '../core/record.ts';
+import type { Caller, SpanAbove, SpanHandle, SpanLink, SpanStart } from '../core/record.ts';
 import { opening } from './opening.ts';
 
 /** A span that is under way, with the context its children start in. */
@@ -26,6 +26,8 @@ export class OpenSpan implements SpanHandle {
   workerFault: string | undefined;
   /** How the agent's last turn ended. */
   finishReason: string | undefined;
+  /** An agent that runs as a run of its own, which tells what it used. */
+  isApart = false;
 
   constructor(span: Span, parent: Context, start: SpanStart, caller?: Caller) {
     const { traceId, spanId } = span.spanContext();
@@ -35,6 +37,10 @@ export class OpenSpan implements SpanHandle {
     this.context = trace.setSpan(parent, span);
     this.start = start;
     this.caller = caller;
+  }
+
+  get isDelegate(): boolean {
+    return this.start.kind === 'tool' && this.start.request.delegate !== undefined;
   }
 
   run<T>(fn: () => T): T {
@@ -49,18 +55,23 @@ export function openSpan(tracer: Tracer, start: SpanStart, parent: Context): Ope
   return new OpenSpan(tracer.startSpan(name, options, parent), parent, start);
 }
 
-/** Starts the span of a run: a child of the caller's, or the root of a new trace that is linked to where it goes on from. */
-export function openRun(tracer: Tracer, start: SpanStart & { kind: 'run' }, around: Context): OpenSpan {
+/**
+ * Starts the span of a run: a child of the caller's; of a child apart, of its parent's; else, where it goes on from another, the
+ * root of a new trace. It links to where it goes on from.
+ */
+export function openRun(tracer: Tracer, start: SpanStart & { kind: 'run' }, active: Context): OpenSpan {
+  const { from, under } = start.request;
   const { name, kind, attributes } = opening(start);
-  const { from } = start.request;
+  const around = under === undefined ? active : trace.setSpanContext(active, remote(under));
   const above = trace.getSpanContext(around);
-  const startTime = hrTime(start.time);
-  if (from === undefined) {
-    const caller = above !== undefined && isSpanContextValid(above) ? callerOf(above) : undefined;
-    return new OpenSpan(tracer.startSpan(name, { kind, attributes, startTime }, around), around, start, caller);
-  }
-  const options = { kind, attributes, startTime, root: true, links: [linkTo(from)] };
-  return new OpenSpan(tracer.startSpan(name, options, around), around, start);
+  const isChild = above !== undefined && isSpanContextValid(above) && (from === undefined || under !== undefined);
+  const links = from === undefined ? [] : [linkTo(from)];
+  const options = { kind, attributes, startTime: hrTime(start.time), links, root: !isChild };
+  return new OpenSpan(tracer.startSpan(name, options, around), around, start, isChild ? callerOf(above) : undefined);
+}
+
+function remote({ traceId, spanId }: SpanAbove): SpanContext {
+  return { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
 function linkTo({ type, traceId, spanId }: SpanLink): Link {
