@@ -14,10 +14,11 @@ export function bareInserts(journal: string): { readonly rows: number; insert(pe
   const to = new DatabaseSync(newFile());
   to.exec(`${OPEN} ${schema.sql}`);
   const insert = to.prepare(`INSERT INTO records VALUES (?, ${rows[0]?.map(() => '?').join(', ')})`);
+  let run = 0;
   return {
     rows: rows.length,
     insert(perCommit) {
-      const run = crypto.randomUUID();
+      run += 1;
       for (let at = 0; at < rows.length; at += perCommit) {
         to.exec('BEGIN IMMEDIATE');
         for (const row of rows.slice(at, at + perCommit)) insert.run(run, ...row);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import {
+  cancelRun,
   defineAgent,
   defineTool,
   type Model,
@@ -11,6 +12,7 @@ import {
   replayRun,
   resumeRun,
   runAgent,
+  startRun,
 } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 
@@ -139,6 +141,43 @@ export async function replayOnce(journal: RecordStore, runId: string): Promise<n
   const { status } = await replayRun(lone, { journal, runId }).result;
   if (status !== 'completed') throw new Error(`the replay ended ${status}`);
   return performance.now() - since;
+}
+
+/** A run whose only call is under way until it is stopped. */
+export async function longCall(journal: RecordStore | undefined) {
+  const begun = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<number>();
+  const dig = defineTool({
+    ...{ name: 'dig', description: 'Takes long', input, access: 'read' },
+    async execute(_args, { signal }) {
+      signal.addEventListener('abort', () => stopped.resolve(performance.now()));
+      begun.resolve();
+      await stopped.promise;
+    },
+  });
+  const agent = defineAgent({
+    name: 'digger',
+    description: 'd',
+    input,
+    limits,
+    run: (_, ctx) => ctx.tool(dig, { n: 1 }),
+  });
+  const run = startRun(agent as never, { n: 0 } as never, { journal } as never);
+  await begun.promise;
+  return { run, stopped: stopped.promise };
+}
+
+/** Milliseconds until a run in a long call hears that another connection cancels it. */
+export async function hearingMs(file: string): Promise<number> {
+  const [store, elsewhere] = [sqlite(file), sqlite(file)];
+  const { run, stopped } = await longCall(store);
+  const since = performance.now();
+  await cancelRun(run.id, { journal: elsewhere });
+  const heard = (await stopped) - since;
+  await run.result;
+  store.close();
+  elsewhere.close();
+  return heard;
 }
 
 /** A store that counts how often its logs have written. */

@@ -2,6 +2,8 @@
  * What durability costs. `npm run bench:durable`, about half a minute. Walls are the fastest of their rounds (whatever else the
  * machine does only adds to them), CPU the median of interleaved rounds.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RecordStore } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { bareInserts, commitMs } from './bare-inserts.ts';
 import { median } from './compare.ts';
@@ -9,7 +11,9 @@ import {
   branches,
   brokenRun,
   counted,
+  hearingMs,
   type Kind,
+  longCall,
   longRun,
   newFile,
   RESULT,
@@ -26,6 +30,7 @@ const EACH = 200;
 const TURNS = 1_000;
 const ROUNDS = 11;
 const PROFILE_MS = 600;
+const WATCH_MS = 3_000;
 
 type Work = () => Promise<unknown>;
 
@@ -35,6 +40,7 @@ for (const kind of ['read', 'write'] as const) await effects(kind);
 await resumeAndReplay();
 await bytes();
 await wall();
+await signals();
 
 /** Wall and CPU of effects at 8 parallel, beside a loop that only inserts what they wrote. */
 async function effects(kind: Kind): Promise<void> {
@@ -149,6 +155,25 @@ async function wall(): Promise<void> {
   const figure = (fastest[0] - oneCommit) / fastest[1];
   const facts = `${digits(fastest[0])} ms and ${digits(fastest[1])} ms for 200 steps`;
   await goal({ title: 'single run, model of 1 ms: × in memory', figure, goal: 1.05, unit: '×' }, durable, facts);
+}
+
+/** How soon a run in a long call hears another process, and what it costs to look meanwhile. */
+async function signals(): Promise<void> {
+  const heard: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) heard.push(await hearingMs(newFile()));
+  const title = 'cancel by another process, in a call';
+  await goal({ title, figure: Math.max(...heard), goal: 100, unit: 'ms' });
+  const cost = (await idleCpu(sqlite(newFile()))) - (await idleCpu(undefined));
+  console.log(`          looking meanwhile takes ${digits(Math.max(0, cost))} µs of CPU a second`);
+}
+
+/** CPU µs a second of a run whose only call is under way. */
+async function idleCpu(journal: RecordStore | undefined): Promise<number> {
+  const { run } = await longCall(journal);
+  const used = await cpuOf(() => sleep(WATCH_MS));
+  await run.cancel();
+  journal?.close();
+  return (used * 1_000) / WATCH_MS;
 }
 
 /** A missed goal comes with the three functions that cost most. */

@@ -21,8 +21,8 @@ export class KeyedJournal implements Journal {
     this.#recorder = new Recorder(parts);
   }
 
-  attach(log: RunLog, records: number): void {
-    this.#recorder.attach(log, records);
+  attach(log: RunLog): void {
+    this.#recorder.attach(log);
   }
 
   get isWatched(): boolean {

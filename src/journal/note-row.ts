@@ -1,9 +1,8 @@
-import { type Json, sha256 } from '../core/json.ts';
+import { sha256 } from '../core/json.ts';
 import type { Draft } from '../core/record.ts';
-import { asJson } from './row.ts';
 
 /** What is stored of a boundary: what a resume, a list of runs or a trace needs of it, never the history again. */
-export function noteRow(draft: Draft): { request: Json | undefined; value: Json | undefined } {
+export function noteRow(draft: Draft): { readonly request: unknown; readonly value: unknown } {
   switch (draft.kind) {
     case 'run': {
       if (draft.event !== 'started') {
@@ -34,7 +33,7 @@ export function noteRow(draft: Draft): { request: Json | undefined; value: Json 
 }
 
 function stored(request: unknown, value: unknown) {
-  return { request: asJson(request), value: asJson(value) };
+  return { request, value };
 }
 
 function summaryOf({

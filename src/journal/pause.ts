@@ -30,9 +30,7 @@ export async function wait(
   const answered = parts.waits.open(self, shown);
   const since = recorder.note({ ...entry, event: 'started' });
   await parts.log?.commit();
-  const unwatch = parts.log?.watch();
   const outcome = await answered;
-  unwatch?.();
   // It goes on in a moment: the run must not park until then.
   await whileBusy(parts, self, () => {
     if (outcome.ok) recorder.note({ ...entry, event: 'done', value: outcome.value, since });
@@ -64,12 +62,7 @@ export async function sleep(
   const stop = stops.at(key);
   if (stop !== undefined) return stopped(stop);
   const deadline = until();
-  const outcome = await whileBusy(parts, self, async () => {
-    const unwatch = parts.log?.watch();
-    const slept = await new Sleeper(key, stops, deadline).sleep();
-    unwatch?.();
-    return slept;
-  });
+  const outcome = await whileBusy(parts, self, () => new Sleeper(key, stops, deadline).sleep());
   const entry = { key, place: self, step: self.step, attempt: 1, span: self.span } as const;
   if (outcome.ok) recorder.note({ ...entry, kind: 'sleep', event: 'done', value: deadline });
   return outcome;

@@ -38,12 +38,18 @@ export interface StoredRun extends RunSummary {
   readonly result?: Json | undefined;
 }
 
+/** A row on its way to a log: `request` and `value` are anything JSON can hold, taken as they are when they are appended. */
+export interface FreshRow extends Omit<Row, 'request' | 'value'> {
+  readonly request?: unknown;
+  readonly value?: unknown;
+}
+
 /** The records of one run, open for its owner. */
 export interface RunLog {
   readonly run: StoredRun;
   readonly epoch: number;
   /** Keeps a row in order; it is committed once per turn of the event loop, or at 256. */
-  append(row: Row): void;
+  append(row: FreshRow): void;
   /** Resolves when all that was appended is on disk. Rejects with a JournalError or FencedError; then nothing more is written. */
   commit(): Promise<void>;
   /** Called after each commit. */
@@ -52,12 +58,12 @@ export interface RunLog {
   onFailure: ((error: Error) => void) | undefined;
   /** Signals that came since the last look. */
   signals(): readonly TimedSignal[];
-  /** Looks for signals of other processes while something waits: until what it gives is called. */
+  /** Looks for signals of other processes, until what it gives is called: an effect, a wait or a sleep is under way. Called often. */
   watch(): () => void;
   /** Called when another process has written to the store. */
   onSignal: (() => void) | undefined;
-  /** Gives the run up: ended, or parked with what is pending. */
-  close(status: string, result: Json | undefined, pending: readonly Json[]): Promise<void>;
+  /** Gives the run up: ended, or parked with what is pending. `result` and `pending` are anything JSON can hold. */
+  close(status: string, result: unknown, pending: readonly unknown[]): Promise<void>;
   /** Stops being its owner: the run failed. What was appended is still kept, where that can be. */
   abandon(): void;
 }

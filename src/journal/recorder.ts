@@ -1,15 +1,15 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { Call, Failure, Outcome, Work } from '../core/journal.ts';
-import { isPlainObject, type Json } from '../core/json.ts';
-import type { Draft, RunRecord, Span, SpanStart } from '../core/record.ts';
+import { isPlainObject } from '../core/json.ts';
+import type { Draft, Entry, RunRecord, Span, SpanHandle, SpanStart } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
 import { INTERRUPTED } from './history.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { noteRow } from './note-row.ts';
 import { Playback } from './playback.ts';
 import type { RunLog } from './record-store.ts';
-import { asJson, type Row } from './row.ts';
-import { enclosing, storedRecord } from './stored-record.ts';
+import type { Row } from './row.ts';
+import { enclosing, isValid, storedRecord } from './stored-record.ts';
 import { TraceFacts } from './trace-facts.ts';
 
 /** A span that is open and whose record is not written yet. */
@@ -18,11 +18,15 @@ export interface Opened {
   readonly time: bigint;
 }
 
-/** What a row keeps of a record. */
-interface Stored {
-  readonly request: Json | undefined;
-  readonly value: Json | undefined;
+/** What a row keeps of a record: made only where there is a log, since it grows with what a run is given. */
+interface Kept extends Pick<Row, 'key' | 'kind' | 'event' | 'attempt' | 'step'> {
+  readonly span: Span;
+  readonly request: unknown;
+  readonly value: unknown;
 }
+
+const NOTHING = Object.freeze({ request: undefined, value: undefined });
+const NO_SPAN = Object.freeze({ traceId: undefined, spanId: undefined });
 
 /** Boundaries that open anew in each epoch, as long as they have no end. */
 const REOPENS: ReadonlySet<string> = new Set(['run', 'agent', 'tool', 'wait']);
@@ -42,8 +46,8 @@ export class Recorder {
   }
 
   /** Goes on after the records of earlier epochs, and shows each new one once it is committed. */
-  attach(log: RunLog, records: number): void {
-    this.#records = records;
+  attach(log: RunLog): void {
+    this.#records = log.run.rows.at(-1)?.record ?? 0;
     log.onCommit = () => this.#show();
   }
 
@@ -103,17 +107,20 @@ export class Recorder {
     return time;
   }
 
-  #noteAt(draft: Draft, time: bigint, opens: boolean): void {
-    const stored = this.#parts.log && noteRow(draft);
-    const traced = stored && { ...stored, request: this.#traced(draft, stored.request) };
-    this.#write(this.#reopened(draft), time, opens, traced, this.#storedAs(draft));
+  #noteAt(given: Draft, time: bigint, opens: boolean): void {
+    const draft = this.#reopened(given);
+    const { key, kind, step, span } = draft;
+    const isKept = this.#parts.log !== undefined;
+    const { request, value } = isKept ? noteRow(draft) : NOTHING;
+    const traced = isKept ? this.#traced(draft, request) : undefined;
+    this.#write({ key, kind, step, span, ...this.#storedAs(draft), request: traced, value }, time, opens, () => draft);
   }
 
   /** With what a trace says beside it. */
-  #traced(draft: Draft, request: Json | undefined): Json | undefined {
+  #traced(draft: Draft, request: unknown): unknown {
     const trace = this.#facts.of(draft);
     if (trace === undefined) return request;
-    return isPlainObject(request) ? { ...(request as { [part: string]: Json }), trace } : { trace };
+    return isPlainObject(request) ? { ...request, trace } : { trace };
   }
 
   /** How a boundary is kept: what was only interrupted has no end. Its attempt is the epoch, since one that no longer holds may be there. */
@@ -150,9 +157,14 @@ export class Recorder {
       return 0n;
     }
     const time = timeNow();
-    const draft = { ...place(call, span, attempt), ...call.started(), ...(waitedMs > 0 && { waitedMs }) };
-    const stored = this.#parts.log && { request: this.#traced(draft, asJson(call.request?.())), value: undefined };
-    this.#write(draft, time, opens, stored);
+    const { key, kind, step } = call;
+    let made: Draft | undefined;
+    const draft = () => {
+      made ??= { ...place(call, span, attempt), ...call.started(), ...(waitedMs > 0 && { waitedMs }) };
+      return made;
+    };
+    const request = this.#parts.log && this.#traced(draft(), call.request?.());
+    this.#write({ key, kind, event: 'started', attempt, step, span, request, value: undefined }, time, opens, draft);
     return time;
   }
 
@@ -161,9 +173,11 @@ export class Recorder {
       this.#records += 1;
       return;
     }
-    const entry = { kind: 'model', event: 'retry', value: { ...error, delayMs } } as const;
-    const stored = { request: undefined, value: this.#parts.log && asJson(entry.value) };
-    this.#write({ ...place(call, span, attempt), ...entry }, timeNow(), false, stored);
+    const { key, step } = call;
+    const value = { ...error, delayMs };
+    const entry = { kind: 'model', event: 'retry', value } as const;
+    const kept = { key, attempt, step, span, request: undefined, ...entry } as const;
+    this.#write(kept, timeNow(), false, () => ({ ...place(call, span, attempt), ...entry }));
   }
 
   /** What was stopped has no outcome. What the model was told, also that nobody knows, is one. */
@@ -180,54 +194,63 @@ export class Recorder {
       this.#records += 1;
       return;
     }
-    const draft = { ...place(call, span, attempt), ...call.ended(outcome), since };
-    const value = log && asJson(outcome.ok ? outcome.value : outcome.error);
-    this.#write(draft, timeNow(), false, { request: spent && { spent }, value });
+    const { key, kind, step } = call;
+    const event = outcome.ok ? 'done' : outcome.stop === undefined ? 'failed' : 'cancel';
+    const request = spent && { spent };
+    const value = outcome.ok ? outcome.value : outcome.error;
+    const kept = { key, kind, event, attempt, step, span, request, value } as const;
+    this.#write(kept, timeNow(), false, () => ({ ...place(call, span, attempt), ...call.ended(outcome), since }));
   }
 
   /** The ledger's refusal is an outcome: a resume must come to the same end. */
   refused(call: Call<never> | Call<unknown>, failure: Failure, attempt: number): void {
     const { log, epoch } = this.#parts;
     if (log !== undefined && failure.stop === undefined) {
-      this.#records += 1;
+      const record = this.#records + 1;
       const { key, kind, step } = call;
-      const at = { record: this.#records, key, kind, event: 'failed', attempt, epoch, time: timeNow(), step } as const;
-      log.append({ ...at, traceId: '', spanId: '', request: undefined, value: asJson(failure.error) });
+      const value = failure.error;
+      log.append({ record, key, kind, event: 'failed', attempt, epoch, time: timeNow(), step, value });
+      this.#records = record;
     }
     this.kept(call, failure);
   }
 
   /** A call that never started, with the record that says so: it is no outcome, and is shown once. */
   kept(call: Call<never> | Call<unknown>, failure: Failure): void {
-    const { history, isReplay, log } = this.#parts;
+    const { history, isReplay } = this.#parts;
     if (call.kept === undefined || !this.isWatched || isReplay || history?.has(call.key)) return;
-    const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-    const draft = { ...place(call, span, 1), ...call.kept(failure) };
-    const stored = { request: undefined, value: log && asJson(failure.error) };
-    this.#write(draft, timeNow(), false, stored, { event: 'cancel', attempt: 1 });
+    const { key, kind, step } = call;
+    const span: Span = { key, parent: call.parent, handle: undefined };
+    const said = call.kept(failure);
+    const kept = {
+      key,
+      kind,
+      event: 'cancel',
+      attempt: 1,
+      step,
+      span,
+      request: undefined,
+      value: failure.error,
+    } as const;
+    this.#write(kept, timeNow(), false, () => ({ ...place(call, span, 1), ...said }));
   }
 
-  /** `stored` is made only where there is a log to keep it: it grows with what a run is given. */
-  #write(
-    draft: Draft,
-    time: bigint,
-    opens: boolean,
-    stored: Stored | undefined,
-    as: Pick<Row, 'event' | 'attempt'> = draft,
-  ): void {
-    const { sink, log } = this.#parts;
-    this.#records += 1;
-    const record = storedRecord(this.#parts, this.#records, time, draft);
-    if (opens) this.#openSpan(record, draft.span);
-    if (log === undefined) {
-      sink.record?.(record);
-      return;
+  /** `draft` is asked for where somebody looks. */
+  #write(kept: Kept, time: bigint, opens: boolean, draft: () => Draft): void {
+    const { instrument, sink, log, epoch } = this.#parts;
+    const record = this.#records + 1;
+    const isShown = sink.record !== undefined || (opens && instrument !== undefined);
+    const shown = isShown ? storedRecord(this.#parts, record, time, draft()) : undefined;
+    if (opens && shown !== undefined) this.#openSpan(shown, kept.span);
+    if (log !== undefined) {
+      const { key, kind, event, attempt, step, request, value } = kept;
+      const { traceId, spanId } = spanOf(kept) ?? NO_SPAN;
+      log.append({ record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value });
     }
-    const { key, kind, step } = draft;
-    const { event, attempt } = as;
-    const { traceId, spanId, epoch } = record;
-    log.append({ record: this.#records, key, kind, event, attempt, epoch, time, step, traceId, spanId, ...stored });
-    if (sink.record !== undefined) this.#uncommitted.push(record);
+    this.#records = record;
+    if (shown === undefined || sink.record === undefined) return;
+    if (log === undefined) sink.record(shown);
+    else this.#uncommitted.push(shown);
   }
 
   #openSpan(record: RunRecord, span: Span): void {
@@ -247,8 +270,16 @@ function isCut(draft: Draft): boolean {
   return INTERRUPTED.includes(draft.value.error?.kind);
 }
 
+/** The instrument's span that starts with a record, where its ids are valid. */
+function spanOf({ kind, event, span: { handle } }: Kept): SpanHandle | undefined {
+  return handle !== undefined && startsSpan(kind, event) && isValid(handle) ? handle : undefined;
+}
+
+/** A child apart has the span of its agent. */
+function startsSpan(kind: Entry['kind'], event: Entry['event']): boolean {
+  return event === 'started' && kind !== 'step' && kind !== 'wait' && kind !== 'child';
+}
+
 function opensSpan(record: RunRecord): record is RunRecord & SpanStart {
-  if (record.event !== 'started') return false;
-  // A child apart has the span of its agent.
-  return record.kind !== 'step' && record.kind !== 'wait' && record.kind !== 'child';
+  return startsSpan(record.kind, record.event);
 }

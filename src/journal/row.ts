@@ -11,8 +11,9 @@ export interface Row {
   readonly epoch: number;
   readonly time: bigint;
   readonly step: number;
-  readonly traceId: string;
-  readonly spanId: string;
+  /** Hex digits, where an instrument gave them; they stand with the start of what they are of. */
+  readonly traceId?: string | undefined;
+  readonly spanId?: string | undefined;
   readonly request?: Json | undefined;
   readonly value?: Json | undefined;
 }

@@ -1,6 +1,7 @@
 import { sha256 } from '../core/json.ts';
 import type { Draft, Entry, Place, RunRecord, Span, SpanHandle } from '../core/record.ts';
 import { isoTime } from '../core/time.ts';
+import type { Row } from './row.ts';
 
 /** The run that records belong to. */
 export interface RecordedRun {
@@ -88,8 +89,17 @@ function traceIdFrom({ id, epoch }: RecordedRun): string {
 }
 
 function spanIdOf(run: RecordedRun, span: Span): string {
-  if (isValid(span.handle)) return span.handle.spanId;
-  return sha256(`${run.id}|${span.key}|${run.epoch}`).slice(0, 16);
+  return isValid(span.handle) ? span.handle.spanId : spanIdFrom(run, span.key);
+}
+
+function spanIdFrom({ id, epoch }: RecordedRun, key: string): string {
+  return sha256(`${id}|${key}|${epoch}`).slice(0, 16);
+}
+
+/** The span that a row of a run starts: an instrument's where the row has its ids. */
+export function spanOfRow(run: string, { key, epoch, traceId, spanId }: Row): { traceId: string; spanId: string } {
+  const recorded = { id: run, epoch };
+  return { traceId: traceId ?? traceIdFrom(recorded), spanId: spanId ?? spanIdFrom(recorded, key) };
 }
 
 function handleAbove(span: Span): SpanHandle | undefined {
@@ -97,7 +107,8 @@ function handleAbove(span: Span): SpanHandle | undefined {
   return undefined;
 }
 
-function isValid(handle: SpanHandle | undefined): handle is SpanHandle {
+/** One that records nothing has zeros for ids. */
+export function isValid(handle: SpanHandle | undefined): handle is SpanHandle {
   return handle !== undefined && handle.spanId !== NO_SPAN;
 }
 

@@ -3,6 +3,7 @@ import type { Place, RunRecord } from '../core/record.ts';
 import { NO_USAGE } from '../core/usage.ts';
 import type { StoredRun } from './record-store.ts';
 import type { Row } from './row.ts';
+import { spanOfRow } from './stored-record.ts';
 
 /**
  * The records of a run as they were told, made again from its rows, for views that were not there: a trace, say. What rows
@@ -49,18 +50,26 @@ class Teller {
     if (row.kind === 'run' && row.event === 'started') this.#begins(row);
     if (row.kind === 'agent' && row.event === 'started') this.#enter(row, trace);
     if (row.kind === 'model' && row.event === 'done') this.#noteCalls(row);
-    // A refusal of the ledger: it was told by the call's own record.
-    if (row.spanId === '') return undefined;
-    const told = this.#told(row, trace);
     const id = `${row.kind} ${row.key}`;
-    const since = row.event === 'started' || row.event === 'retry' ? undefined : this.#started.get(id)?.time;
-    const { key, kind, event, attempt, record, epoch, time, step, traceId, spanId } = row;
-    const at = { key, kind, event, attempt, record, epoch, time, step, traceId, spanId, run: this.#run };
+    const began = this.#started.get(id);
+    // A refusal of the ledger: it was told by the call's own record.
+    if (row.event === 'failed' && row.kind !== 'tool' && began === undefined) return undefined;
+    const told = this.#told(row, trace);
+    const since = row.event === 'started' || row.event === 'retry' ? undefined : began?.time;
+    const { key, kind, event, attempt, record, epoch, time, step } = row;
+    const at = { key, kind, event, attempt, record, epoch, time, step, ...this.#spanOf(began ?? row), run: this.#run };
     const place = this.#placeOf(key);
     const parentSpanId = this.#parentOf(row, trace);
     if (event === 'started' && !this.#started.has(id)) this.#started.set(id, row);
     const waited = trace.waitedMs === undefined ? {} : { waitedMs: trace.waitedMs };
     return { ...at, place, parentSpanId, ...(since !== undefined && { since }), ...waited, ...told } as RunRecord;
+  }
+
+  /** All of an epoch are in the trace of its run. */
+  #spanOf(row: Row): { readonly traceId: string; readonly spanId: string } {
+    const { traceId, spanId } = spanOfRow(this.#run, row);
+    const run = this.#started.get('run @run');
+    return { spanId, traceId: row.traceId ?? (run === undefined ? traceId : spanOfRow(this.#run, run).traceId) };
   }
 
   #begin(epoch: number): void {
@@ -109,9 +118,10 @@ class Teller {
     if (kind === 'run') return isPlainObject(caller) ? String(caller.spanId) : undefined;
     for (let at = kind === 'agent' || kind === 'tool' ? above(key) : key; at !== ''; at = above(at)) {
       const open = this.#started.get(`tool ${at}`) ?? this.#started.get(`agent ${at}`);
-      if (open !== undefined) return open.spanId;
+      if (open !== undefined) return spanOfRow(this.#run, open).spanId;
     }
-    return this.#started.get('run @run')?.spanId;
+    const run = this.#started.get('run @run');
+    return run && spanOfRow(this.#run, run).spanId;
   }
 
   #told(row: Row, trace: { readonly [name: string]: unknown }): Told {

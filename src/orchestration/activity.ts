@@ -8,14 +8,21 @@ export interface Parkable {
   unpark(): void;
 }
 
+interface Watched {
+  /** Everyone waits for a person, or nobody is left. */
+  idle(): void;
+  /** Told when the first effect, sleep or wait of all begins, and when the last one is over. */
+  underWay(isAny: boolean): void;
+}
+
 /** Who is busy and who waits for a person, counted at each node for all below it. */
 export class Activity {
   #parkables: Parkable[] = [];
-  readonly #run: { idle(): void };
+  readonly #run: Watched;
   #root: Invocation | undefined;
   #scheduled = false;
 
-  constructor(run: { idle(): void }) {
+  constructor(run: Watched) {
     this.#run = run;
   }
 
@@ -37,6 +44,7 @@ export class Activity {
       node.busy += by;
       this.#root = node;
     }
+    this.#tell(by);
     if (this.#root !== undefined && this.#root.waiting > 0) this.#look(by);
   }
 
@@ -45,7 +53,13 @@ export class Activity {
       node.waiting += by;
       this.#root = node;
     }
+    this.#tell(by);
     this.#look(by === 1 ? -1 : 1);
+  }
+
+  #tell(by: 1 | -1): void {
+    const { busy = 0, waiting = 0 } = this.#root ?? {};
+    if (busy + waiting === (by === 1 ? 1 : 0)) this.#run.underWay(by === 1);
   }
 
   /** Waking is done at once; parking when the turn of the event loop is over, since one effect ends before the next begins. */

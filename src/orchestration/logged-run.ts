@@ -178,7 +178,7 @@ class Reading {
     this.#time += 1n;
     const { kind, key, event, step = 0, request, value } = row;
     const place = { record: this.rows.length + 1, kind, key, event, attempt: 1, epoch: 1, time: this.#time, step };
-    this.rows.push({ ...place, traceId: '', spanId: '', request, value });
+    this.rows.push({ ...place, request, value });
   }
 }
 

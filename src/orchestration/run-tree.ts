@@ -98,6 +98,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   /** What was pending when the run parked. */
   parked: ReturnType<Waits['pending']> = [];
   readonly #activity: Activity;
+  #unwatch: (() => void) | undefined;
   readonly #permissions: PermissionStep;
   /** Whether a replay takes the model from the records. */
   #remembers = true;
@@ -145,7 +146,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   attach(log: RunLog): void {
     this.log = log;
     this.epoch = log.epoch;
-    this.journal.attach(log, log.run.rows.length);
+    this.journal.attach(log);
     log.onSignal = () => this.#heed(log.signals());
     log.onFailure = (error) => this.stops.add(this.root.path, { status: 'cancelled', reason: error.message });
   }
@@ -329,6 +330,15 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   activity(self: Invocation, by: 1 | -1): void {
     this.#activity.busy(self, by);
+  }
+
+  /** What other processes say is heard while something is under way; between two effects nobody looks. */
+  underWay(isAny: boolean): void {
+    if (isAny) this.#unwatch ??= this.log?.watch();
+    else {
+      this.#unwatch?.();
+      this.#unwatch = undefined;
+    }
   }
 
   /** After a person's answer: what was given back for the wait is taken again. */

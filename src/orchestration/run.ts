@@ -220,7 +220,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     tree.finish(ending, this.#since);
     if (tree.isReplay) this.#replayed(ending);
     const result = agentResult(ending, tree, tree.parked) as RunResult<Output>;
-    await tree.log?.close(ending.status, asJson(result), asJson(tree.parked) as readonly Json[]);
+    await tree.log?.close(ending.status, result, tree.parked);
     this.#listeners.silence();
     await this.#listeners.flush();
     const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(ending.status);

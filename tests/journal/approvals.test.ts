@@ -11,7 +11,7 @@ import {
   startRun,
 } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { journal, killedAfter, type StoredRow } from '../support/journals.ts';
 import { gate, results, text, turn } from '../support/turns.ts';
@@ -223,18 +223,20 @@ describe('a run that waits for a person', () => {
   });
 
   test('an approval expires also while nobody runs it; one given in time counts', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
     for (const [late, expected] of [
       [false, ['a']],
       [true, []],
     ] as const) {
       const { agent, ran } = sender();
       const store = journal();
-      const permissions = { expiresMs: 60 };
+      const permissions = { expiresMs: 60_000 };
       const model = scriptedModel([turn(['send', { to: 'a' }])]);
       const first = await runAgent(agent, 'Go', { model, journal: store, runId: 'r1', permissions });
       expect(first.status).toBe('suspended');
       if (!late) await store.signal('r1', decision('lead/1.0/@approval'));
-      await new Promise((resolve) => setTimeout(resolve, 80));
+      vi.setSystemTime(Date.now() + 80_000);
       if (late) await store.signal('r1', decision('lead/1.0/@approval'));
       const second = await resumeRun(agent, 'r1', { model: scriptedModel([text('end')]), journal: store, permissions })
         .result;

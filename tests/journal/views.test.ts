@@ -98,16 +98,18 @@ describe('what was shown is not shown again', () => {
       const first = team();
       const half = journal();
       const dying = mortal(half, Math.floor(at * 150));
+      const shownFirst = jsonlLog(log, { content: 'full' });
       const run = startRun(first.lead, 'Sail', {
         ...first.options,
         model: first.model,
         journal: dying.store,
         runId: 'r1',
-        views: [jsonlLog(log, { content: 'full' })],
+        views: [shownFirst],
       });
       run.result.catch(() => {});
       await dying.dead;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      // What its log was shown is in the file.
+      await shownFirst.flush?.();
       const second = team();
       const { usage } = await resumeRun(second.lead, 'r1', {
         ...second.options,

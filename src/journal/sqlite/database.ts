@@ -2,29 +2,14 @@ import { existsSync, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, JournalError, messageOf } from '../../core/errors.ts';
+import { isOwned, type RunRow } from './run-row.ts';
+import { MIGRATIONS, SCHEMA, VERSION } from './schema.ts';
+import { asJournalError, transaction } from './transaction.ts';
 
 /** "coxs": tells our files from others (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x636f7873;
-const VERSION = 1;
 
-const SCHEMA = `
-CREATE TABLE runs (
-  id TEXT PRIMARY KEY, agent TEXT NOT NULL, status TEXT NOT NULL, epoch INTEGER NOT NULL,
-  host TEXT, pid INTEGER, boot TEXT, heartbeat INTEGER, head TEXT NOT NULL, count INTEGER NOT NULL,
-  created INTEGER NOT NULL, updated INTEGER NOT NULL, forked_from TEXT, result TEXT, pending TEXT NOT NULL DEFAULT '[]'
-) WITHOUT ROWID;
-CREATE TABLE records (
-  run TEXT NOT NULL, record INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, event TEXT NOT NULL,
-  attempt INTEGER NOT NULL, epoch INTEGER NOT NULL, time INTEGER NOT NULL, step INTEGER NOT NULL,
-  trace TEXT NOT NULL, span TEXT NOT NULL, request TEXT, value TEXT, hash TEXT NOT NULL,
-  PRIMARY KEY (run, record), UNIQUE (run, key, event, attempt)
-) WITHOUT ROWID;
-CREATE TABLE blobs (hash TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE signals (
-  run TEXT NOT NULL, id TEXT NOT NULL, value TEXT NOT NULL, created INTEGER NOT NULL, PRIMARY KEY (run, id)
-) WITHOUT ROWID;`;
-
-/** Opens the file, makes its tables where it is new, and refuses what is not ours, newer or damaged. */
+/** Opens the file, makes its tables where it is new, brings an older one up to date, and refuses what is not ours, newer or damaged. */
 export function openDatabase(file: string): DatabaseSync {
   checkFile(file);
   const { DatabaseSync } = loadSqlite();
@@ -42,43 +27,50 @@ export function openDatabase(file: string): DatabaseSync {
     return database;
   } catch (cause) {
     database.close();
-    if (cause instanceof JournalError) throw cause;
-    throw new JournalError(`${file}: ${mendOf(messageOf(cause))}`, { cause });
+    throw asJournalError(file, cause);
   }
 }
 
 function migrate(database: DatabaseSync, file: string): void {
-  const isOurs = pragma(database, 'application_id') === APPLICATION_ID;
-  const version = pragma(database, 'user_version');
-  if (isOurs && version === VERSION) return;
-  if (isOurs && version > VERSION) {
-    throw new JournalError(
-      `${file}: written by a newer coxswain (schema ${version}, this one knows ${VERSION}). Update coxswain, or use another file.`,
-    );
-  }
-  database.exec('BEGIN IMMEDIATE');
-  try {
+  if (versionOf(database, file) === VERSION) return;
+  transaction(database, () => {
     // Another process may have made it in the meantime.
-    if (pragma(database, 'application_id') !== APPLICATION_ID) {
+    const version = versionOf(database, file);
+    if (version === VERSION) return;
+    if (version === undefined) {
       const { tables } = database.prepare('SELECT count(*) AS tables FROM sqlite_master').get() as { tables: number };
       if (tables > 0) throw new JournalError(`${file}: is another program's SQLite database. Use another file.`);
-      database.exec(`${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION};`);
+      database.exec(`${SCHEMA} PRAGMA application_id = ${APPLICATION_ID};`);
+    } else {
+      checkIdle(database, file);
+      for (let from = version; from < VERSION; from += 1) database.exec(MIGRATIONS[from] ?? '');
     }
-    database.exec('COMMIT');
-  } catch (thrown) {
-    rollback(database);
-    throw thrown;
-  }
+    database.exec(`PRAGMA user_version = ${VERSION};`);
+  });
+}
+
+/** Undefined where the file is not ours, or new. */
+function versionOf(database: DatabaseSync, file: string): number | undefined {
+  if (pragma(database, 'application_id') !== APPLICATION_ID) return undefined;
+  const version = pragma(database, 'user_version');
+  if (version <= VERSION) return version;
+  throw new JournalError(
+    `${file}: written by a newer coxswain (schema ${version}, this one knows ${VERSION}). Update coxswain, or use another file.`,
+  );
+}
+
+/** An older coxswain that is at work on it would find its tables gone. */
+function checkIdle(database: DatabaseSync, file: string): void {
+  const owned = database.prepare('SELECT id, host, pid, boot, heartbeat FROM runs WHERE pid IS NOT NULL').all();
+  const busy = (owned as unknown as RunRow[]).find(isOwned);
+  if (busy === undefined) return;
+  throw new JournalError(
+    `${file}: is of an older coxswain, which is at work on run ${busy.id} (process ${busy.pid} on ${busy.host}). Wait for it or end it, then open the file again.`,
+  );
 }
 
 function pragma(database: DatabaseSync, name: string): number {
   return Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
-}
-
-/** Changes whenever another connection has committed (https://sqlite.org/pragma.html#pragma_data_version). */
-export function dataVersion(database: DatabaseSync): () => number {
-  const statement = database.prepare('PRAGMA data_version');
-  return () => Number(statement.get()?.data_version);
 }
 
 function checkFile(file: string): void {
@@ -97,20 +89,4 @@ function loadSqlite(): typeof import('node:sqlite') {
   if (sqlite === undefined)
     throw new ConfigurationError('journal', 'this Node has no node:sqlite', 'Use Node 22.16 or newer.');
   return sqlite;
-}
-
-/** Ends a transaction that failed; where the disk is full SQLite has done so by itself. */
-export function rollback(database: DatabaseSync): void {
-  if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
-}
-
-/** SQLite's words, with what to do. */
-export function mendOf(message: string): string {
-  if (/not a database|malformed/.test(message))
-    return `is damaged or no SQLite database (${message}). Put a whole copy back, or use another file.`;
-  if (/readonly/.test(message)) return `may not be written (${message}). Check its permissions and its folder's.`;
-  if (/locked|busy/.test(message)) return `is locked by another process (${message}). Try again when that has ended.`;
-  if (/full|disk I\/O/.test(message))
-    return `could not be written (${message}). Free some disk space and resume the run.`;
-  return message;
 }

@@ -1,16 +1,17 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { CoxswainError, FencedError, isA, JournalError, messageOf } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
-import type { RunLog, Signal, StoredRun, TimedSignal } from '../record-store.ts';
-import type { Row } from '../row.ts';
-import { chainHash, type HashedRow } from './chain.ts';
-import { dataVersion, mendOf, rollback } from './database.ts';
-import { storeValue } from './values.ts';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { FencedError, JournalError } from '../../core/errors.ts';
+import type { FreshRow, RunLog, StoredRun, TimedSignal } from '../record-store.ts';
+import { type Chain, chainHash } from './chain.ts';
+import { SignalWatch } from './signal-watch.ts';
+import { asJournalError, transaction } from './transaction.ts';
+import { type Blob, blobOf, LARGE, storeBlob, storeValue } from './values.ts';
 
-/** Rows that are written at once. */
+/** Rows that are committed at once. */
 const BATCH = 256;
+/** Rows of one statement, where there are so many: cheaper than as many statements. */
+const TOGETHER = 8;
+const COLUMNS = 14;
 const HEARTBEAT_MS = 5_000;
-const LOOK_MS = 50;
 
 /** The log of one run in an SQLite file: buffers rows and commits them in groups, as long as it is the run's owner. */
 export class SqliteLog implements RunLog {
@@ -18,32 +19,42 @@ export class SqliteLog implements RunLog {
   readonly epoch: number;
   onCommit: (() => void) | undefined;
   onFailure: ((error: Error) => void) | undefined;
+  onSignal: (() => void) | undefined;
   readonly #database: DatabaseSync;
   readonly #file: string;
-  readonly #key: string | undefined;
-  readonly #dataVersion: () => number;
+  readonly #number: number;
+  readonly #chain: Chain;
   readonly #insert: StatementSync;
+  readonly #insertTogether: StatementSync;
   readonly #advance: StatementSync;
+  readonly #watch: SignalWatch;
+  readonly #onEnd: () => void;
+  /** Of every record: one address is written once. */
+  readonly #addresses: Set<string>;
+  /** Of what is committed. */
   #head: string;
   #count: number;
-  #buffer: Row[] = [];
-  #waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
+  /** The hash of the newest row, committed or not. */
+  #tail: string;
+  /** The columns of rows that wait for their commit, one after another, and the blobs that they refer to. */
+  #buffer: SQLInputValue[] = [];
+  #blobs: Blob[] = [];
+  /** Why the next commit fails. */
+  #refused: JournalError | undefined;
+  /** Settles with the next commit. */
+  #next: PromiseWithResolvers<void> | undefined;
   #scheduled = false;
   #isOver = false;
-  readonly #onEnd: () => void;
   #failure: Error | undefined;
-  #heartbeat: NodeJS.Timeout | undefined;
-  readonly #seen = new Set<string>();
-  #watchers = 0;
-  #look: NodeJS.Timeout | undefined;
-  #version = -1;
-  onSignal: (() => void) | undefined;
+  readonly #heartbeat: NodeJS.Timeout;
 
   constructor(of: {
     database: DatabaseSync;
     file: string;
-    key: string | undefined;
     run: StoredRun;
+    /** Its number within the file. */
+    number: number;
+    chain: Chain;
     epoch: number;
     head: string;
     count: number;
@@ -52,35 +63,61 @@ export class SqliteLog implements RunLog {
   }) {
     this.#database = of.database;
     this.#file = of.file;
-    this.#key = of.key;
     this.run = of.run;
     this.epoch = of.epoch;
-    this.#onEnd = () => of.onEnd(this);
+    this.#number = of.number;
+    this.#chain = of.chain;
     this.#head = of.head;
+    this.#tail = of.head;
     this.#count = of.count;
-    this.#dataVersion = dataVersion(this.#database);
-    this.#insert = this.#database.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+    this.#onEnd = () => of.onEnd(this);
+    this.#addresses = new Set(of.count === 0 ? [] : of.run.rows.map(addressOf));
+    this.#insert = this.#database.prepare(insertOf(1));
+    this.#insertTogether = this.#database.prepare(insertOf(TOGETHER));
     this.#advance = this.#database.prepare(
-      'UPDATE runs SET head = ?, count = ?, heartbeat = ?, updated = ? WHERE id = ? AND epoch = ? AND pid IS NOT NULL',
+      'UPDATE runs SET head = ?, count = ?, heartbeat = ?, updated = ? WHERE run = ? AND id = ? AND epoch = ? AND pid IS NOT NULL',
     );
+    this.#watch = new SignalWatch({
+      database: this.#database,
+      run: this.run.id,
+      onSignal: () => this.onSignal?.(),
+      onFailure: (thrown) => this.#fail(asJournalError(this.#file, thrown)),
+    });
     this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
     this.#heartbeat.unref();
   }
 
-  append(row: Row): void {
+  append(row: FreshRow): void {
     if (this.#failure !== undefined) return;
-    this.#buffer.push(row);
-    if (this.#buffer.length >= BATCH) this.#flush();
+    const request = this.#text(row.request);
+    const value = this.#text(row.value);
+    const { size } = this.#addresses;
+    const address = addressOf(row);
+    if (this.#addresses.add(address).size === size)
+      this.#refused = new JournalError(`run ${this.run.id}: a second record of ${address}, and each is unique`);
+    this.#tail = chainHash(this.#chain, this.#tail, row, request, value);
+    const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId } = row;
+    this.#buffer.push(this.#number, record, key, kind, event, attempt, epoch, time, step);
+    const filled = this.#buffer.push(bytesOf(traceId), bytesOf(spanId), request, value, bytesOf(this.#tail));
+    if (filled >= BATCH * COLUMNS) this.#flush();
     else this.#schedule();
+  }
+
+  /** JSON, as it is now; a long one goes to a blob of its own. */
+  #text(value: unknown): string | null {
+    if (value === undefined) return null;
+    const text = JSON.stringify(value) ?? null;
+    if (text === null || text.length <= LARGE) return text;
+    const blob = blobOf(text);
+    this.#blobs.push(blob);
+    return blob.address;
   }
 
   commit(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#buffer.length === 0) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      this.#schedule();
-    });
+    this.#next ??= Promise.withResolvers<void>();
+    return this.#next.promise;
   }
 
   #schedule(): void {
@@ -93,80 +130,55 @@ export class SqliteLog implements RunLog {
   }
 
   #flush(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+    const next = this.#next;
+    this.#next = undefined;
     if (this.#failure === undefined && this.#buffer.length > 0) this.#write();
     const failure = this.#failure;
-    for (const { resolve, reject } of waiting) failure === undefined ? resolve() : reject(failure);
-    if (failure !== undefined) return;
+    if (failure !== undefined) {
+      next?.reject(failure);
+      return;
+    }
+    next?.resolve();
     this.onCommit?.();
-    if (this.#failure === undefined && !this.#isOver) this.#lookForSignals();
+    if (this.#failure === undefined && !this.#isOver) this.#watch.tell();
   }
 
   #write(): void {
-    const rows = this.#buffer;
+    const columns = this.#buffer;
+    const blobs = this.#blobs;
     this.#buffer = [];
-    let head = this.#head;
+    this.#blobs = [];
+    const count = this.#count + columns.length / COLUMNS;
+    const tail = this.#tail;
     this.#transaction(() => {
-      const hashed = rows.map((row) => {
-        const one = this.#hashed(row, head);
-        head = one.hash;
-        return one;
-      });
+      if (this.#refused !== undefined) throw this.#refused;
       // First, so that who was fenced is told that and no duplicate record.
-      this.#own(head, this.#count + rows.length);
-      for (const row of hashed) this.#insertRow(row);
+      this.#own(tail, count);
+      this.#watch.look();
+      for (const blob of blobs) storeBlob(this.#database, blob);
+      let at = 0;
+      for (const step = TOGETHER * COLUMNS; at + step <= columns.length; at += step)
+        this.#insertTogether.run(...columns.slice(at, at + step));
+      for (; at < columns.length; at += COLUMNS) this.#insert.run(...columns.slice(at, at + COLUMNS));
     });
     if (this.#failure !== undefined) return;
-    this.#head = head;
-    this.#count += rows.length;
-  }
-
-  #hashed(row: Row, before: string): HashedRow & { readonly hash: string } {
-    const hashed: HashedRow = {
-      ...row,
-      request: storeValue(this.#database, row.request),
-      value: storeValue(this.#database, row.value),
-    };
-    return { ...hashed, hash: chainHash(this.run.id, before, hashed, this.#key) };
-  }
-
-  #insertRow(row: HashedRow & { readonly hash: string }): void {
-    const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value, hash } = row;
-    this.#insert.run(
-      this.run.id,
-      record,
-      key,
-      kind,
-      event,
-      attempt,
-      epoch,
-      time,
-      step,
-      traceId,
-      spanId,
-      request,
-      value,
-      hash,
-    );
+    this.#head = tail;
+    this.#count = count;
   }
 
   /** Fails where another owner has come: its epoch is higher. */
   #own(head: string, count: number): void {
     const now = Date.now();
-    const { changes } = this.#advance.run(head, count, now, now, this.run.id, this.epoch);
+    const { changes } = this.#advance.run(head, count, now, now, this.#number, this.run.id, this.epoch);
     if (changes !== 1)
       throw new FencedError(`run ${this.run.id}: another process has taken it over; this one does nothing more`);
   }
 
   #transaction(work: () => void): void {
     try {
-      this.#database.exec('BEGIN IMMEDIATE');
-      work();
-      this.#database.exec('COMMIT');
+      transaction(this.#database, work);
     } catch (thrown) {
-      rollback(this.#database);
-      this.#fail(this.#typed(thrown));
+      this.#fail(asJournalError(this.#file, thrown));
     }
   }
 
@@ -174,7 +186,7 @@ export class SqliteLog implements RunLog {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     clearInterval(this.#heartbeat);
-    this.#stopLooking();
+    this.#watch.close();
     this.onFailure?.(error);
     this.#onEnd();
   }
@@ -191,59 +203,26 @@ export class SqliteLog implements RunLog {
   }
 
   signals(): readonly TimedSignal[] {
-    const rows = this.#database
-      .prepare('SELECT id, value, created FROM signals WHERE run = ? ORDER BY created')
-      .all(this.run.id) as { id: string; value: string; created: number }[];
-    const fresh = rows.filter(({ id }) => !this.#seen.has(id));
-    for (const { id } of fresh) this.#seen.add(id);
-    return fresh.map(({ value, created }) => ({ ...(JSON.parse(value) as Signal), time: created }));
+    return this.#watch.signals();
   }
 
   watch(): () => void {
-    this.#watchers += 1;
-    this.#look ??= setInterval(() => this.#lookForSignals(), LOOK_MS);
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      this.#watchers -= 1;
-      if (this.#watchers === 0) this.#stopLooking();
-    };
+    return this.#watch.watch();
   }
 
-  #stopLooking(): void {
-    clearInterval(this.#look);
-    this.#look = undefined;
-  }
-
-  #lookForSignals(): void {
-    try {
-      const version = this.#dataVersion();
-      if (version === this.#version) return;
-      this.#version = version;
-      this.onSignal?.();
-    } catch (thrown) {
-      this.#fail(this.#typed(thrown));
-    }
-  }
-
-  #typed(thrown: unknown): Error {
-    if (isA(thrown, CoxswainError)) return thrown;
-    return new JournalError(`${this.#file}: ${mendOf(messageOf(thrown))}`, { cause: thrown });
-  }
-
-  async close(status: string, result: Json | undefined, pending: readonly Json[]): Promise<void> {
+  async close(status: string, result: unknown, pending: readonly unknown[]): Promise<void> {
     await this.commit();
-    this.#stopLooking();
+    this.#watch.close();
     clearInterval(this.#heartbeat);
     const end = this.#database.prepare(
       `UPDATE runs SET status = ?, result = ?, pending = ?, updated = ?, host = NULL, pid = NULL, boot = NULL, heartbeat = NULL
-       WHERE id = ? AND epoch = ?`,
+       WHERE run = ? AND id = ? AND epoch = ?`,
     );
     this.#transaction(() => {
-      const text = result === undefined ? null : storeValue(this.#database, result);
-      const { changes } = end.run(status, text, JSON.stringify(pending), Date.now(), this.run.id, this.epoch);
-      if (changes !== 1) throw new FencedError(`run ${this.run.id}: another process has taken it over`);
+      const text = storeValue(this.#database, result);
+      const { id } = this.run;
+      const { changes } = end.run(status, text, JSON.stringify(pending), Date.now(), this.#number, id, this.epoch);
+      if (changes !== 1) throw new FencedError(`run ${id}: another process has taken it over`);
     });
     if (this.#failure !== undefined) throw this.#failure;
     this.#isOver = true;
@@ -256,8 +235,23 @@ export class SqliteLog implements RunLog {
     this.#flush();
     this.onFailure = undefined;
     // Else nobody could go on with it until this process ends.
-    const release = 'UPDATE runs SET host = NULL, pid = NULL, boot = NULL, heartbeat = NULL WHERE id = ? AND epoch = ?';
-    this.#transaction(() => this.#database.prepare(release).run(this.run.id, this.epoch));
+    const release =
+      'UPDATE runs SET host = NULL, pid = NULL, boot = NULL, heartbeat = NULL WHERE run = ? AND epoch = ?';
+    this.#transaction(() => this.#database.prepare(release).run(this.#number, this.epoch));
     this.#fail(new JournalError(`run ${this.run.id}: its journal is closed`));
   }
+}
+
+function insertOf(rows: number): string {
+  const row = `(${Array(COLUMNS).fill('?').join(', ')})`;
+  return `INSERT INTO records VALUES ${Array(rows).fill(row).join(', ')}`;
+}
+
+/** Unique within a run. */
+function addressOf({ key, event, attempt }: Pick<FreshRow, 'key' | 'event' | 'attempt'>): string {
+  return `${event} ${attempt} ${key}`;
+}
+
+function bytesOf(digits: string | undefined): Buffer | null {
+  return digits === undefined ? null : Buffer.from(digits, 'hex');
 }

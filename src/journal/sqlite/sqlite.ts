@@ -1,13 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ConfigurationError, CoxswainError, FencedError, isA, JournalError, messageOf } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
+import { ConfigurationError, FencedError } from '../../core/errors.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { OpenOptions, RecordStore, RunLog, RunSummary, Signal, StoredRun } from '../record-store.ts';
 import type { Row } from '../row.ts';
-import { chainHash, GENESIS } from './chain.ts';
-import { mendOf, openDatabase, rollback } from './database.ts';
-import { isAlive, thisProcess } from './owner.ts';
+import { CHAIN, GENESIS } from './chain.ts';
+import { openDatabase } from './database.ts';
+import { thisProcess } from './owner.ts';
+import { type ReadRecords, readRecords } from './read-records.ts';
+import { isOwned, runRow, runRows, summaryOf } from './run-row.ts';
 import { SqliteLog } from './sqlite-log.ts';
+import { asJournalError, transaction } from './transaction.ts';
 import { loadValue, sweepBlobs } from './values.ts';
 
 export interface SqliteOptions {
@@ -28,30 +30,12 @@ export function sqlite(file: string, options: SqliteOptions = {}): RecordStore {
   return new SqliteStore(file, options.key);
 }
 
-interface RunRow {
-  readonly id: string;
-  readonly agent: string;
-  readonly status: string;
-  readonly epoch: number;
-  readonly host: string | null;
-  readonly pid: number | null;
-  readonly boot: string | null;
-  readonly heartbeat: number | null;
-  readonly head: string;
-  readonly count: number;
-  readonly created: number;
-  readonly updated: number;
-  readonly forked_from: string | null;
-  readonly result: string | null;
-  readonly pending: string;
-}
-
 class SqliteStore implements RecordStore {
   readonly #file: string;
   readonly #key: string | undefined;
   #database: DatabaseSync | undefined;
   /** The run that was read just now. */
-  #read: { readonly id: string; readonly rows: Row[]; readonly head: string } | undefined;
+  #read: (ReadRecords & { readonly id: string }) | undefined;
   /** Of the runs under way. */
   readonly #logs = new Set<SqliteLog>();
 
@@ -77,7 +61,7 @@ class SqliteStore implements RecordStore {
     // What a fork begins with was written in other epochs: its own comes after them.
     const epoch = rows.reduce((highest, row) => Math.max(highest, row.epoch), 0) + 1;
     this.#transaction((database) => {
-      const there = this.#row(run.id);
+      const there = runRow(database, run.id);
       // One that died before its first record has never begun.
       if (there !== undefined && there.count === 0 && !isOwned(there)) {
         database.prepare('DELETE FROM runs WHERE id = ?').run(run.id);
@@ -89,36 +73,22 @@ class SqliteStore implements RecordStore {
         );
       }
       database
-        .prepare('INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
-        .run(
-          run.id,
-          run.agent,
-          'running',
-          epoch,
-          host,
-          pid,
-          boot,
-          now,
-          GENESIS,
-          0,
-          now,
-          now,
-          run.forkedFrom ?? null,
-          null,
-          '[]',
-        );
+        .prepare(
+          `INSERT INTO runs (id, agent, status, epoch, host, pid, boot, heartbeat, head, count, chain, created, updated, forked_from)
+           VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+        )
+        .run(run.id, run.agent, epoch, host, pid, boot, now, GENESIS, CHAIN, now, now, run.forkedFrom ?? null);
     });
-    const log = this.#log(run.id, epoch, GENESIS, 0, [...rows]);
+    const log = this.#log(run.id, { rows: [], head: GENESIS }, rows);
     for (const row of rows) log.append(row);
     await log.commit();
     return log;
   }
 
   async open(id: string, { takeover = false, epoch: seen }: OpenOptions = {}): Promise<RunLog> {
-    let epoch = 1;
-    let loaded: { rows: Row[]; head: string } = { rows: [], head: GENESIS };
+    let loaded: ReadRecords = { rows: [], head: GENESIS };
     this.#transaction((database) => {
-      const row = this.#row(id);
+      const row = runRow(database, id);
       if (row === undefined) throw unknownRun(id);
       if (!takeover && isOwned(row)) {
         throw new FencedError(
@@ -128,59 +98,65 @@ class SqliteStore implements RecordStore {
       if (seen !== undefined && seen !== row.epoch)
         throw new FencedError(`run ${id} was taken over by another process in the meantime. Resume it again.`);
       // Before it is taken: one that is damaged stays as it is.
-      const { head, count } = row;
       const read = this.#read;
-      const isRead = read?.id === id && read.head === head && read.rows.length === count;
-      loaded = isRead ? read : this.#rows(id);
-      epoch = row.epoch + 1;
+      const isRead = read?.id === id && read.head === row.head && read.rows.length === row.count;
+      loaded = isRead ? read : readRecords(database, row, this.#key);
       const own = thisProcess();
       database
         .prepare(
-          "UPDATE runs SET epoch = ?, host = ?, pid = ?, boot = ?, heartbeat = ?, status = 'running' WHERE id = ?",
+          "UPDATE runs SET epoch = ?, host = ?, pid = ?, boot = ?, heartbeat = ?, status = 'running' WHERE run = ?",
         )
-        .run(epoch, own.host, own.pid, own.boot, Date.now(), id);
+        .run(row.epoch + 1, own.host, own.pid, own.boot, Date.now(), row.run);
     });
-    return this.#log(id, epoch, loaded.head, loaded.rows.length, loaded.rows);
+    return this.#log(id, loaded);
   }
 
-  #log(id: string, epoch: number, head: string, count: number, rows: readonly Row[]): SqliteLog {
-    const row = this.#row(id);
+  /** `rows` is what a new run begins with. */
+  #log(id: string, { rows, head }: ReadRecords, begins: readonly Row[] = rows): SqliteLog {
+    const database = this.#open;
+    const row = runRow(database, id);
     if (row === undefined) throw unknownRun(id);
-    const run = { ...this.#summary(row), rows };
-    const onEnd = (ended: SqliteLog) => this.#logs.delete(ended);
-    const place = { database: this.#open, file: this.#file, key: this.#key, onEnd };
-    const log = new SqliteLog({ ...place, run, epoch, head, count });
+    const log = new SqliteLog({
+      database,
+      file: this.#file,
+      run: { ...summaryOf(row), rows: begins },
+      number: row.run,
+      chain: { form: row.chain, run: id, key: this.#key },
+      epoch: row.epoch,
+      head,
+      count: rows.length,
+      onEnd: (ended) => this.#logs.delete(ended),
+    });
     this.#logs.add(log);
     return log;
   }
 
   async read(id: string): Promise<StoredRun | undefined> {
     return this.#typed(() => {
-      const row = this.#row(id);
+      const database = this.#open;
+      const row = runRow(database, id);
       if (row === undefined) return undefined;
-      const loaded = this.#rows(id);
+      const loaded = readRecords(database, row, this.#key);
       // A resume reads a run and opens it in the same turn of the event loop.
       this.#read = { id, ...loaded };
       setImmediate(() => {
         this.#read = undefined;
       });
-      return { ...this.#summary(row), rows: loaded.rows, result: loadValue(this.#open, row.result) };
+      return { ...summaryOf(row), rows: loaded.rows, result: loadValue(database, row.result) };
     });
   }
 
   async list(): Promise<readonly RunSummary[]> {
-    return this.#typed(() => {
-      const rows = this.#open.prepare('SELECT * FROM runs ORDER BY created').all() as unknown as RunRow[];
-      return rows.map((row) => this.#summary(row));
-    });
+    return this.#typed(() => runRows(this.#open).map(summaryOf));
   }
 
   async signal(run: string, signal: Signal): Promise<boolean> {
     let isFirst = false;
     this.#transaction((database) => {
-      if (this.#row(run) === undefined) throw unknownRun(run);
+      const row = runRow(database, run);
+      if (row === undefined) throw unknownRun(run);
       const answered = "SELECT 1 FROM records WHERE run = ? AND key = ? AND kind = 'wait' AND event = 'done'";
-      if (signal.kind === 'decision' && database.prepare(answered).get(run, signal.id) !== undefined) return;
+      if (signal.kind === 'decision' && database.prepare(answered).get(row.run, signal.id) !== undefined) return;
       const insert = database.prepare('INSERT OR IGNORE INTO signals VALUES (?, ?, ?, ?)');
       isFirst = insert.run(run, signal.id, JSON.stringify(signal), Date.now()).changes === 1;
     });
@@ -191,11 +167,12 @@ class SqliteStore implements RecordStore {
     const ids: string[] = [];
     this.#transaction((database) => {
       const ended = database
-        .prepare("SELECT id FROM runs WHERE updated < ? AND status NOT IN ('running', 'suspended')")
+        .prepare("SELECT run, id FROM runs WHERE updated < ? AND status NOT IN ('running', 'suspended')")
         .all(before);
-      for (const { id } of ended as { id: string }[]) {
-        for (const table of ['records', 'signals']) database.prepare(`DELETE FROM ${table} WHERE run = ?`).run(id);
-        database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+      for (const { run, id } of ended as { run: number; id: string }[]) {
+        database.prepare('DELETE FROM records WHERE run = ?').run(run);
+        database.prepare('DELETE FROM signals WHERE run = ?').run(id);
+        database.prepare('DELETE FROM runs WHERE run = ?').run(run);
         ids.push(id);
       }
       if (ids.length > 0) sweepBlobs(database);
@@ -209,59 +186,8 @@ class SqliteStore implements RecordStore {
     this.#database = undefined;
   }
 
-  #row(id: string): RunRow | undefined {
-    return this.#open.prepare('SELECT * FROM runs WHERE id = ?').get(id) as RunRow | undefined;
-  }
-
-  /** The records of a run, their chain checked against the run's head and count. */
-  #rows(id: string): { rows: Row[]; head: string } {
-    const select = this.#open.prepare('SELECT * FROM records WHERE run = ? ORDER BY record');
-    select.setReadBigInts(true);
-    let head = GENESIS;
-    const rows: Row[] = [];
-    for (const columns of select.iterate(id)) {
-      const hashed = hashedRow(columns);
-      head = chainHash(id, head, hashed, this.#key);
-      if (head !== columns.hash) throw changed(id, `record ${hashed.record} (${hashed.key})`);
-      rows.push({
-        ...hashed,
-        request: loadValue(this.#open, hashed.request),
-        value: loadValue(this.#open, hashed.value),
-      });
-    }
-    const row = this.#row(id);
-    if (row !== undefined && (row.head !== head || row.count !== rows.length))
-      throw changed(id, 'the end of its records');
-    return { rows, head };
-  }
-
-  #summary(row: RunRow): RunSummary {
-    return {
-      id: row.id,
-      agent: row.agent,
-      status: row.status,
-      epoch: row.epoch,
-      created: row.created,
-      updated: row.updated,
-      records: row.count,
-      ...(row.forked_from !== null && { forkedFrom: row.forked_from }),
-      ...(row.host !== null && row.pid !== null && { owner: { host: row.host, pid: row.pid } }),
-      pending: JSON.parse(row.pending) as Json[],
-    };
-  }
-
   #transaction(work: (database: DatabaseSync) => void): void {
-    this.#typed(() => {
-      const database = this.#open;
-      database.exec('BEGIN IMMEDIATE');
-      try {
-        work(database);
-        database.exec('COMMIT');
-      } catch (thrown) {
-        rollback(database);
-        throw thrown;
-      }
-    });
+    this.#typed(() => transaction(this.#open, () => work(this.#open)));
   }
 
   /** SQLite's own errors, with what to do. */
@@ -269,31 +195,9 @@ class SqliteStore implements RecordStore {
     try {
       return work();
     } catch (thrown) {
-      if (isA(thrown, CoxswainError)) throw thrown;
-      throw new JournalError(`${this.#file}: ${mendOf(messageOf(thrown))}`, { cause: thrown });
+      throw asJournalError(this.#file, thrown);
     }
   }
-}
-
-function isOwned({ host, pid, boot, heartbeat }: RunRow): boolean {
-  return host !== null && pid !== null && isAlive({ host, pid, boot: boot ?? '' }, heartbeat ?? 0, Date.now());
-}
-
-function hashedRow(columns: Record<string, unknown>) {
-  return {
-    record: Number(columns.record),
-    key: String(columns.key),
-    kind: String(columns.kind) as Row['kind'],
-    event: String(columns.event) as Row['event'],
-    attempt: Number(columns.attempt),
-    epoch: Number(columns.epoch),
-    time: columns.time as bigint,
-    step: Number(columns.step),
-    traceId: String(columns.trace),
-    spanId: String(columns.span),
-    request: columns.request as string | null,
-    value: columns.value as string | null,
-  };
 }
 
 function unknownRun(id: string): ConfigurationError {
@@ -301,11 +205,5 @@ function unknownRun(id: string): ConfigurationError {
     'runId',
     `there is no run ${JSON.stringify(id)} in this journal`,
     'List them with cox runs.',
-  );
-}
-
-function changed(id: string, where: string): JournalError {
-  return new JournalError(
-    `run ${id}: ${where} was changed or is missing (hash chain). It cannot be resumed truly: put a whole copy of the file back, or start a new run.`,
   );
 }

@@ -3,17 +3,30 @@ import { JournalError } from '../../core/errors.ts';
 import { type Json, sha256 } from '../../core/json.ts';
 
 /** Longer texts go to a blob of their own, stored once whatever refers to it. UTF-16 units. */
-const LARGE = 65_536;
+export const LARGE = 65_536;
 const BLOB = '@blob:';
 
-/** The text of a column: JSON, or the address of a blob that holds it. No JSON text begins with `@`. */
-export function storeValue(database: DatabaseSync, value: Json | undefined): string | null {
-  if (value === undefined) return null;
-  const text = JSON.stringify(value);
-  if (text.length <= LARGE) return text;
-  const hash = sha256(text);
-  database.prepare('INSERT OR IGNORE INTO blobs VALUES (?, ?)').run(hash, text);
-  return BLOB + hash;
+/** A long text, and what stands in its place. No JSON text begins with `@`. */
+export interface Blob {
+  readonly address: string;
+  readonly text: string;
+}
+
+export function blobOf(text: string): Blob {
+  return { address: BLOB + sha256(text), text };
+}
+
+export function storeBlob(database: DatabaseSync, { address, text }: Blob): void {
+  database.prepare('INSERT OR IGNORE INTO blobs VALUES (?, ?)').run(address.slice(BLOB.length), text);
+}
+
+/** The text of a column: JSON, or the address of the blob that holds it. */
+export function storeValue(database: DatabaseSync, value: unknown): string | null {
+  const text = JSON.stringify(value) ?? null;
+  if (text === null || text.length <= LARGE) return text;
+  const blob = blobOf(text);
+  storeBlob(database, blob);
+  return blob.address;
 }
 
 export function loadValue(database: DatabaseSync, text: string | null): Json | undefined {

@@ -1,0 +1,101 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Signal, TimedSignal } from '../record-store.ts';
+
+const LOOK_MS = 50;
+
+/** Looks whether other processes have told a run something: with each commit, and while something is waited for. */
+export class SignalWatch {
+  readonly #database: DatabaseSync;
+  readonly #run: string;
+  readonly #onSignal: () => void;
+  readonly #onFailure: (thrown: unknown) => void;
+  readonly #dataVersion: () => number;
+  readonly #seen = new Set<string>();
+  #version = -1;
+  #isNews = false;
+  #watchers = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(of: {
+    database: DatabaseSync;
+    /** Its id. */
+    run: string;
+    onSignal: () => void;
+    onFailure: (thrown: unknown) => void;
+  }) {
+    this.#database = of.database;
+    this.#run = of.run;
+    this.#onSignal = of.onSignal;
+    this.#onFailure = of.onFailure;
+    this.#dataVersion = dataVersion(of.database);
+  }
+
+  /** Signals that came since the last look. */
+  signals(): readonly TimedSignal[] {
+    const rows = this.#database
+      .prepare('SELECT id, value, created FROM signals WHERE run = ? ORDER BY created')
+      .all(this.#run) as { id: string; value: string; created: number }[];
+    const fresh = rows.filter(({ id }) => !this.#seen.has(id));
+    for (const { id } of fresh) this.#seen.add(id);
+    return fresh.map(({ value, created }) => ({ ...(JSON.parse(value) as Signal), time: created }));
+  }
+
+  /** The timer ends by itself when nothing is waited for any more: short effects in a row start none anew. */
+  watch(): () => void {
+    if (this.#isClosed) return () => {};
+    this.#watchers += 1;
+    this.#timer ??= setInterval(() => this.#tick(), LOOK_MS);
+    let isOver = false;
+    return () => {
+      if (!isOver) this.#watchers -= 1;
+      isOver = true;
+    };
+  }
+
+  #tick(): void {
+    try {
+      if (this.#watchers === 0) this.#rest();
+      else this.look();
+    } catch (thrown) {
+      this.#onFailure(thrown);
+    }
+    this.tell();
+  }
+
+  /** Whether somebody has written; cheap within a transaction. */
+  look(): void {
+    const version = this.#dataVersion();
+    if (version === this.#version) return;
+    this.#version = version;
+    this.#isNews = true;
+  }
+
+  /** Tells what was seen. */
+  tell(): void {
+    if (!this.#isNews) return;
+    this.#isNews = false;
+    try {
+      this.#onSignal();
+    } catch (thrown) {
+      this.#onFailure(thrown);
+    }
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Work that was abandoned may still begin something: nobody looks any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#rest();
+  }
+}
+
+/** Changes whenever another connection has committed (https://sqlite.org/pragma.html#pragma_data_version). */
+function dataVersion(database: DatabaseSync): () => number {
+  const statement = database.prepare('PRAGMA data_version');
+  return () => Number(statement.get()?.data_version);
+}

@@ -1,0 +1,36 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { CoxswainError, isA, JournalError, messageOf } from '../../core/errors.ts';
+
+/** All of it or nothing, and nobody else writes meanwhile. */
+export function transaction(database: DatabaseSync, work: () => void): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    work();
+    database.exec('COMMIT');
+  } catch (thrown) {
+    rollback(database);
+    throw thrown;
+  }
+}
+
+/** Where the disk is full SQLite has ended it by itself. */
+function rollback(database: DatabaseSync): void {
+  if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
+}
+
+/** SQLite's own errors, with what to do. */
+export function asJournalError(file: string, thrown: unknown): CoxswainError {
+  if (isA(thrown, CoxswainError)) return thrown;
+  return new JournalError(`${file}: ${mendOf(messageOf(thrown))}`, { cause: thrown });
+}
+
+/** SQLite's words, with what to do. */
+function mendOf(message: string): string {
+  if (/not a database|malformed/.test(message))
+    return `is damaged or no SQLite database (${message}). Put a whole copy back, or use another file.`;
+  if (/readonly/.test(message)) return `may not be written (${message}). Check its permissions and its folder's.`;
+  if (/locked|busy/.test(message)) return `is locked by another process (${message}). Try again when that has ended.`;
+  if (/full|disk I\/O/.test(message))
+    return `could not be written (${message}). Free some disk space and resume the run.`;
+  return message;
+}
