@@ -47,6 +47,8 @@ export interface ModelAgentOptions<
   /** One extra call after `step_limit` and `loop_detected`, to say what it has. Default true. */
   readonly wrapUp?: boolean | undefined;
   readonly memory?: readonly MemoryGrant<Deps>[] | undefined;
+  /** Gives it the tool `read_result`, for what was cut of a result. Default: true where it has workers, whose answers cannot be had again. */
+  readonly readResult?: boolean | undefined;
 }
 
 /** What `defineAgent` takes for an agent that is code: a procedure. */
@@ -62,7 +64,7 @@ export type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out>
 export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
 
 const COMMON = ['name', 'description', 'input', 'output', 'limits', 'permissions'];
-const MODEL = [...COMMON, 'instructions', 'model', 'settings', 'tools', 'context', 'wrapUp', 'memory'];
+const MODEL = [...COMMON, 'instructions', 'model', 'settings', 'tools', 'context', 'wrapUp', 'memory', 'readResult'];
 const CODE = [...COMMON, 'run'];
 const AGENT_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,54}$/;
 const RESERVED: readonly unknown[] = ['user', 'system', 'assistant', 'tool', 'operator'];
@@ -142,8 +144,17 @@ function modelFacts(field: string, options: BuildOptions) {
   checkWhole(`${field}.settings.maxOutputTokens`, settings.maxOutputTokens, 1);
   checkContext(`${field}.context`, context);
   checkOneOf(`${field}.wrapUp`, wrapUp, [true, false]);
+  checkOneOf(`${field}.readResult`, options.readResult, [true, false]);
   if (typeof tools !== 'function') checkTools(`${field}.tools`, tools);
-  checkGrants(field, memory, typeof tools === 'function' ? [] : tools);
+  const readResult = options.readResult ?? (typeof tools !== 'function' && tools.some(isWorker));
+  const own = typeof tools === 'function' ? [] : tools;
+  checkGrants(field, memory, own);
+  if (readResult && own.some(({ name, aliases }) => name === 'read_result' || aliases.includes('read_result')))
+    throw new ConfigurationError(
+      `${field}.tools`,
+      'duplicate name read_result: readResult gives that tool',
+      'Rename the tool, or set readResult: false.',
+    );
   return {
     instructions: instructions as ModelAgent['instructions'],
     model,
@@ -152,6 +163,7 @@ function modelFacts(field: string, options: BuildOptions) {
     context: Object.freeze({ ...context }),
     wrapUp,
     memory: Object.freeze(memory.map((grant) => Object.freeze({ ...grant }))),
+    readResult,
   };
 }
 
@@ -187,6 +199,10 @@ function isTool(value: unknown): value is Tool {
   if (typeof value !== 'object' || value === null || !Object.isFrozen(value)) return false;
   const { type } = value as { type?: unknown };
   return type === 'leaf' || type === 'procedure';
+}
+
+function isWorker(tool: Tool): boolean {
+  return tool.type === 'procedure' && (tool.delegate !== undefined || tool.callsDelegates === true);
 }
 
 export function checkPermissions(field: string, permissions: unknown, more: readonly string[] = []): void {

@@ -4,7 +4,7 @@ import { defineDelegate } from '../core/define-tool.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Flow } from '../core/flow.ts';
 import type { AgentLimits } from '../core/limits.ts';
-import { checkFunction, checkOneOf, checkOptions, shown } from '../core/options.ts';
+import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
 import type { ProcedureTool } from '../core/tool.ts';
 import { checkPermissions } from './define-agent.ts';
@@ -29,9 +29,18 @@ export interface DelegateOptions<Input, Deps> {
    * until it ends, so give it limits of its own where a cap holds.
    */
   readonly apart?: boolean | undefined;
+  /** Milliseconds of working time for each call of the worker, which then ends with `timeout`. Default: the agent's `limits.timeMs`. */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * The worker's answer is the supervisor's, without another turn of its model: where this was the only call of the turn, the
+   * worker completed, and the answer has the form of the supervisor's `output`. Default false.
+   */
+  readonly passThrough?: boolean | undefined;
 }
 
-const OPTIONS = ['toolName', 'description', 'limits', 'tools', 'permissions', 'shared', 'apart'];
+const OPTIONS = [
+  ...['toolName', 'description', 'limits', 'tools', 'permissions', 'shared', 'apart', 'timeoutMs', 'passThrough'],
+];
 
 /**
  * Makes a worker a tool: its input is the worker's brief, its result the worker's answer. A worker that did not complete is an
@@ -44,11 +53,12 @@ export function delegate<Input, Output, Deps>(
   if (!isAgent(agent))
     throw new ConfigurationError('delegate', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   const field = `delegate ${agent.name}`;
-  checkOptions(field, options, OPTIONS, ['passThrough', 'timeoutMs']);
+  checkOptions(field, options, OPTIONS);
   checkLimits(`${field}.limits`, options.limits, 'agent');
   checkPermissions(`${field}.permissions`, options.permissions);
   checkFunction(`${field}.shared`, options.shared);
-  checkOneOf(`${field}.apart`, options.apart, [true, false]);
+  checkPositive(`${field}.timeoutMs`, options.timeoutMs);
+  for (const flag of ['apart', 'passThrough'] as const) checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
   const { tools } = options;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
     throw new ConfigurationError(
@@ -75,12 +85,19 @@ export function delegate<Input, Output, Deps>(
   } as const;
   return defineDelegate(tool, agent.input, {
     agent: agent as Agent,
-    limits: Object.freeze({ ...options.limits }),
+    limits: Object.freeze(limitsOf(options)),
     tools: tools === undefined ? undefined : Object.freeze([...tools]),
     permissions: Object.freeze({ ...options.permissions }),
     shared: options.shared,
     apart: options.apart ?? false,
+    passThrough: options.passThrough ?? false,
   }) as ProcedureTool<Input, Output, Deps>;
+}
+
+/** The timeout is a limit like the others. */
+function limitsOf({ limits, timeoutMs }: Pick<DelegateOptions<never, never>, 'limits' | 'timeoutMs'>): AgentLimits {
+  if (timeoutMs === undefined) return { ...limits };
+  return { ...limits, timeMs: Math.min(timeoutMs, limits?.timeMs ?? timeoutMs) };
 }
 
 /** Another name for {@link delegate}. */

@@ -60,6 +60,8 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
   readonly context: ContextOptions;
   readonly wrapUp: boolean;
   readonly memory: readonly MemoryGrant[];
+  /** Whether it has the tool `read_result`. */
+  readonly readResult: boolean;
   /** Set by `defineSupervisor`: how many of its workers run at once. */
   readonly concurrency: number | undefined;
   /** One of coxswain's own, that several definitions of a tree may share the name of. */

@@ -10,10 +10,11 @@ import {
 import type { ErrorRecord } from './errors.ts';
 import { FanOut } from './fan-out.ts';
 import { DEFAULTS } from './limits.ts';
-import type { ToolCall } from './message.ts';
+import { type ToolCall, textOf } from './message.ts';
 import { signatureOf } from './repeats.ts';
 import type { RunContext } from './run-context.ts';
 import { append, type Talk } from './talk.ts';
+import type { ToolValue } from './tool-value.ts';
 
 /** One call of a turn, ready to run. */
 interface Planned {
@@ -25,12 +26,14 @@ interface Planned {
   readonly repeated: ErrorRecord | undefined;
 }
 
-/** The calls of one turn, in parallel; results in call order. Gives the cause where they make a loop. */
-export async function callTools(
-  run: RunContext,
-  talk: Talk,
-  calls: readonly ToolCall[],
-): Promise<ErrorRecord | undefined> {
+/** What follows from the calls of a turn: they make a loop, or one of them is the answer. */
+export interface TurnEnd {
+  readonly loops?: ErrorRecord | undefined;
+  readonly answer?: ToolValue | undefined;
+}
+
+/** The calls of one turn, in parallel; results in call order. */
+export async function callTools(run: RunContext, talk: Talk, calls: readonly ToolCall[]): Promise<TurnEnd> {
   const { self, repeats } = talk;
   const label = talk.self.label;
   const oneAtATime = new OneAtATime();
@@ -41,27 +44,33 @@ export async function callTools(
     const { tool } = requested;
     const parentStep =
       tool?.type === 'procedure' ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
-    const at = { key, step: self.step, parent: self.span, parentStep };
+    const at = { key, step: self.step, parent: self.span, parentStep, ref: self.received?.refOf(key) };
     if (fanOut === undefined || !isWorker(requested)) return dispatch(run, self, at, requested, label, oneAtATime);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
     return tellRefusal(onEnd, dispatch(run, self, { ...at, onEnd }, requested, label, oneAtATime));
   });
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
-  const noted = results.map(({ out }, index) => {
+  const noted = results.map(({ out, value }, index) => {
     const { call, key, seen } = planned[index] as Planned;
-    append(talk, toolMessage(call, key, out));
+    const message = toolMessage(call, self.received?.refOf(key) ?? key, out);
+    append(talk, message);
+    if (out.cut) self.received?.keep(message, out.error?.message ?? textOf(value?.content ?? ''));
     const result = typeof out.content === 'string' ? out.content : JSON.stringify(out.content);
     return { ...seen, result, failed: out.isError };
   });
   const failing = repeats.note(noted);
   const repeated = planned.findLast((one) => one.repeated !== undefined)?.repeated;
-  if (repeated !== undefined) return repeated;
-  if (failing === undefined) return undefined;
-  return {
-    kind: 'loop_detected',
-    message: `${failing} failed in ${DEFAULTS.failuresInARow} turns in a row`,
-    retryable: false,
-  };
+  if (repeated !== undefined) return { loops: repeated };
+  if (failing === undefined) return { answer: passedOn(planned, results) };
+  const message = `${failing} failed in ${DEFAULTS.failuresInARow} turns in a row`;
+  return { loops: { kind: 'loop_detected', message, retryable: false } };
+}
+
+/** The answer of a worker that was the only call, and may be the supervisor's. */
+function passedOn([only, more]: readonly Planned[], [result]: readonly Dispatched[]): ToolValue | undefined {
+  const tool = only?.requested.tool;
+  const passes = more === undefined && tool?.type === 'procedure' && tool.delegate?.passThrough === true;
+  return passes && result?.out.isError === false ? result.value : undefined;
 }
 
 /** Reads a call and looks whether it may run, as far as that follows from the transcript. */

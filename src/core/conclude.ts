@@ -11,6 +11,7 @@ import type { RunContext } from './run-context.ts';
 import { settle } from './settle.ts';
 import type { Status } from './status.ts';
 import { append, assistant, note, type Talk } from './talk.ts';
+import type { ToolValue } from './tool-value.ts';
 
 /** The final turn: its text, or the output that it holds, with one repair. */
 export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Promise<Ending> {
@@ -38,6 +39,14 @@ export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Pr
     { kind: 'invalid_output', message: second.message, retryable: false },
     repaired || text,
   );
+}
+
+/** A worker's answer as this agent's; undefined where it does not have the form that is asked for. */
+export function passOn(talk: Talk, { content }: ToolValue): Ending | undefined {
+  const text = textOf(content);
+  const { output } = talk.agent;
+  const parsed = output === undefined ? { ok: true as const, value: text } : parseOutput(text, output);
+  return parsed.ok ? end(talk, 'completed', undefined, text, parsed.value) : undefined;
 }
 
 /** One extra call, outside `steps`, in which the agent says what it has. If it fails or calls a tool, the status stays. */
@@ -78,6 +87,7 @@ export function end(
 ): Ending {
   const { self, messages } = talk;
   Object.freeze(messages);
+  self.received = undefined;
   if (self.parent === undefined) talk.selector.close(messages, self.label);
   const facts = { self, status, text, messages, label: self.label };
   return error === undefined ? { ...facts, output } : { ...facts, error };

@@ -27,6 +27,8 @@ export interface CallPlace {
   readonly step: number;
   readonly parent: Span;
   readonly parentStep: ParentStep | undefined;
+  /** Under what name the caller can read the whole of the result, where that is cut. */
+  readonly ref?: string | undefined;
   /** Told when the worker of a delegate is over, before anything else begins in its place. */
   readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
 }
@@ -140,6 +142,7 @@ export async function dispatch(
       given: call.arguments,
       args: args,
       label: run.resultLabel(tool, self),
+      ref: at.ref,
     };
     const effect = new ToolCallEffect(run, of);
     const outcome = await run.journal.effect(effect);
@@ -186,14 +189,20 @@ async function runProcedure(
     // A delegate awaits only its child, which obeys every stop by itself.
     const over = () => guard.over(work, tool.graceMs ?? run.graceMs, begun);
     value = toolValue(await (tool.delegate ? work() : over()));
-    out = toolOut(value, tool.maxResultChars, procedureLabel(tool, flow.label));
+    const bounds = { max: tool.maxResultChars, ref: at.ref, byField: isData(tool) };
+    out = toolOut(value, bounds, procedureLabel(tool, flow.label));
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
-    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label));
+    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label), at.ref);
   }
   await flow.close();
   run.journal.note({ ...entry, kind: 'tool', event: out.isError ? 'failed' : 'done', value: out, ran: true, since });
   return value === undefined ? { out } : { out, value };
+}
+
+/** What workers give in a form of their own is data, of which each field counts. */
+function isData({ delegate, callsDelegates }: ProcedureTool): boolean {
+  return callsDelegates === true || delegate?.agent.output !== undefined;
 }
 
 function procedureLabel(tool: Tool, label: Label): Label {
@@ -228,7 +237,7 @@ function refuse(
 ): Dispatched {
   const { call, tool } = requested;
   // An error text that quotes arguments says what the model said: it carries the label of the turn.
-  const out = failedOut(tool, error, label);
+  const out = failedOut(tool, error, label, at.ref);
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
   const entry = { key: at.key, place: self, step: at.step, attempt: 1, span } as const;
   run.journal.note({
@@ -250,7 +259,8 @@ function toolIn(tool: Tool | undefined, call: ToolCall, args: Json, rule?: strin
   return rule === undefined ? facts : { ...facts, rule };
 }
 
-export function toolMessage(call: ToolCall, key: string, out: ToolOut): ToolMessage {
+/** `ref` names the whole of a result that was cut. */
+export function toolMessage(call: ToolCall, ref: string, out: ToolOut): ToolMessage {
   const message = {
     role: 'tool',
     callId: call.id,
@@ -259,5 +269,5 @@ export function toolMessage(call: ToolCall, key: string, out: ToolOut): ToolMess
     isError: out.isError,
     label: out.label,
   } as const;
-  return Object.freeze(out.cut ? { ...message, ref: key } : message);
+  return Object.freeze(out.cut ? { ...message, ref } : message);
 }

@@ -79,6 +79,8 @@ export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
   readonly label: Label;
   /** What was read by other ways than these calls joins the label of the result. */
   join(label: Label): void;
+  /** The whole of a result that the caller was told in part. */
+  read(ref: string): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
   readonly agent: string;
   readonly runId: string;
 }

@@ -2,6 +2,7 @@ import type { Agent } from './agent.ts';
 import type { ApartOutcome } from './apart.ts';
 import type { Label } from './label.ts';
 import type { AgentLimits } from './limits.ts';
+import type { Received } from './received.ts';
 import type { ParentStep, Place, Span } from './record.ts';
 import { addSpending, NOTHING_SPENT, type Spending } from './spending.ts';
 import type { Status } from './status.ts';
@@ -35,6 +36,8 @@ export class Invocation implements Place {
   elsewhere: Map<string, Spending> | undefined;
   /** The join of all it has seen. */
   label: Label;
+  /** What it was told in part, where it can read the rest. */
+  received: Received | undefined;
   readonly children: Invocation[] = [];
   /** When it started, in nanoseconds since 1970. */
   since = 0n;

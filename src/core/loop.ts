@@ -3,7 +3,7 @@ import { answer, askAgain } from './answer.ts';
 import { enter, mustGoOn } from './arrivals.ts';
 import { isEmpty } from './ask.ts';
 import { callTools } from './call-tools.ts';
-import { conclude, end, failed, wrapUp } from './conclude.ts';
+import { conclude, end, failed, passOn, wrapUp } from './conclude.ts';
 import type { Ending } from './ending.ts';
 import { isFatal, messageOf } from './errors.ts';
 import type { Invocation } from './invocation.ts';
@@ -50,11 +50,13 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
       return end(talk, 'tool_limit', limited(run, self, refused));
     }
     append(talk, assistant(talk, turn.value));
-    const loops = await callTools(run, talk, calls);
+    const { loops, answer: passed } = await callTools(run, talk, calls);
     endStep(run, self, since);
     const stop = stopOf(run, self);
     if (stop !== undefined) return end(talk, stop.status, stopError(stop));
     if (loops !== undefined) return wrapUp(run, talk, 'loop_detected', loops);
+    const ending = passed && passOn(talk, passed);
+    if (ending !== undefined) return ending;
   }
 }
 

@@ -22,6 +22,7 @@ import type { Call, Outcome } from './journal.ts';
 import { frozenCopy, type Json } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import { shown } from './options.ts';
+import type { Received } from './received.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
@@ -111,6 +112,11 @@ class Procedure implements OpenProcedure {
 
   join(label: Label): void {
     this.#label = joinLabels(this.#label, label);
+  }
+
+  read(ref: string): ReturnType<Received['read']> {
+    const { received } = this.#place.self;
+    return received?.read(ref) ?? { ok: false, message: 'This agent reads no results.' };
   }
 
   progress(progress: Progress): void {

@@ -9,6 +9,7 @@ import { MessageChain } from './message-chain.ts';
 import type { ModelTurn } from './model.ts';
 import { candidatesOf, outputLimit } from './model-facts.ts';
 import type { Question } from './question.ts';
+import { Received } from './received.ts';
 import { Repeats } from './repeats.ts';
 import type { Opening, RunContext } from './run-context.ts';
 import type { Selector } from './selector.ts';
@@ -67,10 +68,12 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     if (message !== undefined)
       self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
   }
+  const messages = brief.slice();
+  if (agent.readResult && byName.has('read_result')) self.received = new Received(messages);
   return {
     self,
     agent,
-    messages: brief.slice(),
+    messages,
     tools: byName,
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,

@@ -25,6 +25,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly #args: Json;
   readonly #given: string;
   readonly #label: Label;
+  readonly #ref: string | undefined;
   #out: ToolOut | undefined;
 
   constructor(
@@ -39,6 +40,7 @@ export class ToolCallEffect implements Call<ToolValue> {
       args: Json;
       given: string;
       label: Label;
+      ref?: string | undefined;
     },
   ) {
     this.#run = run;
@@ -51,6 +53,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     this.#args = of.args;
     this.#given = of.given;
     this.#label = of.label;
+    this.#ref = of.ref;
   }
 
   get sideEffect() {
@@ -107,8 +110,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   /** What the model sees of it. */
   out(outcome: Outcome<ToolValue>): ToolOut {
     this.#out ??= outcome.ok
-      ? toolOut(outcome.value, this.tool.maxResultChars, this.#label)
-      : failedOut(this.tool, outcome.error, this.#label);
+      ? toolOut(outcome.value, { max: this.tool.maxResultChars, ref: this.#ref }, this.#label)
+      : failedOut(this.tool, outcome.error, this.#label, this.#ref);
     return this.#out;
   }
 }
@@ -138,8 +141,9 @@ function childFailure({ status, text, error }: NonNullable<ReturnType<typeof fai
   return { kind: status, message: `${status}: ${error.message}${had}`, retryable: error.retryable };
 }
 
-export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label): ToolOut {
-  const out = toolOut({ form: 'text', content: error.message }, tool?.maxResultChars ?? DEFAULTS.maxResultChars, label);
+export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label, ref?: string): ToolOut {
+  const max = tool?.maxResultChars ?? DEFAULTS.maxResultChars;
+  const out = toolOut({ form: 'text', content: error.message }, { max, ref }, label);
   return { ...out, isError: true, error };
 }
 

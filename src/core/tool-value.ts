@@ -1,4 +1,5 @@
 import { boundText } from './bound.ts';
+import { boundJson } from './bound-json.ts';
 import { ToolError } from './errors.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
 import type { Label } from './label.ts';
@@ -33,10 +34,22 @@ export function valueForCode(value: ToolValue): unknown {
   return value.form === 'json' ? JSON.parse(value.content) : value.content;
 }
 
+/** How a result is bounded for a model. */
+export interface Bounds {
+  /** In characters. */
+  readonly max: number;
+  /** Where the whole can be read again. */
+  readonly ref?: string | undefined;
+  /** JSON stays JSON: its fields are bounded, and not its text. */
+  readonly byField?: boolean | undefined;
+}
+
 /** The result as a model is told it: front and back of each text, at most `max` characters in all. */
-export function toolOut(value: ToolValue, max: number, label: Label): ToolOut {
+export function toolOut(value: ToolValue, { max, ref, byField }: Bounds, label: Label): ToolOut {
   if (value.form !== 'parts') {
-    const content = boundText(value.content, max);
+    const isLong = value.content.length > max;
+    const bounded = isLong && byField && value.form === 'json' ? boundJson(value.content, max, ref) : undefined;
+    const content = bounded ?? boundText(value.content, max, ref);
     return content === value.content
       ? { content, isError: false, label }
       : { content, isError: false, label, cut: true };
@@ -44,12 +57,14 @@ export function toolOut(value: ToolValue, max: number, label: Label): ToolOut {
   let left = max;
   let cut = false;
   let unsaid = 0;
+  let offset = 0;
   const content: Part[] = [];
   for (const part of value.content) {
     if (part.type !== 'text') content.push(part);
     // The note of what was left out stands once; the parts after it have no room.
     else if (left > 0 || part.text === '') {
-      const text = boundText(part.text, left);
+      const text = boundText(part.text, left, ref, offset);
+      offset += part.text.length;
       left = Math.max(0, left - text.length);
       cut ||= text !== part.text;
       content.push({ type: 'text', text });

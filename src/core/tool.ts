@@ -115,6 +115,8 @@ export interface Delegate {
   readonly shared: ((brief: never, context: AgentContext<never>) => { readonly [key: string]: unknown }) | undefined;
   /** Whether it is a run of its own, which another process may take. */
   readonly apart: boolean;
+  /** Its answer is the supervisor's, where that may be. */
+  readonly passThrough: boolean;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { ModelAgent } from '../core/agent.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Tool } from '../core/tool.ts';
+import { readResult, withReadResult } from './read-result.ts';
 import type { RunMemories } from './run-memories.ts';
 import { sharedRead } from './shared-store.ts';
 
@@ -23,7 +24,9 @@ export function grantedTools(
     return { store, namespace: name, read, write, select, extract };
   });
   const more = grants.length === 0 ? [] : run.memories.tools(self, grants);
-  if (isGiven && more.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...more]);
+  const granted = agent.readResult ? [...more, readResult] : more;
+  if (isGiven && granted.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...granted]);
   if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
-  return more.length === 0 ? own : [...own, ...more];
+  const all = agent.readResult ? withReadResult(own) : own;
+  return more.length === 0 ? all : [...all, ...more];
 }

@@ -17,6 +17,7 @@ import { memoryTools } from '../memory/memory-tools.ts';
 import { worstCostOf } from '../models/prices.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './permission-step.ts';
+import { readResult } from './read-result.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
 
 /** Options of one run. */
@@ -249,5 +250,6 @@ function allTools(agents: ReadonlyMap<string, Agent>, tools: readonly Tool[], sh
       : [],
   );
   const isShared = shared || tools.some((tool) => tool.type === 'procedure' && tool.delegate?.shared !== undefined);
-  return [...tools, ...granted, ...(isShared ? [sharedRead] : [])];
+  const reads = [...agents.values()].some((agent) => agent.type === 'model' && agent.readResult);
+  return [...tools, ...granted, ...(isShared ? [sharedRead] : []), ...(reads ? [readResult] : [])];
 }

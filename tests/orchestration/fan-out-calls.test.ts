@@ -215,6 +215,22 @@ describe('fan_out', () => {
     expect(census.map(({ status }: { status: string }) => status)).toEqual(['cancelled', 'completed', 'cancelled']);
   });
 
+  it('tells long answers in part, each with where the rest of it is', async () => {
+    const long = (n: number) => `${n} `.repeat(9_000);
+    const script = scriptedModel(({ messages }, { agent }) => {
+      if (agent === 'ada') return text(long(Number(textOf(messages[0]?.content ?? ''))));
+      if (messages.length === 1) return turn(['fan_out', { worker: 'ada', briefs: ['1', '2', '3'] }]);
+      return messages.length === 3 ? turn(['read_result', { ref: 'lead/1.0#/1/text', from: 100 }]) : text('done');
+    });
+    const [told, page] = results((await runAgent(lead(), 'go', { model: script })).messages);
+    const census = JSON.parse(told?.text ?? '') as { text: string }[];
+    expect(told?.text.length).toBeLessThanOrEqual(24_000);
+    expect(told?.text.length).toBeGreaterThan(20_000);
+    for (const [index, { text }] of census.entries())
+      expect(text).toContain(`left out: read_result ref=lead/1.0#/${index}/text from=`);
+    expect(page?.text.startsWith(long(2).slice(100, 8_100))).toBe(true);
+  });
+
   it('is an error where no worker completed', async () => {
     const { isError, text } = await told(lead(), { worker: 'ada', briefs: ['bad', 'bad'] });
     expect(isError).toBe(true);

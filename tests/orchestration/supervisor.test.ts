@@ -490,7 +490,10 @@ describe('a cap of tokens', () => {
       { limits: { maxOutputTokens: 100 } },
     );
     const fixed = worker('ada', { settings: { maxOutputTokens: 100 } });
-    const result = await runAgent(leadOf([fixed], { wrapUp: false }), 'go', { model, limits: { tokens: 350 } });
+    const result = await runAgent(leadOf([fixed], { wrapUp: false, readResult: false }), 'go', {
+      model,
+      limits: { tokens: 350 },
+    });
     expect(results(result.messages).map(({ isError }) => isError)).toEqual([false, false, false]);
     expect(result.status).toBe('completed');
   });
@@ -544,7 +547,7 @@ describe('options of a delegate', () => {
     });
     const model = scriptedModel({ lead: [turn(['ask_ada', { task: 'x' }]), text('ok')], ada: [text('A')] });
     const result = await runAgent(lead, 'go', { model });
-    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['ask_ada']);
+    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['ask_ada', 'read_result']);
     expect(results(result.messages)).toEqual([{ text: 'A', isError: false }]);
   });
 
