@@ -2,13 +2,25 @@ import type { ContextOptions } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import { isPlainObject } from '../core/json.ts';
 import { checkOptions, checkPositive, checkText, shown } from '../core/options.ts';
+import type { ConversationOptions } from '../core/working-summary.ts';
 
 /** Refuses what is no {@link ContextOptions}. */
 export function checkContext(field: string, context: unknown): asserts context is ContextOptions {
-  checkOptions(field, context, ['maxTokens', 'compact']);
-  const { maxTokens, compact } = context as ContextOptions;
+  checkOptions(field, context, ['maxTokens', 'compact', 'conversation']);
+  const { maxTokens, compact, conversation } = context as ContextOptions;
   checkPositive(`${field}.maxTokens`, maxTokens);
   checkCompact(`${field}.compact`, compact);
+  if (conversation !== undefined) checkConversation(`${field}.conversation`, conversation);
+}
+
+function checkConversation(field: string, conversation: unknown): void {
+  checkOptions(field, conversation, ['store', 'id']);
+  const { store, id } = conversation as Partial<ConversationOptions>;
+  if (typeof store?.load !== 'function' || typeof store.save !== 'function') {
+    const mend = "Make one with workingSummaries({ file }) of 'coxswain/memory', or give { load, save }.";
+    throw new ConfigurationError(`${field}.store`, `expected a summary store, got ${shown(store)}`, mend);
+  }
+  if (typeof id !== 'function') checkText(`${field}.id`, id, 'Name the conversation, or give a function of { deps }.');
 }
 
 function checkCompact(field: string, compact: unknown): void {

@@ -43,7 +43,7 @@ export interface ModelAgentOptions<
   readonly model?: Model | undefined;
   readonly settings?: ModelSettings | undefined;
   readonly tools?: Tools | ((context: AgentContext<Deps>) => Tools);
-  readonly context?: ContextOptions | undefined;
+  readonly context?: ContextOptions<Deps> | undefined;
   /** One extra call after `step_limit` and `loop_detected`, to say what it has. Default true. */
   readonly wrapUp?: boolean | undefined;
   readonly memory?: readonly MemoryGrant<Deps>[] | undefined;

@@ -7,6 +7,7 @@ import type { Model, ModelSettings } from './model.ts';
 import type { Permissions } from './permission.ts';
 import type { Schema } from './schema.ts';
 import type { Tool } from './tool.ts';
+import type { ConversationOptions } from './working-summary.ts';
 
 /** What functions in a definition are given; they are decided once per invocation. */
 export interface AgentContext<Deps = unknown> {
@@ -23,11 +24,13 @@ export interface Brief {
 }
 
 /** What a model-driven agent sees of its transcript. */
-export interface ContextOptions {
+export interface ContextOptions<Deps = never> {
   /** Window in tokens; default: the model's, else 100,000. */
   readonly maxTokens?: number | undefined;
   /** What is done with what no longer fits; default `drop`. */
   readonly compact?: Compact | undefined;
+  /** Goes on with a conversation that was saved by an earlier run, and saves it: at each compaction and at the end. */
+  readonly conversation?: ConversationOptions<Deps> | undefined;
 }
 
 declare const types: unique symbol;

@@ -1,6 +1,7 @@
 import { besideAgain } from './address.ts';
 import type { ModelAgent } from './agent.ts';
 import type { Compactor } from './compactor.ts';
+import { saveConversation } from './conversation.ts';
 import { decided } from './decided.ts';
 import type { ErrorRecord } from './errors.ts';
 import type { Failure, Outcome } from './journal.ts';
@@ -81,6 +82,7 @@ export async function compact(run: RunContext, talk: Talk, key: string, first: D
     const told = replaced ?? { dropped: 0, ...tokens, error };
     noteContext(run, talk, besideAgain(key, 'window', round), { how: compacting.how, ...told });
     if (replaced === undefined) selector.giveUp(`${error.kind}: ${error.message}`);
+    else await saveConversation(run, talk, besideAgain(key, 'conversation', round));
     due = replaced === undefined ? undefined : dueBefore(run, talk, key, round + 1);
   }
   return undefined;

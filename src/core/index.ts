@@ -72,3 +72,4 @@ export type {
   ToolContext,
 } from './tool.ts';
 export type { CallUsage, Usage } from './usage.ts';
+export type { ConversationOptions, SavedSummary, SummaryStore, WorkingSummary } from './working-summary.ts';

@@ -4,6 +4,7 @@ import { enter, mustGoOn } from './arrivals.ts';
 import { isEmpty } from './ask.ts';
 import { callTools } from './call-tools.ts';
 import { conclude, end, failed, passOn, wrapUp } from './conclude.ts';
+import { inConversation } from './conversation.ts';
 import type { Ending } from './ending.ts';
 import { isFatal, messageOf } from './errors.ts';
 import type { Invocation } from './invocation.ts';
@@ -21,6 +22,11 @@ import { append, assistant, openTalk, type Talk } from './talk.ts';
 export async function loop(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
   const talk = tryOpen(run, self, opening);
   if ('status' in talk) return talk;
+  return talk.conversation === undefined ? turns(run, talk) : inConversation(run, talk, turns);
+}
+
+async function turns(run: RunContext, talk: Talk): Promise<Ending> {
+  const { self } = talk;
   for (;;) {
     const over = stepLimit(run, self);
     if (over !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, over));

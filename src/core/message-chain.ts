@@ -16,12 +16,17 @@ export class MessageChain {
       this.#hash = '';
     }
     for (let index = this.#count; index < messages.length; index += 1) {
-      this.#hash = sha256(`${this.#hash}|${canonical(asSent(messages[index]))}`);
+      this.#hash = sha256(`${this.#hash}|${sentText(messages[index])}`);
     }
     this.#count = messages.length;
     this.#last = this.#hash;
     return this.#last;
   }
+}
+
+/** What is sent of a message, as canonical JSON: equal messages have equal texts. */
+export function sentText(message: Message | undefined): string {
+  return canonical(asSent(message));
 }
 
 /** Labels are never sent, nor whether a message is pinned. */

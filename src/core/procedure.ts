@@ -4,9 +4,8 @@ import type { Agent, InputArgument } from './agent.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
-import { effectFailed } from './effect-failed.ts';
 import type { Ending } from './ending.ts';
-import { ConfigurationError, type ErrorRecord, isA, ModelError, messageOf, ToolError, toolError } from './errors.ts';
+import { ConfigurationError, type ErrorRecord, isA, ToolError, toolError } from './errors.ts';
 import {
   type BuiltinFanOut,
   callFanOut,
@@ -18,10 +17,11 @@ import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import { issueText } from './issue-text.ts';
-import type { Call, Outcome } from './journal.ts';
+import type { Outcome } from './journal.ts';
 import { frozenCopy, type Json } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import { shown } from './options.ts';
+import { plainEffect } from './plain-effect.ts';
 import type { Received } from './received.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
 import type { RunContext } from './run-context.ts';
@@ -29,7 +29,6 @@ import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Progress, Tool } from './tool.ts';
 import { progressLogger } from './tool-call.ts';
 import { valueForCode } from './tool-value.ts';
-import { modelFailure } from './turn.ts';
 import { type At, UnderWay } from './under-way.ts';
 
 /** Where a procedure stands: an agent's invocation, or a tool call of one. */
@@ -307,27 +306,7 @@ class Procedure implements OpenProcedure {
 
   effect(effect: FlowEffect): Promise<Outcome> {
     const { self, step, span } = this.#place;
-    const { kind, retry, gate } = effect;
-    const call: Call<Json> = {
-      key: this.#addresses.named(effect.id),
-      kind,
-      self,
-      step,
-      parent: span,
-      sideEffect: effect.sideEffect,
-      onInDoubt: 'retry',
-      timeoutMs: effect.timeoutMs,
-      graceMs: this.#run.graceMs,
-      ...(retry !== undefined && { retry }),
-      ...(gate !== undefined && { gate }),
-      execute: (attempt) => effect.execute(attempt.signal),
-      failure: (thrown) =>
-        isA(thrown, ModelError)
-          ? modelFailure(thrown)
-          : { kind: 'threw', message: messageOf(thrown), retryable: false },
-      started: () => ({ kind, event: 'started', request: effect.facts }),
-      ended: (outcome) => (outcome.ok ? { kind, event: 'done', value: outcome.value } : effectFailed(kind, outcome)),
-    };
-    return this.#run.journal.effect(call);
+    const at = { key: this.#addresses.named(effect.id), self, step, parent: span };
+    return this.#run.journal.effect(plainEffect(this.#run, at, effect));
   }
 }

@@ -17,6 +17,7 @@ import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
 import type { CallUsage, Usage } from './usage.ts';
+import type { WorkingSummary } from './working-summary.ts';
 
 /** What an invocation of a model starts with. */
 export interface Opening {
@@ -90,6 +91,8 @@ export interface RunContext {
   }): Selector;
   /** What a compactor gave for the messages that it was given, checked and labelled. Throws where it cannot be sent. */
   readCompacted(covered: readonly Message[], given: unknown): readonly Message[];
+  /** What a store of conversations gave back, checked and labelled. Throws where it is none. */
+  readSummary(given: unknown): WorkingSummary;
   estimate(text: string): number;
   /** The agent's own tools, those that follow from its grants and its shared store, less what a cap above takes away. */
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[];

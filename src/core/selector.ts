@@ -5,6 +5,13 @@ import type { Message } from './message.ts';
 export interface Selector {
   /** What to send now. With `past` it is what was sent when the call was made before, whatever the ruler says now. */
   select(transcript: readonly Message[], past?: Past): Selection;
+  /**
+   * The first `count` messages were compacted before this invocation: `messages` stand for them. Told before the first call; what
+   * cannot stand for them is passed over.
+   */
+  begin(transcript: readonly Message[], messages: readonly Message[], count: number): void;
+  /** What would be sent now. */
+  list(transcript: readonly Message[]): Message[];
   /** What must be compacted before the next call; undefined where nothing need be, or nothing can be, or it would not pay. */
   due(transcript: readonly Message[], compaction: Compaction): Due | undefined;
   /** What is due as a request to a model: what was sent until now, and what it is asked for at the end. */

@@ -1,5 +1,6 @@
 import type { AgentContext, ModelAgent } from './agent.ts';
 import { type Compacting, compactingOf } from './compact.ts';
+import type { Conversation } from './conversation.ts';
 import { DivergenceError } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
@@ -26,6 +27,8 @@ export interface Talk {
   readonly selector: Selector;
   /** Undefined where what does not fit is dropped. */
   readonly compacting: Compacting | undefined;
+  /** Undefined where the invocation begins anew and leaves nothing behind. */
+  readonly conversation: Conversation | undefined;
   readonly question: Question;
   /** The newest text of the model in this invocation. */
   lastText: string;
@@ -78,11 +81,29 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     repeats: new Repeats(self.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls, DEFAULTS.failuresInARow),
     selector,
     compacting,
+    conversation: conversationOf(run, self, agent, context),
     question,
     lastText: '',
     cutText: '',
     version: undefined,
   };
+}
+
+/** Its id is decided once. */
+function conversationOf(
+  run: RunContext,
+  self: Invocation,
+  agent: ModelAgent,
+  context: AgentContext<never>,
+): Conversation | undefined {
+  const given = agent.context.conversation;
+  if (given === undefined) return undefined;
+  const { store, id } = given;
+  if (typeof id === 'string') return { store, id };
+  const decided = run.journal.once(`${self.path}/@conversation.id`, self, () => id(context));
+  if (typeof decided !== 'string' || decided === '')
+    throw new Error(`context.conversation.id gave no text for ${self.agent}`);
+  return { store, id: decided };
 }
 
 /** What gives tools must give the same at a resume: their names and hashes are recorded. */

@@ -29,4 +29,5 @@ export { type EditableStore, proposeOnly } from './propose-only.ts';
 export type { SearchOptions } from './search-options.ts';
 export type { ConsolidateOptions } from './upkeep.ts';
 export type { Memory, MemoryVersion } from './versions.ts';
+export { type WorkingSummaries, type WorkingSummariesOptions, workingSummaries } from './working-summaries.ts';
 export type { Added } from './write-entry.ts';

@@ -1,4 +1,5 @@
 import type { Message } from '../core/message.ts';
+import { sentText } from '../core/message-chain.ts';
 
 /**
  * Which messages are sent of a transcript: those before the cut that stay (the brief, pinned ones, the latest group of calls
@@ -47,6 +48,30 @@ export function layoutAt({ indices, group }: Staying, cut: number, summary: read
   const kept = indices.filter((index) => index < cut);
   const isGroupKept = group >= 0 && group < cut;
   return { kept, prefix: isGroupKept ? kept.indexOf(group) : kept.length, summary, cut };
+}
+
+/**
+ * The layout by which `list` was sent of the first `count` messages of a transcript, found again by what the messages say: its
+ * end is the tail, what else stands in the transcript stays, the rest is the summary. Undefined where no layout gives that list.
+ */
+export function layoutOf(transcript: readonly Message[], list: readonly Message[], count: number): Layout | undefined {
+  const texts = transcript.slice(0, count).map(sentText);
+  const sent = list.map(sentText);
+  let tail = 0;
+  while (tail < sent.length && tail < count && sent.at(-1 - tail) === texts.at(-1 - tail)) tail++;
+  const cut = count - tail;
+  const kept: number[] = [];
+  const summary: Message[] = [];
+  let prefix = 0;
+  for (let at = 0; at < sent.length - tail; at++) {
+    const index = texts.indexOf(sent[at] ?? '', (kept.at(-1) ?? -1) + 1);
+    if (index >= 0 && index < cut) kept.push(index);
+    else summary.push(list[at] as Message);
+    if (summary.length === 0) prefix = kept.length;
+  }
+  const layout = { kept, prefix, summary, cut };
+  const again = listOf(layout, transcript, count);
+  return again.every((message, at) => sentText(message) === sent[at]) ? layout : undefined;
 }
 
 /** How many messages are sent of the first `end` of a transcript. */

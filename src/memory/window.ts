@@ -8,6 +8,7 @@ import {
   indexAt,
   type Layout,
   layoutAt,
+  layoutOf,
   listOf,
   messageAt,
   type Staying,
@@ -94,6 +95,16 @@ export class Window implements Selector {
     return this.#send(transcript, before, before);
   }
 
+  begin(transcript: readonly Message[], messages: readonly Message[], count: number): void {
+    this.#ruler.estimate(transcript);
+    this.#layout = layoutOf(transcript, messages, count) ?? WHOLE;
+    this.#summaryRaw = rawOf(this.#layout.summary);
+  }
+
+  list(transcript: readonly Message[]): Message[] {
+    return listOf(this.#layout, transcript, transcript.length);
+  }
+
   due(transcript: readonly Message[], { window, asked = 0, past }: Compaction): Due | undefined {
     const before = past === undefined ? this.#measure(transcript) : this.#estimate(transcript);
     if (past === undefined && (this.#cause !== undefined || before + this.#reserve <= this.#trigger)) return undefined;
@@ -125,7 +136,7 @@ export class Window implements Selector {
   }
 
   replace(transcript: readonly Message[], due: Due, messages: readonly Message[]): Replaced | undefined {
-    const raw = messages.reduce((sum, message) => sum + estimateTokens(message), 0);
+    const raw = rawOf(messages);
     if (this.#ruler.tokens(raw) >= due.tokens) return undefined;
     this.#layout = layoutAt(stayingOf(transcript), due.cut, messages);
     this.#summaryRaw = raw;
@@ -250,6 +261,10 @@ export class Window implements Selector {
     while (from < most && messageAt(before.layout, transcript, from) === messageAt(layout, transcript, from)) from++;
     return from;
   }
+}
+
+function rawOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + estimateTokens(message), 0);
 }
 
 /** From here on a cut is worth its cost. */

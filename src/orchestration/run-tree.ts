@@ -25,6 +25,7 @@ import { advanceTime } from '../core/time.ts';
 import type { Delegate, Progress, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
 import { type CallUsage, NO_USAGE } from '../core/usage.ts';
+import type { WorkingSummary } from '../core/working-summary.ts';
 import type { Beginning } from '../journal/beginning.ts';
 import { type History, INTERRUPTED } from '../journal/history.ts';
 import type { JournalParts } from '../journal/journal-parts.ts';
@@ -34,6 +35,7 @@ import type { Opened } from '../journal/recorder.ts';
 import { traceIdOf } from '../journal/stored-record.ts';
 import { Waits } from '../journal/waits.ts';
 import { compacted } from '../memory/compacted.ts';
+import { readSummary } from '../memory/read-summary.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../memory/window.ts';
 import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/prices.ts';
 import { resultLabel } from '../security/result-label.ts';
@@ -294,6 +296,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   readCompacted(covered: readonly Message[], given: unknown): readonly Message[] {
     return compacted(covered, given);
+  }
+
+  readSummary(given: unknown): WorkingSummary {
+    return readSummary(given);
   }
 
   estimate(text: string): number {

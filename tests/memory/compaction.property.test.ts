@@ -126,13 +126,13 @@ function holds(maxTokens: number, parts: readonly Group[], share: number, otherW
 }
 
 describe('compaction by a summary', () => {
-  it.each(SIZES)('keeps its invariants in a window of %i tokens', (maxTokens) => {
+  it.each(SIZES)('keeps its invariants in a window of %i tokens', { timeout: 60_000 }, (maxTokens) => {
     let compactions = 0;
     fc.assert(
       fc.property(longer(maxTokens, manyGroups), shares, windows, (parts, share, otherWindow) => {
         compactions += holds(maxTokens, parts, share, otherWindow);
       }),
-      { numRuns: Math.ceil(Math.min(100, 2_000_000 / maxTokens)) },
+      { numRuns: Math.ceil(Math.min(60, 6 + 2_000_000 / maxTokens)) },
     );
     expect(compactions).toBeGreaterThan(0);
   });
@@ -200,6 +200,37 @@ describe('compaction by a summary', () => {
     const transcript = [user('brief'), ...called('a', 'aaaa '.repeat(60_000)), ...called('b', 'aaaa '.repeat(60_000))];
     expect(window.due(transcript, { window: 8_000 })).toBeUndefined();
     expect(window.select(transcript)).toMatchObject({ ok: false, cause: expect.stringContaining('longer than') });
+  });
+});
+
+describe('a list that was sent', () => {
+  it('is sent again by a window that begins with it, and goes on from there', () => {
+    fc.assert(
+      fc.property(longer(2_000), shares, (parts, share) => {
+        const options = { maxTokens: 2_000, fixedTokens: 10, reserveTokens: 10, compacts: true };
+        const first = new Window(options);
+        let list: Message[] = [];
+        play(first, parts, share, {}, { sent: (_, __, transcript) => (list = first.list(transcript)) });
+        const transcript = parts.flat();
+        const read = JSON.parse(JSON.stringify(list)) as Message[];
+        const second = new Window(options);
+        second.begin(transcript, read, transcript.length);
+        const again = second.list(transcript);
+        // A transcript that did not fit at the end was sent as it had been before.
+        must(list.length === 0 || again.length <= transcript.length, 'no longer than the transcript');
+        if (first.list(transcript).length === list.length)
+          must(JSON.stringify(again) === JSON.stringify(list), 'the same list');
+        must(checkTranscript(again) === undefined, 'it can be sent');
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is passed over where it cannot stand for the transcript', () => {
+    const window = new Window({ maxTokens: 2_000, fixedTokens: 10, reserveTokens: 10 });
+    const transcript = [user('brief'), ...called('a', 'x'), ...called('b', 'y')];
+    window.begin(transcript, [user('one'), user('brief'), user('two')], 5);
+    expect(window.list(transcript)).toEqual(transcript);
   });
 });
 

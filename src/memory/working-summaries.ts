@@ -1,0 +1,107 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { ConfigurationError } from '../core/errors.ts';
+import type { SavedSummary, SummaryStore } from '../core/working-summary.ts';
+import { fieldsOf, stringOf } from './memory-options.ts';
+
+/** What `workingSummaries` takes. */
+export interface WorkingSummariesOptions {
+  /** A path, whose folder exists, or ':memory:'. One of its own: no journal and no long-term memory. */
+  readonly file: string;
+}
+
+/** Conversations in one SQLite file. */
+export interface WorkingSummaries extends SummaryStore {
+  /** Newest first; `saved` in milliseconds since 1970. */
+  list(): Promise<{ readonly id: string; readonly saved: number }[]>;
+  /** Really removes it; false where there was none. */
+  remove(conversation: string): Promise<boolean>;
+  close(): void;
+}
+
+/** "cxco": tells our files from others (https://sqlite.org/pragma.html#pragma_application_id). */
+const APPLICATION_ID = 0x6378636f;
+const VERSION = 1;
+
+/**
+ * Keeps conversations between runs in an SQLite file, which is opened at the first use. The last save of an id counts, also where
+ * two processes go on with the same conversation.
+ *
+ * @throws ConfigurationError at once for options; at the first use for a file that cannot be opened or is another program's.
+ * @example
+ * const summaries = workingSummaries({ file: 'conversations.db' });
+ * defineAgent({ …, context: { compact: 'summarize', conversation: { store: summaries, id: 'ada' } } });
+ */
+export function workingSummaries(options: WorkingSummariesOptions): WorkingSummaries {
+  const file = stringOf(fieldsOf(options, 'workingSummaries', ['file']), 'file', 'workingSummaries');
+  let opened: Promise<DatabaseSync> | undefined;
+  let isClosed = false;
+  const database = () => {
+    if (isClosed)
+      throw new ConfigurationError('workingSummaries', 'it is closed', 'Make another one for the same file.');
+    opened ??= open(file);
+    return opened;
+  };
+  return Object.freeze({
+    async load(conversation: string) {
+      const row = (await database()).prepare('SELECT value FROM conversations WHERE id = ?').get(conversation);
+      return row === undefined ? undefined : (JSON.parse(String(row.value)) as SavedSummary);
+    },
+    async save(conversation: string, summary: SavedSummary) {
+      const write =
+        'INSERT INTO conversations (id, saved, value) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET saved = excluded.saved, value = excluded.value';
+      (await database()).prepare(write).run(conversation, Date.now(), JSON.stringify(summary));
+    },
+    async list() {
+      const rows = (await database()).prepare('SELECT id, saved FROM conversations ORDER BY saved DESC, id').all();
+      return rows.map(({ id, saved }) => ({ id: String(id), saved: Number(saved) }));
+    },
+    async remove(conversation: string) {
+      const open = await database();
+      const { changes } = open.prepare('DELETE FROM conversations WHERE id = ?').run(conversation);
+      open.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      return changes > 0;
+    },
+    close() {
+      isClosed = true;
+      opened?.then((open) => open.close()).catch(() => {});
+    },
+  });
+}
+
+async function open(file: string): Promise<DatabaseSync> {
+  const { DatabaseSync } = await import('node:sqlite');
+  const shown = JSON.stringify(file);
+  const refuse = (problem: string) =>
+    new ConfigurationError('workingSummaries.file', `${shown} ${problem}`, 'Name another file.');
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(file, { timeout: 5_000 });
+    prepare(database, refuse);
+    return database;
+  } catch (thrown) {
+    database?.close();
+    if (thrown instanceof ConfigurationError) throw thrown;
+    throw refuse('cannot be opened, or is torn or locked');
+  }
+}
+
+function prepare(database: DatabaseSync, refuse: (problem: string) => ConfigurationError): void {
+  const number = (sql: string) => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
+  const isEmpty = () => number('SELECT count(*) FROM sqlite_schema') === 0;
+  const check = () => {
+    if (number('PRAGMA application_id') !== APPLICATION_ID) throw refuse('belongs to another program');
+    const version = number('PRAGMA user_version');
+    if (version !== VERSION) throw refuse(`has schema ${version}, this coxswain knows ${VERSION}`);
+  };
+  // Before anything is set: a foreign file stays as it is.
+  if (!isEmpty()) check();
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; BEGIN IMMEDIATE');
+  // Another process may have been first.
+  if (isEmpty())
+    database.exec(
+      `CREATE TABLE conversations (id TEXT PRIMARY KEY, saved INTEGER NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
+       PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION};`,
+    );
+  else check();
+  database.exec('COMMIT');
+}
