@@ -13,11 +13,13 @@ export function told(record: RunRecord): ToldEvent | undefined {
   if (record.event !== 'done') return undefined;
   switch (record.kind) {
     case 'context': {
-      const { dropped, tokensBefore, tokensAfter } = record.value;
+      const { how, dropped, tokensBefore, tokensAfter, error } = record.value;
       const attributes = {
+        'coxswain.context.how': how,
         'coxswain.context.dropped': dropped,
         'coxswain.context.tokens_before': tokensBefore,
         'coxswain.context.tokens_after': tokensAfter,
+        ...(error !== undefined && { 'error.type': error.kind }),
       };
       return { on: 'agent', name: 'coxswain.context.compact', attributes };
     }

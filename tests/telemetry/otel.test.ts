@@ -367,6 +367,32 @@ describe('spans', () => {
     ]);
   });
 
+  it('tell what became of a transcript that grew too long, and why nothing did, without what was said', async () => {
+    const spans = await spansOf((to) =>
+      lone(
+        to,
+        () => {
+          const at = { kind: 'context', event: 'done', place: here, step: 1 } as const;
+          const tokens = { tokensBefore: 900, tokensAfter: 400 };
+          to.add({ ...at, key: 'lead/1/@window', value: { how: 'summarize', dropped: 5, ...tokens, cut: 6 } });
+          const error = { kind: 'threw', message: CANARY, retryable: false };
+          to.add({ ...at, key: 'lead/1/@window.2', value: { how: 'custom', dropped: 0, ...tokens, error } });
+        },
+        agentDone,
+      ),
+    );
+    expect(find(spans, 'invoke_agent lead').events?.map((event) => attributesOf(event))).toEqual([
+      {
+        'coxswain.context.how': 'summarize',
+        'coxswain.context.dropped': 5,
+        'coxswain.context.tokens_before': 900,
+        'coxswain.context.tokens_after': 400,
+      },
+      expect.objectContaining({ 'coxswain.context.how': 'custom', 'error.type': 'threw' }),
+    ]);
+    expect(collector.bodies.join()).not.toContain(CANARY);
+  });
+
   it("hang below the caller's span, and users' spans below the call they are made in", async () => {
     const tracer = trace.getTracer('user');
     const to = recorder({ instrument: otel() });
