@@ -93,7 +93,7 @@ export function recordedArguments(run: RunContext, key: string, requested: Reque
 
 function removed(key: string, name: string): DivergenceError {
   const message = `${key}: recorded as a call of ${name}, which the agent has no longer. Give it the tool back (or its new name an alias), or fork the run before this.`;
-  return new DivergenceError(key, ['tool'], message);
+  return new DivergenceError(key, ['tool'], message, [{ part: 'tool', recorded: name, now: 'no such tool' }]);
 }
 
 /** Permission, then the effect or the procedure's own calls. Rejects only with infrastructure errors. */

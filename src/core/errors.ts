@@ -146,15 +146,24 @@ export class FencedError extends CoxswainError {
   }
 }
 
-/** The code asked for another effect than the one recorded. */
+/** Both sides of one part of a call that is another than recorded: short texts, hashes of what is long or a prompt. */
+export interface Difference {
+  readonly part: string;
+  readonly recorded: string;
+  readonly now: string;
+}
+
+/** The code asked for another effect than the one recorded. `differences` has both sides of each part, where they are known. */
 export class DivergenceError extends CoxswainError {
   override readonly name = 'DivergenceError';
   readonly key: string;
   readonly parts: readonly string[];
-  constructor(key: string, parts: readonly string[], message: string) {
+  readonly differences: readonly Difference[];
+  constructor(key: string, parts: readonly string[], message: string, differences: readonly Difference[] = []) {
     super('divergence', message);
     this.key = key;
     this.parts = parts;
+    this.differences = differences;
   }
 }
 

@@ -7,6 +7,7 @@ export {
   AgentError,
   ConfigurationError,
   CoxswainError,
+  type Difference,
   DivergenceError,
   type ErrorRecord,
   FencedError,

@@ -53,6 +53,8 @@ export interface Call<T = unknown> {
   next?(error: ErrorRecord): boolean;
   /** Hashes of the parts of the request, by part; asked only by durable journals. `args` of a tool are recorded as they are. */
   request?(): { readonly [part: string]: Json };
+  /** The text of a tool's arguments, as it was written. */
+  readonly given?: string;
   /** Other names under which it may have been recorded. */
   readonly aliases?: readonly string[] | undefined;
   /** The value from its record, where that is not its JSON. */

@@ -23,7 +23,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly in: ToolIn;
   readonly #run: RunContext;
   readonly #args: Json;
-  readonly #given: string;
+  readonly given: string;
   readonly #label: Label;
   readonly #ref: string | undefined;
   #out: ToolOut | undefined;
@@ -51,7 +51,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     this.tool = of.tool;
     this.in = of.in;
     this.#args = of.args;
-    this.#given = of.given;
+    this.given = of.given;
     this.#label = of.label;
     this.#ref = of.ref;
   }
@@ -85,7 +85,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   }
 
   request() {
-    return { tool: this.tool.name, given: sha256(this.#given), args: this.#args };
+    return { tool: this.tool.name, given: sha256(this.given), args: this.#args };
   }
 
   answer(value: Json): ToolValue {

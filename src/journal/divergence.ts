@@ -1,42 +1,44 @@
-import { DivergenceError } from '../core/errors.ts';
 import type { Call } from '../core/journal.ts';
-import { canonical, type Json } from '../core/json.ts';
+import { canonical, isPlainObject, type Json } from '../core/json.ts';
 import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
 import { asJson } from './row.ts';
 
-/** The parts whose recorded hash is another than now. What is not recorded, or not asked for, does not differ. */
-function differences(recorded: Json | undefined, now: { readonly [part: string]: Json } | undefined): string[] {
-  if (
-    now === undefined ||
-    recorded === undefined ||
-    recorded === null ||
-    typeof recorded !== 'object' ||
-    Array.isArray(recorded)
-  )
-    return [];
-  const before = recorded as { readonly [part: string]: Json };
-  return Object.keys(now).filter(
-    (part) =>
-      part !== 'shown' &&
-      before[part] !== undefined &&
-      before[part] !== now[part] &&
-      canonical(before[part]) !== canonical(asJson(now[part])),
-  );
+/** A part of a call that is another now than was recorded: a hash, a name, or the arguments. */
+export interface Change {
+  readonly part: string;
+  readonly recorded: Json;
+  readonly now: Json;
 }
 
-/** What a call is asked for with now and was not then. The text that a model wrote and what was read from it are both its arguments. */
-export function changes(call: Call<never> | Call<unknown>, recorded: Json | undefined): string[] {
-  const parts = differences(recorded, call.request?.());
-  const before = (recorded as { readonly tool?: string } | undefined)?.tool;
-  const renamed = before !== undefined && call.aliases?.includes(before);
-  const names = parts.filter((part) => part !== 'tool' || !renamed).map((part) => (part === 'given' ? 'args' : part));
-  return [...new Set(names)];
+/**
+ * What a call is asked for with now and was not then. What is not recorded, or not asked for, does not differ. The text that a
+ * model wrote and what was read from it are both its arguments.
+ */
+export function changes(call: Call<never> | Call<unknown>, recorded: Json | undefined): readonly Change[] {
+  const asked = call.request?.();
+  if (asked === undefined || !isPlainObject(recorded)) return [];
+  const before = recorded as { readonly [part: string]: Json | undefined };
+  const changed = Object.keys(asked).flatMap((part): Change[] => {
+    const [then, now] = [before[part], asked[part]];
+    if (part === 'shown' || then === undefined || then === now) return [];
+    const value = asJson(now) ?? null;
+    return canonical(then) === canonical(value) ? [] : [{ part, recorded: then, now: value }];
+  });
+  if (changed.length === 0) return changed;
+  const isRenamed = typeof before.tool === 'string' && call.aliases?.includes(before.tool);
+  const rest = changed.filter(({ part }) => part !== 'given' && part !== 'args' && (part !== 'tool' || !isRenamed));
+  const isOtherwise = changed.some(({ part }) => part === 'given' || part === 'args');
+  if (!isOtherwise) return rest;
+  return [...rest, { part: 'args', recorded: before.args ?? null, now: argumentsOf(call.given) }];
 }
 
-/** The error of a call that is another than the recorded one. */
-export function divergence(key: string, parts: readonly string[]): DivergenceError {
-  const said = `${key}: recorded with another ${parts.join(' and ')}. The code of this run has changed: resume it with the code it was started with, or fork it before this.`;
-  return new DivergenceError(key, parts, said);
+/** As they were written now; a text that is no JSON is itself. */
+function argumentsOf(given: string | undefined): Json {
+  try {
+    return JSON.parse(given ?? 'null') as Json;
+  } catch {
+    return given ?? null;
+  }
 }
 
 /** The request that was shown before, where it is still the same call: with its deadline. */

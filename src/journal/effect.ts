@@ -4,7 +4,7 @@ import { DEFAULTS } from '../core/limits.ts';
 import type { Span } from '../core/record.ts';
 import { retryDelay } from '../core/retry.ts';
 import { stopped } from '../core/stops.ts';
-import { changes, divergence } from './divergence.ts';
+import { changes } from './divergence.ts';
 import { Flight } from './flight.ts';
 import { errorOf, type Past } from './history.ts';
 import { type JournalParts, whileBusy } from './journal-parts.ts';
@@ -109,7 +109,7 @@ function kept<T>(recorder: Recorder, call: Call<T>, outcome: Outcome<T>): Outcom
 function replayed<T>(parts: JournalParts, recorder: Recorder, call: Call<T>, past: Past, ended: Row): Outcome<T> {
   const changed = changes(call, past.started?.request);
   if (changed.length > 0) {
-    if (call.kind === 'tool') throw divergence(call.key, changed);
+    if (call.kind === 'tool') throw parts.divergence(call.key, changed);
     parts.diverged(call.self, call.key, changed);
   }
   const outcome = recorded(call, ended);
@@ -130,7 +130,7 @@ async function doubt<T>(
   started: Row,
 ): Promise<Outcome<T> | undefined> {
   const changed = call.kind === 'tool' ? changes(call, started.request) : [];
-  if (changed.length > 0) throw divergence(call.key, changed);
+  if (changed.length > 0) throw parts.divergence(call.key, changed);
   if (call.onInDoubt === 'retry') return undefined;
   const settled = (outcome: Outcome<T>) => settle(parts, recorder, call, started, outcome);
   if (call.onInDoubt === 'fail') return settled(UNKNOWN);

@@ -1,8 +1,10 @@
+import type { DivergenceError } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Layer, Outcome } from '../core/journal.ts';
 import type { Decision } from '../core/permission.ts';
 import type { Instrument, RunRecord } from '../core/record.ts';
 import type { Stops } from '../core/stops.ts';
+import type { Change } from './divergence.ts';
 import type { History } from './history.ts';
 import type { RunLog } from './record-store.ts';
 import type { Waits } from './waits.ts';
@@ -32,7 +34,9 @@ export interface JournalParts {
   /** True once the run was stopped in a way that a resume takes up again. */
   readonly isInterrupted: boolean;
   /** Told what changed since the record was made: reports it, or throws. */
-  diverged(self: Invocation, key: string, parts: readonly string[]): void;
+  diverged(self: Invocation, key: string, changes: readonly Change[]): void;
+  /** The error of a call that is another than the recorded one. */
+  divergence(key: string, changes: readonly Change[]): DivergenceError;
   /** Asks a person what became of a call that was started and has no outcome. */
   askDoubt(call: Call<never>, attempt: number): Promise<Outcome<Decision>>;
 }

@@ -3,7 +3,7 @@ import type { Agent, ModelAgent } from '../core/agent.ts';
 import type { ApartChild, Grant, RunApart } from '../core/apart.ts';
 import { runCode } from '../core/code-agent.ts';
 import type { Ending } from '../core/ending.ts';
-import { DivergenceError, type ErrorRecord } from '../core/errors.ts';
+import type { DivergenceError, ErrorRecord } from '../core/errors.ts';
 import { Inbox } from '../core/inbox.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
@@ -27,6 +27,7 @@ import type { ToolCallEffect } from '../core/tool-call.ts';
 import { type CallUsage, NO_USAGE } from '../core/usage.ts';
 import type { WorkingSummary } from '../core/working-summary.ts';
 import type { Beginning } from '../journal/beginning.ts';
+import type { Change } from '../journal/divergence.ts';
 import { type History, INTERRUPTED } from '../journal/history.ts';
 import type { JournalParts } from '../journal/journal-parts.ts';
 import { KeyedJournal } from '../journal/keyed.ts';
@@ -43,6 +44,7 @@ import { Activity } from './activity.ts';
 import { find, narrow } from './child.ts';
 import { type Apart, Children, type ChildrenParts } from './children.ts';
 import { Deadline } from './deadline.ts';
+import { divergenceError, leftoverError } from './divergence-error.ts';
 import { type ApartParts, driveApart } from './drive-apart.ts';
 import { Gate, type GateNote } from './gate.ts';
 import { grantFor } from './grant.ts';
@@ -194,16 +196,18 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.stops.add(path, { status: 'cancelled', reason });
   }
 
-  diverged(self: Invocation, key: string, parts: readonly string[]): void {
-    if (this.options.onDivergence === 'stop' || this.isReplay) {
-      throw new DivergenceError(key, parts, `${key}: recorded with other ${parts.join(', ')} than the code has now.`);
-    }
+  diverged(self: Invocation, key: string, changes: readonly Change[]): void {
+    if (this.options.onDivergence === 'stop' || this.isReplay) throw this.divergence(key, changes);
     this.#said ??= new Set();
     const said = this.#said;
-    const fresh = parts.filter((part) => !said.has(`${self.agent} ${part}`));
+    const fresh = changes.map(({ part }) => part).filter((part) => !said.has(`${self.agent} ${part}`));
     if (fresh.length === 0) return;
     for (const part of fresh) said.add(`${self.agent} ${part}`);
     this.journal.note(divergedNote(self, key, this.epoch, fresh));
+  }
+
+  divergence(key: string, changes: readonly Change[]): DivergenceError {
+    return divergenceError(key, changes);
   }
 
   askDoubt(call: Call<never>, attempt: number): Promise<Outcome<Decision>> {
@@ -233,12 +237,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   /** Records that nobody asked for: the code has changed. What a recorded stop kept from running is expected. */
   checkLeftovers(): void {
     const left = this.history?.leftover(({ key }) => this.stops.at(key) !== undefined);
-    if (left === undefined) return;
-    throw new DivergenceError(
-      left.key,
-      ['key'],
-      `${left.key}: recorded, and the code no longer asks for it. Resume with the code it was started with, or fork it before record ${left.record}.`,
-    );
+    if (left !== undefined) throw leftoverError(left, this.history?.take(left.kind, left.key)?.started?.request);
   }
 
   get permissions() {

@@ -39,7 +39,8 @@ export function recordedRun(log: string, options: { readonly runId?: string | un
       const result = await replayRun(definition, { log, runId: id }, replayOptions).result;
       if (replayOptions.until === undefined && status !== 'running' && result.status !== status) {
         const message = `${agent}: recorded as ${status}, and the code of now comes to ${result.status}.`;
-        throw new DivergenceError(agent, ['status'], message);
+        const both = { part: 'status', recorded: status, now: result.status };
+        throw new DivergenceError(agent, ['status'], message, [both]);
       }
       return result;
     },

@@ -112,7 +112,7 @@ describe('cox replay', () => {
   test('stops at a prompt that has changed, and says where and what', async () => {
     const env = { INSTRUCTIONS: 'Bring her in, slowly.' };
     const { code, err } = await cox(['replay', HARBOUR, runId, ...named], { env });
-    expect(err).toContain('captain/1/model: recorded with other instructions');
+    expect(err).toContain('something else than recorded (instructions: recorded sha256 ');
     expect(code).toBe(1);
   });
 

@@ -86,7 +86,7 @@ describe('a run with a journal', () => {
     const stopped = await cox(['resume', HARBOUR, runId, '--on-divergence', 'stop', ...NAMED], { cwd, env });
     expect(stopped).toMatchObject({
       code: 1,
-      err: expect.stringContaining('captain/1/model: recorded with other instructions'),
+      err: expect.stringContaining('something else than recorded (instructions: recorded sha256 '),
     });
     const forked = await cox(['resume', HARBOUR, runId, '--on-divergence', 'fork', ...NAMED], { cwd, env });
     const fork = /went on in its fork ([\w-]+)/.exec(forked.err)?.[1] ?? '';

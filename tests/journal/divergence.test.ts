@@ -89,6 +89,11 @@ describe('history is a fact', () => {
     const { result } = await resumed(defineAgent({ ...base, ...edit }), store, { ...more, onDivergence: 'stop' });
     expect(result).toBeInstanceOf(DivergenceError);
     expect(result).toMatchObject({ key: 'lead/1/model', parts: [part] });
+    const [both] = (result as DivergenceError).differences;
+    const side = part === 'model' ? /^"[a-z]+\/[a-z]+"$/ : /^sha256 [0-9a-f]{12}$/;
+    expect(both).toEqual({ part, recorded: expect.stringMatching(side), now: expect.stringMatching(side) });
+    expect(both?.now, 'both sides are told').not.toBe(both?.recorded);
+    expect((result as DivergenceError).message).not.toMatch(/Look|looks/);
     const { result: again } = await resumed(defineAgent(base), store);
     expect(again, 'and the run is as it was').toMatchObject({ status: 'completed' });
   });
@@ -168,14 +173,38 @@ describe('another call is another run', () => {
   test('an argument of a call with an id', async () => {
     const store = await begunFlow([['look', 'a', 'first']]);
     const { result } = await resumed(flow([['look', 'b', 'first']], 'again'), store);
-    expect(result).toMatchObject({ code: 'divergence', key: 'lead/first', parts: ['args'] });
+    expect(result).toMatchObject({
+      code: 'divergence',
+      key: 'lead/first',
+      parts: ['args'],
+      differences: [{ part: 'args', recorded: '$.q "a"', now: '$.q "b"' }],
+      message: expect.stringContaining('(args: recorded $.q "a", now $.q "b")'),
+    });
     expect(ran).toEqual([]);
+  });
+
+  test('what is said of arguments is short, and holds no secret', async () => {
+    const long = `${'x'.repeat(500)}😀`;
+    const store = await begunFlow([['look', JSON.stringify({ password: 'hunter2hunter2' }), 'first']]);
+    for (const q of ['Bearer abcdefgh12345678', 'sk-ant-0123456789abcdef0123', long]) {
+      const { result } = await resumed(flow([['look', q, 'first']], 'again'), store);
+      const { message, differences, stack } = result as DivergenceError;
+      expect(differences).toHaveLength(1);
+      for (const said of [message, stack, JSON.stringify(differences)])
+        expect(said).not.toMatch(/hunter2|abcdefgh1|0123456789abc/);
+      expect(message.length).toBeLessThan(400);
+    }
   });
 
   test('the tool of a call with an id', async () => {
     const store = await begunFlow([['look', 'a', 'first']]);
     const { result } = await resumed(flow([['see', 'a', 'first']], 'again'), store);
-    expect(result).toMatchObject({ code: 'divergence', key: 'lead/first', parts: ['tool'] });
+    expect(result).toMatchObject({
+      code: 'divergence',
+      key: 'lead/first',
+      parts: ['tool'],
+      differences: [{ part: 'tool', recorded: '"look"', now: '"see"' }],
+    });
   });
 
   test('a call that is no longer made', async () => {
@@ -188,7 +217,9 @@ describe('another call is another run', () => {
       code: 'divergence',
       key: expect.stringMatching(/^lead\/look~/),
       parts: ['key'],
-      message: expect.stringMatching(/no longer asks for it.*fork it before record \d+/),
+      message: expect.stringMatching(
+        /recorded as look\(\{"q":"b"\}\).*no longer asks for it.*fork it before record \d+/,
+      ),
     });
   });
 
