@@ -130,7 +130,7 @@ export async function dispatch(
   const args = began?.args === undefined ? permit.args : deepFreeze(began.args);
   const leave = tool.parallel ? undefined : await oneAtATime.enter();
   try {
-    const facts = toolIn(tool, call, args, permit.rule);
+    const facts = toolIn(tool, call, at.key, args, permit.rule);
     if (tool.type === 'procedure') return await runProcedure(run, self, at, tool, facts, args, label);
     const of = {
       key: at.key,
@@ -244,17 +244,19 @@ function refuse(
     ...entry,
     kind: 'tool',
     event: 'failed',
-    request: toolIn(tool, call, requested.args),
+    request: toolIn(tool, call, at.key, requested.args),
     value: out,
     ran: false,
   });
   return { out };
 }
 
-function toolIn(tool: Tool | undefined, call: ToolCall, args: Json, rule?: string): ToolIn {
+function toolIn(tool: Tool | undefined, call: ToolCall, key: string, args: Json, rule?: string): ToolIn {
   if (tool === undefined) return { name: call.name, description: '', callId: call.id, args };
   const { name, description, access } = tool;
-  const facts = { name, description, callId: call.id, args, access };
+  // A call of code has its address for an id.
+  const given = call.id === key ? { given: call.arguments } : undefined;
+  const facts = { name, description, callId: call.id, args, access, ...given };
   if (tool.type === 'procedure' && tool.delegate) return { ...facts, delegate: tool.delegate.agent.name };
   return rule === undefined ? facts : { ...facts, rule };
 }

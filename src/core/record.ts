@@ -7,6 +7,7 @@ import type { Model, ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { Status } from './status.ts';
 import type { Access } from './tool.ts';
+import type { ToolValue } from './tool-value.ts';
 import type { Usage } from './usage.ts';
 
 /** The model step that a call came from: `path` and `step` of the caller, `toolCallId` of the call. */
@@ -57,6 +58,8 @@ export interface ToolIn {
   readonly delegate?: string;
   /** The allow rule that answered an ask beforehand. */
   readonly rule?: string;
+  /** Of a call that code made: its arguments as JSON text, before they were parsed. */
+  readonly given?: string;
 }
 
 export interface ToolOut {
@@ -66,6 +69,8 @@ export interface ToolOut {
   readonly label: Label;
   /** Whether content is only front and back of the whole. */
   readonly cut?: boolean;
+  /** What code that made the call was given: the whole. */
+  readonly forCode?: ToolValue;
   readonly error?: ErrorRecord;
 }
 
@@ -75,6 +80,8 @@ export interface AgentIn {
   readonly type: 'model' | 'code';
   /** The messages it starts with. */
   readonly brief: readonly Message[];
+  /** Of code: its input. */
+  readonly input?: unknown;
   readonly model?: string;
   /** What the model said of its window: a replay has no model to ask. */
   readonly modelLimits?: Model['limits'];

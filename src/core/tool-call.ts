@@ -100,7 +100,9 @@ export class ToolCallEffect implements Call<ToolValue> {
     if (!outcome.ok && outcome.stop !== undefined)
       return { kind: 'tool', event: 'cancel', value: outcome.error, request: this.in };
     const event = outcome.ok ? 'done' : 'failed';
-    return { kind: 'tool', event, value: this.out(outcome), request: this.in, ran: true };
+    const out = this.out(outcome);
+    const value = outcome.ok && this.in.given !== undefined ? { ...out, forCode: outcome.value } : out;
+    return { kind: 'tool', event, value, request: this.in, ran: true };
   }
 
   kept(failure: Failure): EffectEnd {

@@ -29,7 +29,9 @@ export function changes(call: Call<never> | Call<unknown>, recorded: Json | unde
   const rest = changed.filter(({ part }) => part !== 'given' && part !== 'args' && (part !== 'tool' || !isRenamed));
   const isOtherwise = changed.some(({ part }) => part === 'given' || part === 'args');
   if (!isOtherwise) return rest;
-  return [...rest, { part: 'args', recorded: before.args ?? null, now: argumentsOf(call.given) }];
+  const written = typeof before.written === 'string' ? before.written : undefined;
+  const then = before.args ?? argumentsOf(written);
+  return [...rest, { part: 'args', recorded: then, now: argumentsOf(call.given) }];
 }
 
 /** As they were written now; a text that is no JSON is itself. */

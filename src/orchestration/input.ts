@@ -37,7 +37,12 @@ export function startInput(agent: Agent, input: unknown, label: Label): Start {
   }
   // A copy: the caller's object stays as it is.
   const value = frozenCopy(checked.value);
-  return { brief: [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)], value };
+  return { brief: briefOf(agent, value, label), value };
+}
+
+/** Checked input as the message that it is for a model. */
+export function briefOf(agent: Agent, value: unknown, label: Label): readonly Message[] {
+  return [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)];
 }
 
 function briefText(value: unknown): string {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../core/errors.ts';
 import { canonical, isPlainObject, type Json, sha256 } from '../core/json.ts';
-import type { Message, ToolCall } from '../core/message.ts';
+import type { ToolCall } from '../core/message.ts';
 import type { ToolDefinition } from '../core/model.ts';
 import { steadySchema } from '../core/steady-schema.ts';
 import type { StoredRun } from '../journal/record-store.ts';
@@ -24,28 +24,34 @@ export function loggedRun(file: string, runId?: string): StoredRun & { readonly 
     throw new ConfigurationError('runId', `${file} holds the runs ${ids.join(', ')}`, 'Name one of them.');
   const own = lines.filter((line) => line.runId === id);
   const reading = new Reading(own);
-  const first = own.find(({ path, modelIn }) => !path.includes('/') && modelIn !== undefined);
-  if (typeof first?.modelIn?.instructions !== 'string') {
-    const why =
-      first === undefined ? 'is of a procedure, whose input no log holds' : 'was written without full content';
-    throw new ConfigurationError('log', `${file} ${why}`, `${WRITE} A procedure is replayed from its journal.`);
-  }
-  const shared = asTools(first.modelIn.tools).some(({ name }) => name === 'shared_read')
-    ? { shared: 'not in the log' }
-    : {};
-  const brief = first.modelIn.new as unknown as readonly Message[];
-  reading.begin({ brief: brief as unknown as Json, shared, limits: {}, agentLimits: {} }, first.agent);
+  const { agent, path, ...begun } = beginningOf(own, file);
+  reading.begin({ shared: {}, limits: {}, agentLimits: {}, ...begun }, agent);
   for (const line of own) reading.take(line);
-  const last = own.findLast(({ path, event }) => path === first.path && event === 'end');
+  const last = own.findLast((line) => line.path === path && line.event === 'end');
   const facts = { epoch: 1, created: 0, updated: 0, records: reading.rows.length, pending: [] };
   return {
     id,
-    agent: first.agent,
+    agent,
     status: endOf(last),
     rows: reading.rows,
     ...facts,
     text: textOf(last),
   };
+}
+
+/** What the root began with: the messages of a model, the input of a procedure, whose brief follows from it. */
+function beginningOf(lines: readonly StepLine[], file: string) {
+  const roots = lines.filter(({ path, event }) => !path.includes('/') && event === 'start');
+  const code = roots.find(({ input }) => input !== undefined);
+  if (code !== undefined) return { agent: code.agent, path: code.path, brief: [], value: code.input ?? null };
+  const first = roots.find(({ modelIn }) => modelIn !== undefined);
+  if (typeof first?.modelIn?.instructions !== 'string') {
+    const why = first === undefined ? 'does not say what its root began with' : 'was written without full content';
+    throw new ConfigurationError('log', `${file} ${why}`, WRITE);
+  }
+  const { agent, path, modelIn } = first;
+  const isShared = asTools(modelIn.tools).some(({ name }) => name === 'shared_read');
+  return { agent, path, brief: modelIn.new, ...(isShared && { shared: { shared: 'not in the log' } }) };
 }
 
 class Reading {
@@ -92,14 +98,20 @@ class Reading {
       });
     }
     if (step > 0 && !isCall) this.#add({ kind: 'step', key, event: 'started', step });
+    const end = this.#ends.get(addressOf(line));
+    if (step === 0) this.#calls(end, key);
     if (modelIn === undefined) return;
     const model = isCall ? `${key}/${line.call}` : `${key}/model`;
     this.#add({ kind: 'model', key: model, event: 'started', step, request: this.#parts.get(path)?.request });
-    const end = this.#ends.get(addressOf(line));
     if (end === undefined) return;
     this.#turn(end, model);
+    this.#calls(end, key);
+  }
+
+  #calls(end: StepLine | undefined, key: string): void {
+    if (end === undefined) return;
     for (const { key: call, requested, ran } of this.#callsOf(end, key))
-      if (ran) this.#add({ kind: 'tool', key: call, event: 'started', step, request: requested });
+      if (ran) this.#add({ kind: 'tool', key: call, event: 'started', step: end.step, request: requested });
   }
 
   /** What stays the same in the requests of an invocation stands in its lines once, and again when it changes. */
@@ -154,11 +166,9 @@ class Reading {
       const at = calls.findIndex(({ id }) => id === result.callId);
       // A procedure's calls have their address for an id.
       const key = at < 0 ? result.callId : `${step}.${at}`;
-      const given = calls[at]?.arguments;
-      const requested = { tool: result.name, ...(given !== undefined && { given: sha256(given) }) };
+      const requested = { tool: result.name, ...givenOf(calls[at]?.arguments ?? result.arguments) };
       const ran = !(result.isError && REFUSED.has(result.error?.kind ?? ''));
-      if (!result.isError)
-        return { key, requested, ran, event: 'done', value: toolValueOf(result.content, at < 0) } as const;
+      if (!result.isError) return { key, requested, ran, event: 'done', value: toolValueOf(result, at < 0) } as const;
       const error = result.error ?? { kind: 'threw', message: String(result.content), retryable: false };
       return { key, requested, ran, event: 'failed', value: ran ? error : { isError: true, error, ran } } as const;
     });
@@ -186,6 +196,9 @@ interface Result {
   readonly callId: string;
   readonly name: string;
   readonly isError: boolean;
+  /** Of a call that code made. */
+  readonly arguments?: string;
+  readonly form?: 'text' | 'json' | 'parts';
   readonly content?: Json;
   readonly error?: { readonly kind: string; readonly message: string; readonly retryable: boolean };
 }
@@ -193,11 +206,16 @@ interface Result {
 /** Errors of calls that never began. */
 const REFUSED: ReadonlySet<string> = new Set(['unknown_tool', 'invalid_json', 'invalid_args', 'denied']);
 
-/** For code the value counts and not its text: what reads as JSON is taken for it. */
-function toolValueOf(content: Json | undefined, forCode: boolean): Json {
+/** What was written is compared by its hash, as a journal keeps it; a text that had a secret is not compared. */
+function givenOf(written: string | undefined): { readonly given?: string; readonly written?: string } {
+  return written === undefined || written.includes(REDACTED) ? {} : { given: sha256(written), written };
+}
+
+/** For code the value counts and not its text: where an older log does not say, what reads as JSON is taken for it. */
+function toolValueOf({ form, content }: Result, forCode: boolean): Json {
   if (Array.isArray(content)) return { form: 'parts', content };
   const text = typeof content === 'string' ? content : '';
-  if (!forCode) return { form: 'text', content: text };
+  if (form !== undefined || !forCode) return { form: form ?? 'text', content: text };
   try {
     JSON.parse(text);
     return { form: 'json', content: text };
@@ -228,7 +246,10 @@ function endOf(last: StepLine | undefined): string {
   return goesOn ? 'running' : (last.status ?? 'running');
 }
 
+/** Of a procedure it stands among its effects. */
 function textOf(last: StepLine | undefined): string {
+  const ended = last?.effects?.find(({ kind, key }) => kind === 'agent' && key === last.path)?.outcome;
+  if (isPlainObject(ended) && typeof ended.text === 'string') return ended.text;
   const { content } = (last?.modelOut ?? {}) as { readonly content?: readonly { type: string; text?: string }[] };
   return (content ?? []).map(({ type, text }) => (type === 'text' ? (text ?? '') : '')).join('');
 }

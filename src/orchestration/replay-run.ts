@@ -1,11 +1,13 @@
 import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import { TRUSTED } from '../core/label.ts';
 import type { Model } from '../core/model.ts';
 import { checkOptions } from '../core/options.ts';
 import type { Instrument, View } from '../core/record.ts';
 import { beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
+import { briefOf } from './input.ts';
 import { loggedRun } from './logged-run.ts';
 import { checkAgent, checkReplay, isTeam, readRun } from './resume-run.ts';
 import { LiveRun } from './run.ts';
@@ -27,8 +29,8 @@ export interface ReplayOptions {
  * Plays a recorded run again: no network, no side effect, no model. The same events, the same result. Where the code asks for
  * something else than recorded, `result` rejects with a DivergenceError; where the records end, the run is `suspended`.
  *
- * A log holds what was said, so from one the same steps come back; its records are numbered anew, and a run whose root is a
- * procedure, or whose agents read shared values by code, is replayed from its journal only.
+ * A log holds what was said, so from one the same steps come back; its records are numbered anew. A run whose code reads shared values is
+ * replayed from its journal only.
  *
  * @example const { result } = replayRun(lead, { journal: sqlite('runs.db'), runId });
  */
@@ -53,7 +55,9 @@ export function replayRun<Input, Output, Deps>(
     const rows = upTo(stored, options.until);
     const beginning = beginningOf(stored);
     tree.replay(new History(rows), beginning);
-    return { brief: beginning.brief, value: beginning.value };
+    const { brief, value } = beginning;
+    // A log has the input of a procedure alone.
+    return { brief: brief.length > 0 ? brief : briefOf(definition, value, TRUSTED), value };
   };
   return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
 }

@@ -41,14 +41,15 @@ export function runDone(
 }
 
 /** `model` is absent for code. */
-export function agentStarted(self: Invocation, { brief }: Start, model: ModelFacts | undefined): Draft {
+export function agentStarted(self: Invocation, { brief, value }: Start, model: ModelFacts | undefined): Draft {
   const { definition, depth, waitedMs } = self;
   const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
   const entry = {
     ...({ key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const),
     ...(waitedMs > 0 && { waitedMs }),
   };
-  return { ...entry, kind: 'agent', event: 'started', request: { ...facts, ...model } };
+  const request = definition.type === 'code' ? { ...facts, input: value } : { ...facts, ...model };
+  return { ...entry, kind: 'agent', event: 'started', request };
 }
 
 export function agentDone(self: Invocation, { status, text, error }: Ending): Draft {

@@ -3,7 +3,7 @@ import { canonical, type Json, sha256 } from '../core/json.ts';
 import { type AssistantPart, type Message, type Part, textOf, toolCallsOf } from '../core/message.ts';
 import type { ModelTurn } from '../core/model.ts';
 import type { Decision } from '../core/permission.ts';
-import type { ModelIn, ToolIn } from '../core/record.ts';
+import type { AgentIn, ModelIn, ToolIn, ToolOut } from '../core/record.ts';
 
 /** How much of what was said a log holds: `none` has names, counts, sizes and hashes only. Secrets stand in none of them. */
 export type Content = 'none' | 'redacted' | 'full';
@@ -52,11 +52,23 @@ export function shownCalls(turn: ModelTurn, content: Content): Json[] {
   );
 }
 
+/** What a procedure was given. */
+export function shownInput({ input = null }: AgentIn, content: Content): { readonly input?: Json } {
+  return content === 'none' ? {} : { input: json(input) };
+}
+
+/** Of a call that code made also what it was called with, and the whole that it gave. */
 export function shownResult(
-  call: Pick<ToolIn, 'callId' | 'name'>,
-  out: { readonly content?: string | readonly Part[]; readonly isError: boolean; readonly error?: ErrorRecord },
+  call: Pick<ToolIn, 'callId' | 'name' | 'given'>,
+  out: Partial<Pick<ToolOut, 'content' | 'error' | 'forCode'>> & Pick<ToolOut, 'isError'>,
   content: Content,
 ): Json {
+  if (content !== 'none' && call.given !== undefined) {
+    const { callId, name, given } = call;
+    const { isError, forCode, error } = out;
+    const said = forCode === undefined ? { content: json(out.content) } : json(forCode);
+    return { callId, name, arguments: given, isError, ...(said as object), ...(error && { error: json(error) }) };
+  }
   const error = out.error === undefined ? {} : { error: shownError(out.error, content) };
   const said =
     out.content === undefined ? {} : content === 'none' ? sizeOf(out.content) : { content: json(out.content) };

@@ -3,7 +3,16 @@ import type { Json } from '../core/json.ts';
 import type { RunRecord } from '../core/record.ts';
 import { isoTime } from '../core/time.ts';
 import type { CallUsage } from '../core/usage.ts';
-import { type Content, shownCalls, shownDecision, shownError, shownResult, shownTurn, shownValue } from './content.ts';
+import {
+  type Content,
+  shownCalls,
+  shownDecision,
+  shownError,
+  shownInput,
+  shownResult,
+  shownTurn,
+  shownValue,
+} from './content.ts';
 import type { LineEffect, LineSpan, StepLine } from './line.ts';
 import type { LineSpans } from './line-spans.ts';
 import { RequestChain } from './request-chain.ts';
@@ -41,7 +50,7 @@ export class InvocationLog {
     switch (record.kind) {
       case 'agent':
         if (record.event === 'done') this.#agentDone(record);
-        else if (record.request.type === 'code') this.#begin(record, '');
+        else if (record.request.type === 'code') this.#begin(record, '', shownInput(record.request, this.#content));
         return;
       case 'step':
         if (record.event === 'done') this.#end(record, '');

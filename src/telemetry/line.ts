@@ -64,6 +64,8 @@ export interface StepLine {
   /** ISO 8601, UTC. */
   readonly time: string;
   readonly durationMs?: number;
+  /** What a procedure was given. */
+  readonly input?: Json;
   readonly modelIn?: LineModelIn;
   readonly modelOut?: Json;
   readonly toolCalls?: readonly Json[];

@@ -113,7 +113,105 @@ describe('a saved log', () => {
     });
     const flow = defineAgent({ name: 'flow', description: 'code', run: async () => 'end' });
     const code = join(folder(), 'code.jsonl');
-    await startRun(flow, { task: 'Go' }, { views: [jsonlLog(code, { content: 'full' })] }).result;
-    expect(() => recordedRun(code)).toThrow(/^log: .*procedure/);
+    await startRun(flow, { task: 'Go' }, { views: [jsonlLog(code)] }).result;
+    expect(() => recordedRun(code)).toThrow(/^log: .*does not say what its root began with.*full/);
+  });
+});
+
+describe('a saved log of a procedure', () => {
+  const ran: string[] = [];
+  const tool = (name: string, give: (q: string) => unknown) =>
+    defineTool({
+      name,
+      description: name,
+      input: z.object({ q: z.string() }),
+      access: 'read',
+      execute({ q }) {
+        ran.push(`${name} ${q}`);
+        return give(q);
+      },
+    });
+  const text42 = tool('text', () => '42');
+  const number = tool('number', () => 42);
+  const long = tool('long', (q) => q.repeat(20_000));
+  const fails = tool('fails', () => {
+    throw new Error('no harbour');
+  });
+  const twice = defineTool({
+    name: 'twice',
+    description: 'code too',
+    input: z.object({ q: z.string() }),
+    access: 'read',
+    run: async ({ q }, ctx) => [await ctx.tool(number, { q }), await ctx.tool(text42, { q: `${q}${q}` })],
+  });
+  const writer = defineAgent({ name: 'writer', description: 'w', instructions: 'Write.', tools: [look] });
+
+  function flow(q = 'a', style = 'Print it?') {
+    return defineAgent({
+      name: 'flow',
+      description: 'code',
+      input: z.object({ topic: z.string() }),
+      output: z.object({ said: z.array(z.unknown()), when: z.number() }),
+      async run({ topic }, ctx) {
+        const said = await Promise.all([
+          ctx.tool(text42, { q: 't' }),
+          ctx.tool(number, { q }, { id: 'one' }),
+          ctx.tool(long, { q: 'x' }).then((value) => String(value).length),
+          ctx.tool(fails, { q: 'f' }).catch((error: Error) => error.message),
+          ctx.call(writer, { task: topic }),
+          ctx.tool(twice, { q: 'p' }),
+        ]);
+        await ctx.sleep(1);
+        const token = await ctx.once('token', () => Math.random());
+        const { ok } = await ctx.wait('editor', { question: style }, z.object({ ok: z.boolean() }));
+        return { said: [...said, token, ok, await ctx.random()], when: await ctx.now() };
+      },
+    });
+  }
+
+  async function saved() {
+    const log = join(folder(), 'flow.jsonl');
+    ran.length = 0;
+    const model = scriptedModel([turn(['look', { q: 'a' }]), text('written')]);
+    const run = startRun(
+      flow(),
+      { topic: 'tides' },
+      { model, views: [jsonlLog(log, { content: 'full' })], onIdle: 'wait' },
+    );
+    run.on('approval.request', ({ request }) => run.decide(request.id, { decision: 'answer', value: { ok: true } }));
+    const result = await run.result;
+    expect(result.status).toBe('completed');
+    expect(ran).toHaveLength(6);
+    ran.length = 0;
+    return { log, result };
+  }
+
+  test('plays it again: the same values for its code, and nothing happens', async () => {
+    const { log, result } = await saved();
+    expect(recordedRun(log)).toMatchObject({ agent: 'flow', status: 'completed', text: result.text });
+    const replayed = await recordedRun(log).replay(flow());
+    expect(replayed).toEqual({ ...result, traceId: replayed.traceId });
+    expect(ran).toEqual([]);
+  });
+
+  test('says which call is another now, with both sides', async () => {
+    const { log } = await saved();
+    const error = await recordedRun(log)
+      .replay(flow('b'))
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'divergence',
+      key: 'flow/one',
+      parts: ['args'],
+      differences: [{ part: 'args', recorded: '$.q "a"', now: '$.q "b"' }],
+    });
+    expect(ran).toEqual([]);
+  });
+
+  test('holds what it was given and called with only with content', async () => {
+    const log = join(folder(), 'none.jsonl');
+    const one = defineAgent({ name: 'flow', description: 'd', run: (_, ctx) => ctx.tool(text42, { q: 'hidden' }) });
+    await startRun(one, { task: 'secret task' }, { views: [jsonlLog(log)] }).result;
+    expect(readFileSync(log, 'utf8')).not.toMatch(/hidden|secret task/);
   });
 });
