@@ -61,9 +61,15 @@ export function assemble(text: string): Uint8Array {
 }
 
 function importOf([, module, name, memory]: Tree[]): number[] {
-  const [kind, pages] = listOf(memory);
+  const [kind, pages, most, shared] = listOf(memory);
   if (kind !== 'memory') throw new Error('only a memory can be imported');
-  return [...named(unquoted(module)), ...named(unquoted(name)), 0x02, 0x00, ...unsigned(Number(pages))];
+  if ((most === undefined) !== (shared !== 'shared')) throw new Error('expected (memory n) or (memory n most shared)');
+  const limits = most === undefined ? [0x00, ...unsigned(Number(pages))] : [0x03, ...[pages, most].flatMap(pagesOf)];
+  return [...named(unquoted(module)), ...named(unquoted(name)), 0x02, ...limits];
+}
+
+function pagesOf(count: Tree | undefined): number[] {
+  return unsigned(Number(count));
 }
 
 function functionOf([, ...parts]: Tree[]): { name: string; params: number[]; body: number[] } {

@@ -2,7 +2,6 @@ import { basename } from 'node:path';
 import { ConfigurationError } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import { entryWrites } from './entry-writes.ts';
-import { LexicalScores } from './lexical-scores.ts';
 import { listEntries, namespacesOf } from './list-entries.ts';
 import { type LongTermMemoryOptions, parseMemoryOptions } from './long-term-memory-options.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
@@ -16,7 +15,6 @@ import { parseSearch } from './search-options.ts';
 import { queryTerms } from './terms.ts';
 import { exportLines, importLines } from './transfer.ts';
 import { catchUp, upkeepOf } from './upkeep.ts';
-import { VectorIndex } from './vector-index.ts';
 import { currentById, currentByKey, memoryOf, memoryVersionOf, versionsOf } from './versions.ts';
 
 /** A query is cut here: more words than this say no more. */
@@ -54,7 +52,6 @@ export function longTermMemory(options: LongTermMemoryOptions): LongTermMemory {
 }
 
 function searches(handle: MemoryHandle): LongTermMemory['search'] {
-  const legs = { lexical: new LexicalScores(), vectors: new VectorIndex() };
   return async (query, options, signal) => {
     if (typeof query !== 'string') throw new ConfigurationError('query', 'expected a string', 'Give the words.');
     const { vector: given, ...parsed } = parseSearch(options, handle.embedder);
@@ -66,7 +63,7 @@ function searches(handle: MemoryHandle): LongTermMemory['search'] {
     signal?.throwIfAborted();
     handle.background.start(file);
     const embedder = handle.embedder && vector ? { id: handle.embedder.id, vector } : undefined;
-    const found = file.snapshot(() => searchFile(file, legs, { ...parsed, terms, embedder, now: Date.now() }));
+    const found = file.snapshot(() => searchFile(file, handle, { ...parsed, terms, embedder, now: Date.now() }));
     const hits = found.map(({ row, score }) => deepFreeze({ ...memoryOf(row), score }));
     if (degraded !== undefined) Object.defineProperty(hits, 'degraded', { value: degraded });
     return hits;

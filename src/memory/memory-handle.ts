@@ -1,9 +1,11 @@
 import { ConfigurationError } from '../core/errors.ts';
 import type { Embedder } from '../core/memory.ts';
+import { LexicalScores } from './lexical-scores.ts';
 import type { LongTermMemoryOptions } from './long-term-memory-options.ts';
 import { type MemoryFile, openMemoryFile } from './memory-file.ts';
 import { BackgroundReembedding, reembed } from './reembed.ts';
 import { TextVectors } from './text-vectors.ts';
+import { VectorIndex } from './vector-index.ts';
 import type { Writing } from './write-entry.ts';
 
 /** A memory's file in this process: opened at the first use, closed once, and what works on it in the background. */
@@ -12,6 +14,9 @@ export class MemoryHandle {
   readonly embedder: Embedder | undefined;
   readonly texts: TextVectors;
   readonly background: BackgroundReembedding;
+  /** What a search holds in memory of the file. */
+  readonly lexical = new LexicalScores();
+  readonly vectors = new VectorIndex();
   readonly #path: string;
   readonly #closing = new AbortController();
   /** Work of others that needs the file. */
@@ -60,6 +65,7 @@ export class MemoryHandle {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(closed());
     await this.background.settled();
+    this.vectors.clear();
     const file = await this.#file?.catch(() => undefined);
     file?.close();
   }

@@ -30,7 +30,7 @@ export class VectorIndex {
     ) ?? { first: null, last: null };
     if (last === null || last === this.#seen) return;
     // Changes that we missed are not listed any more.
-    if ((first ?? 0) > this.#seen + 1) this.#segments.clear();
+    if ((first ?? 0) > this.#seen + 1) this.clear();
     if (this.#segments.size > 0) {
       const rows = file.iterate<{ segment: number; version: number; data: Uint8Array | null }>(
         `SELECT DISTINCT c.segment, c.version, v.data FROM changes c
@@ -43,7 +43,7 @@ export class VectorIndex {
       }
     }
     for (const [number, segment] of this.#segments) {
-      if (segment.precision === 'f32' && segment.count >= I8_FROM * 2) this.#segments.delete(number);
+      if (segment.precision === 'f32' && segment.count >= I8_FROM * 2) this.#forget(number, segment);
     }
     this.#seen = last;
   }
@@ -53,9 +53,19 @@ export class VectorIndex {
     for (const segment of this.#segments.values()) bytes += segment.bytes;
     for (const [number, segment] of this.#segments) {
       if (bytes <= MAX_BYTES || this.#segments.size === 1) return;
-      this.#segments.delete(number);
+      this.#forget(number, segment);
       bytes -= segment.bytes;
     }
+  }
+
+  /** Forgets all segments; they are read again when they are searched. */
+  clear(): void {
+    for (const [number, segment] of this.#segments) this.#forget(number, segment);
+  }
+
+  #forget(number: number, segment: Segment): void {
+    this.#segments.delete(number);
+    segment.dispose();
   }
 }
 

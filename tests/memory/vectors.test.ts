@@ -60,14 +60,16 @@ describe('a segment', () => {
   );
   const filter = fc.option(fc.uniqueArray(fc.nat({ max: 45 })), { nil: undefined });
 
-  it.each<[Precision, 'plain' | 'wasm']>([
-    ['f32', 'plain'],
-    ['f32', 'wasm'],
-    ['i8', 'plain'],
-    ['i8', 'wasm'],
+  it.each<[Precision, 'plain' | 'wasm', string, number?]>([
+    ['f32', 'plain', 'alone'],
+    ['f32', 'wasm', 'alone'],
+    ['i8', 'plain', 'alone'],
+    ['i8', 'wasm', 'alone'],
+    ['f32', 'wasm', 'with threads', 0],
+    ['i8', 'wasm', 'with threads', 0],
   ])(
-    'of %s ranks by the %s kernel as a sort of all does, whatever was set, removed and allowed',
-    (precision, kernel) => {
+    'of %s ranks by the %s kernel %s as a sort of all does, whatever was set, removed and allowed',
+    (precision, kernel, _, threadsFrom) => {
       fc.assert(
         fc.property(
           fc.array(step, { maxLength: 80 }),
@@ -75,7 +77,7 @@ describe('a segment', () => {
           filter,
           fc.integer({ min: 1, max: 12 }),
           (steps, query, list, k) => {
-            const segment = new Segment({ dimensions: DIMENSIONS, precision, kernel });
+            const segment = new Segment({ dimensions: DIMENSIONS, precision, kernel, threadsFrom });
             const held = new Map<number, Float32Array>();
             for (const change of steps) {
               if ('remove' in change) {
@@ -106,6 +108,7 @@ describe('a segment', () => {
               const unit = exact(one);
               expect(unit.reduce((sum, value, at) => sum + value * (query[at] ?? 0), 0)).toBeCloseTo(score, 5);
             }
+            segment.dispose();
           },
         ),
         { numRuns: 60 },

@@ -14,35 +14,52 @@ export const F32_STEP = 64;
 export const I8_STEP = 32;
 
 /** The part of WebAssembly's JavaScript interface that is used: TypeScript declares it for browsers only. */
-interface WasmMemory {
-  readonly buffer: ArrayBuffer;
-  grow(pages: number): number;
-}
 interface Wasm {
   Module: new (bytes: Uint8Array) => object;
   Instance: new (module: object, imports: object) => { readonly exports: object };
-  Memory: new (options: { initial: number }) => WasmMemory;
+  Memory: new (options: { initial: number; maximum: number; shared: true }) => SharedMemory;
+}
+
+/** A memory that threads can be handed. */
+export interface SharedMemory {
+  readonly buffer: SharedArrayBuffer;
+  grow(pages: number): number;
 }
 
 const PAGE = 65_536;
+/** As kernel.wat says. */
+const MAX_PAGES = 65_536;
 let compiled: object | undefined;
 
-/** Bytes that a kernel works on, and may be more of. A buffer is not valid any more once they grew. */
+/** Bytes that a kernel works on, and may be more of. A buffer does not have those that came since. */
 export interface ScanMemory {
   readonly kernel: Kernel;
-  buffer(): ArrayBuffer;
+  /** Where threads can work on it too. */
+  readonly shared?: SharedMemory;
+  buffer(): ArrayBuffer | SharedArrayBuffer;
   grow(bytes: number): void;
+}
+
+/** The kernel as it is compiled; throws where the engine has no WebAssembly or no SIMD. */
+export function kernelModule(): object {
+  compiled ??= new (webAssembly().Module)(Buffer.from(KERNEL_BYTES, 'base64'));
+  return compiled;
+}
+
+function webAssembly(): Wasm {
+  const { WebAssembly: wasm } = globalThis as { readonly WebAssembly?: Wasm };
+  if (wasm === undefined) throw new Error('this engine has no WebAssembly');
+  return wasm;
 }
 
 /** A memory with the SIMD kernel; undefined where the engine has no WebAssembly or no SIMD. */
 export function wasmMemory(bytes: number): ScanMemory | undefined {
-  const wasm = (globalThis as { readonly WebAssembly?: Wasm }).WebAssembly;
-  if (wasm === undefined) return undefined;
   try {
-    compiled ??= new wasm.Module(Buffer.from(KERNEL_BYTES, 'base64'));
-    const memory = new wasm.Memory({ initial: Math.ceil(bytes / PAGE) });
-    const { exports } = new wasm.Instance(compiled, { env: { memory } });
+    const { Memory, Instance } = webAssembly();
+    const memory = new Memory({ initial: Math.ceil(bytes / PAGE), maximum: MAX_PAGES, shared: true });
+    const { exports } = new Instance(kernelModule(), { env: { memory } });
     return {
+      shared: memory,
       // What kernel.wat exports.
       kernel: exports as Kernel,
       buffer: () => memory.buffer,

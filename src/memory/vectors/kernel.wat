@@ -1,7 +1,8 @@
 ;; The scan of a segment: one dot product a row, written to `out`. Rows lie one behind the other, `bytes` apart, padded with
-;; zeros. `npm run build:kernel` assembles this file into kernel-bytes.ts.
+;; zeros. The memory is shared, so that threads can scan parts of one. `npm run build:kernel` assembles this file into
+;; kernel-bytes.ts.
 (module
-  (import "env" "memory" (memory 1))
+  (import "env" "memory" (memory 1 65536 shared))
 
   ;; Rows and query of f32; `bytes` is a multiple of 64. Results are f32.
   (func (export "dotF32") (param $row i32) (param $count i32) (param $bytes i32) (param $query i32) (param $out i32)

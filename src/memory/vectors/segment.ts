@@ -1,21 +1,7 @@
-import { F32_STEP, I8_STEP, plainMemory, type ScanMemory, wasmMemory } from './kernel.ts';
 import { dotError, quantiseQuery, quantiseRow } from './quantise.ts';
+import { type Precision, type Results, RowMemory, type RowOptions } from './row-memory.ts';
 
-/** `i8` holds a quarter of the bytes and gives approximations with a bound; `f32` is exact. */
-export type Precision = 'f32' | 'i8';
-
-export interface SegmentOptions {
-  readonly dimensions: number;
-  readonly precision: Precision;
-  /** Default: WASM from {@link WASM_ROWS} rows on, where there is WebAssembly with SIMD. */
-  readonly kernel?: 'plain' | 'wasm' | undefined;
-}
-
-/** Below this the memory of a WebAssembly module costs more than it saves. */
-const WASM_ROWS = 1_024;
-/** Rows of one call of the kernel: its results stay in the processor's cache. */
-const BLOCK = 4_096;
-const FIRST_ROWS = 16;
+export type { Precision, RowOptions as SegmentOptions };
 
 /**
  * Unit vectors of one namespace and embedder, one behind the other in one memory, each under a number. A row is a slot;
@@ -24,38 +10,27 @@ const FIRST_ROWS = 16;
 export class Segment {
   readonly dimensions: number;
   readonly precision: Precision;
-  readonly #stride: number;
-  /** Query, then results of one block, then rows. */
-  readonly #query: number;
-  readonly #out: number;
-  readonly #rows: number;
-  readonly #options: SegmentOptions;
-  #memory: ScanMemory;
-  #isWasm: boolean;
-  #capacity = FIRST_ROWS;
+  readonly #memory: RowMemory;
   #count = 0;
-  #numbers = new Uint32Array(FIRST_ROWS);
-  #scales = new Float32Array(0);
-  #errors = new Float32Array(0);
-  #scores = new Float32Array(FIRST_ROWS);
+  #numbers: Uint32Array;
+  #scores: Float32Array;
+  /** Of i8: what a row is multiplied by, and what that leaves out. */
+  #scales: Float32Array;
+  #errors: Float32Array;
   #queryError = 0;
   /** The largest error of a row so far. */
   #worstRow = 0;
   readonly #slots = new Map<number, number>();
 
-  constructor(options: SegmentOptions) {
-    this.#options = options;
+  constructor(options: RowOptions) {
     this.dimensions = options.dimensions;
     this.precision = options.precision;
-    const isF32 = options.precision === 'f32';
-    this.#stride = isF32 ? padded(options.dimensions * 4, F32_STEP) : padded(options.dimensions, I8_STEP);
-    this.#query = 0;
-    this.#out = isF32 ? this.#stride : this.#stride * 2;
-    this.#rows = padded(this.#out + BLOCK * 4, F32_STEP);
-    this.#isWasm = false;
-    this.#memory = plainMemory(this.#bytes(FIRST_ROWS));
-    if (options.kernel === 'wasm') this.#useWasm(FIRST_ROWS);
-    if (!isF32) this.#growBounds();
+    this.#memory = new RowMemory(options);
+    const { capacity } = this.#memory;
+    this.#numbers = new Uint32Array(capacity);
+    this.#scores = new Float32Array(capacity);
+    this.#scales = new Float32Array(this.precision === 'i8' ? capacity : 0);
+    this.#errors = new Float32Array(this.#scales.length);
   }
 
   get count(): number {
@@ -64,7 +39,7 @@ export class Segment {
 
   /** Bytes held, about. */
   get bytes(): number {
-    return this.#bytes(this.#capacity) + this.#capacity * 8 + this.#count * 48;
+    return this.#memory.bytes + this.#memory.capacity * 8 + this.#count * 48;
   }
 
   /** The number of each slot. */
@@ -78,13 +53,13 @@ export class Segment {
 
   /** Makes room, so that so many rows are added without copying. */
   reserve(rows: number): void {
-    if (rows <= this.#capacity) return;
-    if (rows >= WASM_ROWS && !this.#isWasm && this.#options.kernel !== 'plain') this.#useWasm(rows);
-    this.#memory.grow(this.#bytes(rows));
-    this.#capacity = rows;
+    if (rows <= this.#memory.capacity) return;
+    this.#memory.reserve(rows);
     this.#numbers = grown(this.#numbers, rows);
     this.#scores = new Float32Array(rows);
-    if (this.precision === 'i8') this.#growBounds();
+    if (this.precision === 'f32') return;
+    this.#scales = grown(this.#scales, rows);
+    this.#errors = grown(this.#errors, rows);
   }
 
   /** Adds a unit vector, or replaces that of the number. */
@@ -92,18 +67,16 @@ export class Segment {
     let slot = this.#slots.get(number);
     if (slot === undefined) {
       slot = this.#count;
-      if (slot === this.#capacity) this.reserve(Math.ceil(this.#capacity * 1.5));
+      if (slot === this.#memory.capacity) this.reserve(Math.ceil(this.#memory.capacity * 1.5));
       this.#count += 1;
       this.#numbers[slot] = number;
       this.#slots.set(number, slot);
     }
-    const at = this.#rows + slot * this.#stride;
     if (this.precision === 'f32') {
-      new Float32Array(this.#memory.buffer(), at, this.dimensions).set(vector);
+      this.#memory.f32Row(slot).set(vector);
       return;
     }
-    const row = new Int8Array(this.#memory.buffer(), at, this.dimensions);
-    const { scale, error } = quantiseRow(vector, row);
+    const { scale, error } = quantiseRow(vector, this.#memory.i8Row(slot));
     this.#scales[slot] = scale;
     this.#errors[slot] = error;
     this.#worstRow = Math.max(this.#worstRow, this.#errors[slot] as number);
@@ -113,10 +86,8 @@ export class Segment {
     const slot = this.#slots.get(number);
     if (slot === undefined) return;
     const last = this.#count - 1;
-    const bytes = new Uint8Array(this.#memory.buffer());
-    const at = this.#rows + last * this.#stride;
+    this.#memory.move(last, slot);
     if (slot !== last) {
-      bytes.copyWithin(this.#rows + slot * this.#stride, at, at + this.#stride);
       const moved = this.#numbers[last] as number;
       this.#numbers[slot] = moved;
       this.#slots.set(moved, slot);
@@ -125,7 +96,6 @@ export class Segment {
         this.#errors[slot] = this.#errors[last] as number;
       }
     }
-    bytes.fill(0, at, at + this.#stride);
     this.#slots.delete(number);
     this.#count = last;
   }
@@ -136,21 +106,14 @@ export class Segment {
    */
   score(query: Float32Array, slots?: readonly number[]): Float32Array {
     const scale = this.#writeQuery(query);
-    const { kernel } = this.#memory;
-    const dot = this.precision === 'f32' ? kernel.dotF32 : kernel.dotI8;
-    const at = (slot: number) => this.#rows + slot * this.#stride;
-    if (slots === undefined) {
-      for (let from = 0; from < this.#count; from += BLOCK) {
-        const count = Math.min(BLOCK, this.#count - from);
-        dot(at(from), count, this.#stride, this.#query, this.#out);
-        this.#take(count, scale, (index) => from + index);
-      }
-      return this.#scores;
-    }
-    for (let from = 0; from < slots.length; from += BLOCK) {
-      const block = slots.slice(from, from + BLOCK);
-      block.forEach((slot, index) => void dot(at(slot), 1, this.#stride, this.#query, this.#out + index * 4));
-      this.#take(block.length, scale, (index) => block[index] as number);
+    if (slots === undefined) this.#memory.scan(this.#count, (results, from) => this.#take(results, scale, from));
+    else {
+      this.#memory.scanSlots(slots, (results, block) => {
+        for (let index = 0; index < block.length; index++) {
+          const slot = block[index] as number;
+          this.#scores[slot] = (results[index] as number) * (this.#scales[slot] ?? 1) * scale;
+        }
+      });
     }
     return this.#scores;
   }
@@ -165,54 +128,32 @@ export class Segment {
     return this.precision === 'f32' ? 0 : dotError(this.#worstRow, this.#queryError);
   }
 
-  /** Takes results of the kernel as scores of the slots. */
-  #take(count: number, queryScale: number, slotOf: (index: number) => number): void {
-    const buffer = this.#memory.buffer();
-    const scores = this.#scores;
+  /** Gives back what others hold of it. */
+  dispose(): void {
+    this.#memory.dispose();
+  }
+
+  #take(results: Results, queryScale: number, from: number): void {
     if (this.precision === 'f32') {
-      const results = new Float32Array(buffer, this.#out, count);
-      for (let index = 0; index < count; index++) scores[slotOf(index)] = results[index] as number;
+      this.#scores.set(results, from);
       return;
     }
-    const results = new Int32Array(buffer, this.#out, count);
+    const scores = this.#scores;
     const scales = this.#scales;
-    for (let index = 0; index < count; index++) {
-      const slot = slotOf(index);
+    for (let index = 0, slot = from; index < results.length; index++, slot++) {
       scores[slot] = (results[index] as number) * (scales[slot] as number) * queryScale;
     }
   }
 
   #writeQuery(query: Float32Array): number {
     if (this.precision === 'f32') {
-      new Float32Array(this.#memory.buffer(), this.#query, this.dimensions).set(query);
+      this.#memory.f32Query().set(query);
       return 1;
     }
-    const { scale, error } = quantiseQuery(query, new Int16Array(this.#memory.buffer(), this.#query, this.#stride));
+    const { scale, error } = quantiseQuery(query, this.#memory.i16Query());
     this.#queryError = error;
     return scale;
   }
-
-  #useWasm(rows: number): void {
-    const memory = wasmMemory(this.#bytes(Math.max(rows, this.#capacity)));
-    if (memory === undefined) return;
-    const used = this.#bytes(this.#count);
-    new Uint8Array(memory.buffer()).set(new Uint8Array(this.#memory.buffer(), 0, used));
-    this.#memory = memory;
-    this.#isWasm = true;
-  }
-
-  #growBounds(): void {
-    this.#scales = grown(this.#scales, this.#capacity);
-    this.#errors = grown(this.#errors, this.#capacity);
-  }
-
-  #bytes(rows: number): number {
-    return this.#rows + rows * this.#stride;
-  }
-}
-
-function padded(bytes: number, step: number): number {
-  return Math.ceil(bytes / step) * step;
 }
 
 function grown<T extends Uint32Array | Float32Array>(list: T, length: number): T {

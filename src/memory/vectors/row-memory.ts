@@ -1,0 +1,176 @@
+import { F32_STEP, I8_STEP, plainMemory, type ScanMemory, wasmMemory } from './kernel.ts';
+import { type ScanThreads, scanThreads } from './scan-threads.ts';
+
+/** `i8` holds a quarter of the bytes and gives approximations with a bound; `f32` is exact. */
+export type Precision = 'f32' | 'i8';
+
+export interface RowOptions {
+  readonly dimensions: number;
+  readonly precision: Precision;
+  /** Default: WASM from {@link WASM_ROWS} rows on, where there is WebAssembly with SIMD. */
+  readonly kernel?: 'plain' | 'wasm' | undefined;
+  /** From so many bytes on threads scan too; default {@link THREADS_FROM}. */
+  readonly threadsFrom?: number | undefined;
+}
+
+/** Below this the memory of a WebAssembly module costs more than it saves. */
+const WASM_ROWS = 1_024;
+/** Below this threads are awake when the scan is over. */
+export const THREADS_FROM = 33_554_432;
+/** Rows of one call of the kernel: its results stay in the processor's cache. */
+export const BLOCK = 1_024;
+/** Places for the results of one block: the caller's, and one for each thread. */
+const OUTS = 4;
+const FIRST_ROWS = 16;
+
+/** Results of a block, f32 or i32 as the rows are. */
+export type Results = Float32Array | Int32Array;
+
+/** Rows of one length behind the other in one memory, with places for a query and for results, and the kernel that scans them. */
+export class RowMemory {
+  readonly #options: RowOptions;
+  readonly #isF32: boolean;
+  readonly #stride: number;
+  /** Query, then results of blocks, then rows. */
+  readonly #query = 0;
+  readonly #outs: number;
+  readonly #rows: number;
+  #memory: ScanMemory;
+  #capacity = FIRST_ROWS;
+  #threads: { readonly all: ScanThreads; readonly id: number } | undefined;
+
+  constructor(options: RowOptions) {
+    const { dimensions, precision, kernel } = options;
+    this.#options = options;
+    this.#isF32 = precision === 'f32';
+    this.#stride = this.#isF32 ? padded(dimensions * 4, F32_STEP) : padded(dimensions, I8_STEP);
+    this.#outs = this.#isF32 ? this.#stride : this.#stride * 2;
+    this.#rows = padded(this.#outs + OUTS * BLOCK * 4, F32_STEP);
+    this.#memory = plainMemory(this.#bytesOf(FIRST_ROWS));
+    if (kernel === 'wasm') this.#useWasm(FIRST_ROWS);
+  }
+
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  get bytes(): number {
+    return this.#bytesOf(this.#capacity);
+  }
+
+  /** Makes room for so many rows. */
+  reserve(rows: number): void {
+    if (rows <= this.#capacity) return;
+    if (rows >= WASM_ROWS && this.#memory.shared === undefined && this.#options.kernel !== 'plain') this.#useWasm(rows);
+    this.#memory.grow(this.#bytesOf(rows));
+    this.#capacity = rows;
+    this.#enterThreads();
+  }
+
+  f32Row(slot: number): Float32Array {
+    return new Float32Array(this.#memory.buffer(), this.#at(slot), this.#options.dimensions);
+  }
+
+  i8Row(slot: number): Int8Array {
+    return new Int8Array(this.#memory.buffer(), this.#at(slot), this.#options.dimensions);
+  }
+
+  /** Puts one row in the place of another, and zeros in its own. */
+  move(from: number, to: number): void {
+    const bytes = new Uint8Array(this.#memory.buffer());
+    if (from !== to) bytes.copyWithin(this.#at(to), this.#at(from), this.#at(from) + this.#stride);
+    bytes.fill(0, this.#at(from), this.#at(from) + this.#stride);
+  }
+
+  f32Query(): Float32Array {
+    return new Float32Array(this.#memory.buffer(), this.#query, this.#options.dimensions);
+  }
+
+  i16Query(): Int16Array {
+    return new Int16Array(this.#memory.buffer(), this.#query, this.#stride);
+  }
+
+  /** Scores the first rows, block by block in any order: `take` is told the first row of each. */
+  scan(count: number, take: (results: Results, from: number) => void): void {
+    const score = (from: number, length: number) => {
+      this.#dot(from, length, this.#outs);
+      take(this.#results(length), from);
+    };
+    if (count * this.#stride < (this.#options.threadsFrom ?? THREADS_FROM) || !this.#useThreads()) {
+      for (let from = 0; from < count; from += BLOCK) score(from, Math.min(BLOCK, count - from));
+      return;
+    }
+    const scan = { count, block: BLOCK, rows: this.#rows, stride: this.#stride, query: this.#query };
+    this.#threads?.all.scan(
+      this.#threads.id,
+      { ...scan, isI8: !this.#isF32 },
+      {
+        score,
+        take: (from, results) =>
+          take(this.#isF32 ? new Float32Array(results.buffer, results.byteOffset, results.length) : results, from),
+      },
+    );
+  }
+
+  /** Scores these rows: `take` is told the slots of each block. */
+  scanSlots(slots: readonly number[], take: (results: Results, block: readonly number[]) => void): void {
+    for (let from = 0; from < slots.length; from += BLOCK) {
+      const block = slots.slice(from, from + BLOCK);
+      block.forEach((slot, index) => void this.#dot(slot, 1, this.#outs + index * 4));
+      take(this.#results(block.length), block);
+    }
+  }
+
+  /** Lets threads forget it. */
+  dispose(): void {
+    this.#threads?.all.leave(this.#threads.id);
+    this.#threads = undefined;
+  }
+
+  #dot(from: number, count: number, out: number): void {
+    const { kernel } = this.#memory;
+    if (this.#isF32) kernel.dotF32(this.#at(from), count, this.#stride, this.#query, out);
+    else kernel.dotI8(this.#at(from), count, this.#stride, this.#query, out);
+  }
+
+  #results(count: number): Results {
+    const buffer = this.#memory.buffer();
+    return this.#isF32 ? new Float32Array(buffer, this.#outs, count) : new Int32Array(buffer, this.#outs, count);
+  }
+
+  #useThreads(): boolean {
+    if (this.#threads === undefined && this.#memory.shared !== undefined) {
+      const all = scanThreads();
+      if (all !== undefined) this.#threads = { all, id: all.newId() };
+      this.#enterThreads();
+    }
+    return this.#threads !== undefined;
+  }
+
+  #enterThreads(): void {
+    const { shared } = this.#memory;
+    if (this.#threads === undefined || shared === undefined) return;
+    const { all, id } = this.#threads;
+    const outs = Array.from({ length: all.size }, (_, index) => this.#outs + (index + 1) * BLOCK * 4);
+    all.enter(id, shared, this.#capacity, BLOCK, outs);
+  }
+
+  #useWasm(rows: number): void {
+    const memory = wasmMemory(this.#bytesOf(Math.max(rows, this.#capacity)));
+    if (memory === undefined) return;
+    new Uint8Array(memory.buffer()).set(new Uint8Array(this.#memory.buffer()));
+    this.#memory = memory;
+  }
+
+  #at(slot: number): number {
+    return this.#rows + slot * this.#stride;
+  }
+
+  #bytesOf(rows: number): number {
+    return this.#rows + rows * this.#stride;
+  }
+}
+
+function padded(bytes: number, step: number): number {
+  return Math.ceil(bytes / step) * step;
+}
