@@ -8,6 +8,7 @@ import { type AgentLimits, DEFAULTS } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
 import { checkJudge, judgeAgent } from './judge-agent.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
+import { asData } from './memory-effects.ts';
 import { fieldsOf, namespaceOf, wholeOf } from './memory-options.ts';
 import { type Change, type Consolidated, partName } from './operations.ts';
 import type { MemoryVersion } from './versions.ts';
@@ -179,7 +180,14 @@ async function memoryEffect(
   execute: (signal: AbortSignal) => Promise<Json>,
 ): Promise<unknown> {
   const timeoutMs = DEFAULTS.toolTimeoutMs;
-  const outcome = await flow.effect({ id, kind: 'memory', facts, sideEffect: 'idempotent', timeoutMs, execute });
+  const outcome = await flow.effect({
+    id,
+    kind: 'memory',
+    facts,
+    sideEffect: 'idempotent',
+    timeoutMs,
+    execute: (signal) => asData(() => execute(signal)),
+  });
   if (outcome.ok) return outcome.value;
   throw toolError(outcome.error);
 }

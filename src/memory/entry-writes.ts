@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import type { MemoryHandle } from './memory-handle.ts';
-import { fieldsOf, vectorOf } from './memory-options.ts';
+import { fieldsOf, idOf, namespaceOf, stringOf, vectorOf } from './memory-options.ts';
 import { eraseByProvenance } from './operations.ts';
 import { parseEntry, parseUpdate } from './parse-entry.ts';
 import { eraseEntry, type Memory, memoryOf, versionsOf } from './versions.ts';
@@ -32,6 +32,7 @@ export function entryWrites(handle: MemoryHandle): EntryWrites {
 
     async update(id, update, signal) {
       const { version, changes, vector } = parseUpdate(update);
+      idOf(id);
       const [ready] = await handle.texts.ofTexts([changes.text], [vector], signal);
       const file = await handle.open();
       signal?.throwIfAborted();
@@ -43,6 +44,7 @@ export function entryWrites(handle: MemoryHandle): EntryWrites {
     },
 
     async remove(id, expected) {
+      idOf(id);
       const file = await handle.open();
       const removed = file.transaction(() => {
         const was = versionsOf(file, id).length > 0;
@@ -59,8 +61,13 @@ export function entryWrites(handle: MemoryHandle): EntryWrites {
       if (fields.source === undefined && fields.origin === undefined) {
         throw new ConfigurationError('provenance', 'names no source and no origin', "Write { source: 'wiki' }.");
       }
+      const parsed = {
+        ...(fields.namespace === undefined ? {} : { namespace: namespaceOf(fields, 'provenance') }),
+        ...(fields.source === undefined ? {} : { source: stringOf(fields, 'source', 'provenance') }),
+        ...(fields.origin === undefined ? {} : { origin: stringOf(fields, 'origin', 'provenance') }),
+      };
       const file = await handle.open();
-      const erased = file.transaction(() => eraseByProvenance(file, provenance, Date.now()));
+      const erased = file.transaction(() => eraseByProvenance(file, parsed, Date.now()));
       if (erased > 0) file.purge();
       return erased;
     },

@@ -6,8 +6,9 @@ import { listEntries, namespacesOf } from './list-entries.ts';
 import { type LongTermMemoryOptions, parseMemoryOptions } from './long-term-memory-options.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { MemoryHandle } from './memory-handle.ts';
-import { namespaceOf, stringOf } from './memory-options.ts';
+import { idOf, namespaceOf, stringOf } from './memory-options.ts';
 import { applyChanges, consolidationsIn, undoOperations } from './operations.ts';
+import { parseChanges } from './parse-changes.ts';
 import { dropOtherVectors } from './reembed.ts';
 import { reviews } from './reviews.ts';
 import { searchFile } from './search-file.ts';
@@ -75,7 +76,7 @@ type EntryReads = Pick<LongTermMemory, 'get' | 'getByKey' | 'history' | 'list' |
 function entryReads(handle: MemoryHandle): EntryReads {
   return {
     async get(id) {
-      const row = currentById(await handle.open(), id);
+      const row = currentById(await handle.open(), idOf(id));
       return row && deepFreeze(memoryVersionOf(row));
     },
 
@@ -87,7 +88,7 @@ function entryReads(handle: MemoryHandle): EntryReads {
     },
 
     async history(id) {
-      return versionsOf(await handle.open(), id).map((row) => deepFreeze(memoryVersionOf(row)));
+      return versionsOf(await handle.open(), idOf(id)).map((row) => deepFreeze(memoryVersionOf(row)));
     },
 
     async list(options) {
@@ -102,7 +103,10 @@ function entryReads(handle: MemoryHandle): EntryReads {
 
 function consolidations(handle: MemoryHandle): Pick<LongTermMemory, 'consolidated' | 'consolidations' | 'undo'> {
   return {
-    async consolidated(name, namespace, changes, signal) {
+    async consolidated(named, within, given, signal) {
+      const name = stringOf({ name: named }, 'name', 'consolidated');
+      const namespace = namespaceOf({ namespace: within }, 'consolidated');
+      const changes = parseChanges(given);
       const texts = changes.flatMap(({ text }) => text ?? []);
       const ready = await handle.texts.ofTexts(texts, [], signal);
       let next = 0;
@@ -115,7 +119,8 @@ function consolidations(handle: MemoryHandle): Pick<LongTermMemory, 'consolidate
       return consolidationsIn(await handle.open(), namespaceOf({ namespace }, 'consolidations'));
     },
 
-    async undo(name) {
+    async undo(named) {
+      const name = stringOf({ name: named }, 'name', 'undo');
       const file = await handle.open();
       return file.transaction(() => {
         const restored = undoOperations(file, name, Date.now());
@@ -132,7 +137,8 @@ type FileCare = Pick<LongTermMemory, 'export' | 'import' | 'reembed' | 'backgrou
 function fileCare(handle: MemoryHandle): FileCare {
   return {
     async *export({ namespace, vectors = false } = {}) {
-      yield* exportLines(await handle.open(), namespace, vectors);
+      const within = namespace === undefined ? undefined : namespaceOf({ namespace }, 'export');
+      yield* exportLines(await handle.open(), within, vectors);
     },
 
     async import(lines) {

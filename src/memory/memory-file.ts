@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
+import { fileFailure } from './file-failure.ts';
 import { APPLICATION_ID, createSchema, migrate, SCHEMA_VERSION } from './schema.ts';
 
 /** One open memory file: statements are prepared once, writes are transactions. */
@@ -30,7 +31,7 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
     prepareSchema(database, file);
   } catch (thrown) {
     database.close();
-    throw thrown;
+    throw fileFailure(thrown, file);
   }
   const statements = new Map<string, StatementSync>();
   const statement = (sql: string): StatementSync => {
@@ -41,28 +42,39 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
     return prepared;
   };
   const check = presence(file);
+  const told = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (thrown) {
+      throw fileFailure(thrown, file);
+    }
+  };
   // Rows have the columns that the statement names: the schema is the parse.
   return {
-    all: <Row>(sql: string, ...values: SQLInputValue[]) => statement(sql).all(...values) as Row[],
-    iterate: <Row>(sql: string, ...values: SQLInputValue[]) => statement(sql).iterate(...values) as Iterable<Row>,
-    get: <Row>(sql: string, ...values: SQLInputValue[]) => statement(sql).get(...values) as Row | undefined,
-    numbers: (sql, ...values) => JSON.parse(String(statement(sql).get(...values)?.list ?? '[]')) as number[],
+    all: <Row>(sql: string, ...values: SQLInputValue[]) => told(() => statement(sql).all(...values) as Row[]),
+    iterate: <Row>(sql: string, ...values: SQLInputValue[]) =>
+      told(() => statement(sql).iterate(...values) as Iterable<Row>),
+    get: <Row>(sql: string, ...values: SQLInputValue[]) => told(() => statement(sql).get(...values) as Row | undefined),
+    numbers: (sql, ...values) =>
+      JSON.parse(String(told(() => statement(sql).get(...values))?.list ?? '[]')) as number[],
     run: (sql, ...values) => {
-      statement(sql).run(...values);
+      told(() => statement(sql).run(...values));
     },
     transaction: (work) => {
       check();
-      return database.isTransaction ? work() : within(database, 'BEGIN IMMEDIATE', work);
+      return database.isTransaction ? work() : told(() => within(database, 'BEGIN IMMEDIATE', work));
     },
     snapshot: (work) => {
       check();
-      return database.isTransaction ? work() : within(database, 'BEGIN', work);
+      return database.isTransaction ? work() : told(() => within(database, 'BEGIN', work));
     },
     purge: () => {
-      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      told(() => database.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
     },
     vacuum: () => {
-      database.exec("INSERT INTO lexical (lexical) VALUES ('optimize'); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+      told(() =>
+        database.exec("INSERT INTO lexical (lexical) VALUES ('optimize'); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"),
+      );
     },
     close: () => database.close(),
   };
@@ -90,15 +102,7 @@ function connect(open: () => DatabaseSync, file: string): DatabaseSync {
 function prepareSchema(database: DatabaseSync, file: string): void {
   const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
   const shown = JSON.stringify(file);
-  const isEmpty = () => {
-    try {
-      return number('SELECT count(*) FROM sqlite_schema') === 0;
-    } catch (thrown) {
-      const { errcode } = thrown as { errcode?: number };
-      if (errcode === SQLITE_BUSY) throw new ConfigurationError('file', `${shown} is locked`, 'Try again later.');
-      throw new ConfigurationError('file', `${shown} is no SQLite file, or torn`, 'Name another file.');
-    }
-  };
+  const isEmpty = () => number('SELECT count(*) FROM sqlite_schema') === 0;
   const versionOf = (): number => {
     if (number('PRAGMA application_id') !== APPLICATION_ID) {
       throw new ConfigurationError('file', `${shown} belongs to another program`, 'Name another file.');
@@ -121,8 +125,6 @@ function prepareSchema(database: DatabaseSync, file: string): void {
     else if (versionOf() < SCHEMA_VERSION) migrate(database, versionOf());
   });
 }
-
-const SQLITE_BUSY = 5;
 
 function within<T>(database: DatabaseSync, begin: string, work: () => T): T {
   database.exec(begin);

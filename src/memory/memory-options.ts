@@ -23,6 +23,12 @@ export function stringOf(fields: Fields, name: string, at: string): string {
   throw new ConfigurationError(`${at}.${name}`, 'expected a well-formed text that is not blank', 'Give a string.');
 }
 
+/** The id of an entry or a proposal: an object would name parameters of a statement. */
+export function idOf(value: unknown, at = 'id'): string {
+  if (typeof value === 'string') return value;
+  throw new ConfigurationError(at, 'expected a text', 'Give the id that add, search or list gave.');
+}
+
 /** Longer texts are documents: they belong in files. In UTF-16 code units. */
 export const MAX_TEXT = 1_000_000;
 const MAX_NAME = 256;
@@ -59,16 +65,25 @@ export function jsonObjectOf(value: unknown, at: string): { readonly [key: strin
   if (value === undefined) return undefined;
   if (isPlainObject(value)) {
     const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-    if (entries.every(([, item]) => isJson(item))) return Object.fromEntries(entries) as { [key: string]: Json };
+    if (entries.every(([, item]) => isJson(item, MAX_DEPTH)))
+      return Object.fromEntries(entries) as { [key: string]: Json };
   }
-  throw new ConfigurationError(at, 'expected an object of JSON values', 'Give plain data: no functions, dates or NaN.');
+  throw new ConfigurationError(
+    at,
+    'expected an object of JSON values',
+    'Give plain data: no functions, dates or NaN, no more than 64 levels.',
+  );
 }
 
-function isJson(value: unknown): boolean {
+/** Deeper values would overflow whoever walks them. */
+const MAX_DEPTH = 64;
+
+function isJson(value: unknown, depth: number): boolean {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
   if (typeof value === 'number') return Number.isFinite(value);
-  if (Array.isArray(value)) return value.every(isJson);
-  return isPlainObject(value) && Object.values(value).every(isJson);
+  if (depth === 0) return false;
+  if (Array.isArray(value)) return value.every((item) => isJson(item, depth - 1));
+  return isPlainObject(value) && Object.values(value).every((item) => isJson(item, depth - 1));
 }
 
 export function labelOf(value: unknown, at: string): Label | undefined {

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Label } from '../core/label.ts';
 import type { MemoryFile } from './memory-file.ts';
-import { namespaceOf, wholeOf } from './memory-options.ts';
+import { fieldsOf, idOf, namespaceOf, stringOf, wholeOf } from './memory-options.ts';
 import { parseEntry, parseUpdate } from './parse-entry.ts';
 import { currentById } from './versions.ts';
 
@@ -47,17 +47,23 @@ export function insertProposal(file: MemoryFile, body: Omit<Proposal, 'id'>, now
   return proposal;
 }
 
+const OPERATIONS: readonly unknown[] = ['add', 'update', 'remove'];
+
 /** Parses what is proposed as it would be parsed if it were done. @throws ConfigurationError */
 export function parseProposal(file: MemoryFile, value: ProposalInput): Omit<Proposal, 'id'> {
+  const { operation } = fieldsOf(value, 'proposal', ['operation', 'entry', 'id', 'update', 'version', 'source']);
+  if (!OPERATIONS.includes(operation)) {
+    throw new ConfigurationError('proposal.operation', 'is none', `Write one of ${OPERATIONS.join(', ')}.`);
+  }
   if (value.operation === 'add') {
     const { id: _, version: __, ...memory } = parseEntry(value.entry, '').memory;
     return { operation: 'add', ...memory };
   }
-  const row = currentById(file, value.id);
+  const row = currentById(file, idOf(value.id));
   if (row === undefined) throw new ConfigurationError('id', 'there is no such entry', 'Search for it again.');
   if (value.operation === 'remove') {
     const entry = { id: value.id, version: wholeOf(value.version, 'version') };
-    return { operation: 'remove', namespace: row.name, source: value.source, entry };
+    return { operation: 'remove', namespace: row.name, source: stringOf({ ...value }, 'source', 'proposal'), entry };
   }
   const { version, changes } = parseUpdate(value.update);
   return { operation: 'update', namespace: row.name, source: row.source, ...changes, entry: { id: value.id, version } };

@@ -1,6 +1,7 @@
 import { acceptProposal, proposedText } from './accept-proposal.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import type { MemoryHandle } from './memory-handle.ts';
+import { idOf } from './memory-options.ts';
 import { insertProposal, parseProposal, proposalsIn, takeProposal } from './proposals.ts';
 
 type Reviews = Pick<LongTermMemory, 'propose' | 'proposals' | 'accept' | 'reject'>;
@@ -18,6 +19,7 @@ export function reviews(handle: MemoryHandle): Reviews {
     },
 
     async accept(id, options = {}, signal) {
+      idOf(id);
       const text = proposedText(await handle.open(), id);
       const [vector] = text === undefined ? [] : await handle.texts.ofTexts([text], [], signal);
       const file = await handle.open();
@@ -27,6 +29,7 @@ export function reviews(handle: MemoryHandle): Reviews {
     },
 
     async reject(id, options = {}) {
+      idOf(id);
       const file = await handle.open();
       const taken = file.transaction(() => takeProposal(file, id, options.namespace));
       if (taken !== undefined) file.purge();
