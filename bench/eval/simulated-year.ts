@@ -1,4 +1,6 @@
-import { type Change, longTermMemory } from 'coxswain/memory';
+import { runAgent } from 'coxswain';
+import { consolidation, longTermMemory } from 'coxswain/memory';
+import { scriptedModel } from 'coxswain/testing';
 import { generator } from '../memory-scan.ts';
 
 const SESSIONS = 500;
@@ -71,7 +73,11 @@ async function year(way: 'as it comes' | 'with keys' | 'consolidated'): Promise<
       const entry = { text, namespace: 'team', source: `assistant/${session}`, metadata: { key, value } };
       await store.add(way === 'with keys' ? { ...entry, key: key.replaceAll(' ', '-') } : entry);
     }
-    if (way === 'consolidated' && session % 50 === 49) await consolidateByOracle(store, session);
+    if (way === 'consolidated' && session % 50 === 49) {
+      const night = consolidation(store, { namespace: 'team', model: understanding });
+      const { status } = await runAgent(night, {});
+      if (status !== 'completed') throw new Error(`the consolidation ended with ${status}`);
+    }
   }
   const figures = await judge(store, truth);
   await store.close();
@@ -80,23 +86,27 @@ async function year(way: 'as it comes' | 'with keys' | 'consolidated'): Promise<
 
 type Store = ReturnType<typeof longTermMemory>;
 
-/** Stands in for a model that sees what belongs together: what it costs to be wrong is the model's figure, not the store's. */
-async function consolidateByOracle(store: Store, session: number): Promise<void> {
-  const groups = Map.groupBy(await store.list({ namespace: 'team', limit: 10_000 }), ({ metadata }) =>
-    String(metadata?.key),
-  );
-  const changes: Change[] = [];
-  for (const group of groups.values()) {
-    // The newest comes first: what it says holds, what says otherwise does not.
-    const [newest] = group;
-    if (newest === undefined || group.length === 1) continue;
-    const same = group.filter(({ metadata }) => metadata?.value === newest.metadata?.value);
-    const other = group.filter((entry) => !same.includes(entry));
-    const read = (list: typeof group) => list.map(({ id, version }) => ({ id, version }));
-    if (same.length > 1) changes.push({ entries: read(same), text: newest.text });
-    if (other.length > 0) changes.push({ entries: read(other) });
+/** Stands in for a model that understands what it is shown: what it costs to be wrong is the model's figure, not the store's. */
+const understanding = scriptedModel(({ messages }) => {
+  const { entries } = JSON.parse(String(messages[0]?.content)) as { entries: { entry: number; text: string }[] };
+  const facts = Map.groupBy(entries, ({ text }) => factOf(text).key);
+  const merge: { entries: number[]; text: string }[] = [];
+  const outdated: number[] = [];
+  for (const said of facts.values()) {
+    const newest = said.at(-1);
+    if (newest === undefined) continue;
+    // The newest comes last: what it says holds, what says otherwise does not.
+    const same = said.filter(({ text }) => factOf(text).value === factOf(newest.text).value);
+    outdated.push(...said.filter((one) => !same.includes(one)).map(({ entry }) => entry));
+    if (same.length > 1) merge.push({ entries: same.map(({ entry }) => entry), text: newest.text });
   }
-  await store.consolidated(`night-${session}`, 'team', changes);
+  return JSON.stringify({ merge, outdated });
+});
+
+function factOf(text: string): { key: string; value: string } {
+  const person = PEOPLE.find((name) => text.includes(`${name} `)) ?? '';
+  const [slot = ''] = SLOTS.find(([words]) => text.includes(words)) ?? [];
+  return { key: `${person}/${slot}`, value: text.slice(text.indexOf(slot) + slot.length).replace(/[ .]/g, '') };
 }
 
 async function judge(store: Store, truth: ReadonlyMap<string, string>): Promise<Figures> {

@@ -11,6 +11,7 @@ import type { LongTermMemory } from './long-term-memory-type.ts';
 import { asData } from './memory-effects.ts';
 import { fieldsOf, namespaceOf, wholeOf } from './memory-options.ts';
 import { type Change, type Consolidated, partName } from './operations.ts';
+import { type Pair, packed, relatedEntries } from './related-entries.ts';
 import type { MemoryVersion } from './versions.ts';
 
 export interface ConsolidationOptions {
@@ -76,9 +77,11 @@ async function consolidate(
   flow: BuiltinFlow<never>,
 ): Promise<ConsolidationResult> {
   const facts = { store: store.id, namespace };
-  const read = (await memoryEffect(flow, 'read', { operation: 'list_memory', ...facts }, async () =>
-    asJson(await store.list({ namespace, limit: MAX_ENTRIES })),
-  )) as readonly MemoryVersion[];
+  const read = (await memoryEffect(flow, 'read', { operation: 'list_memory', ...facts }, async (signal) => {
+    const entries = await store.list({ namespace, limit: MAX_ENTRIES });
+    const related = entries.length > batch ? await relatedEntries(store, namespace, entries, signal) : [];
+    return asJson({ entries, related });
+  })) as Readout;
   const total = { closed: 0, merged: 0, skipped: 0 };
   const name = `${flow.runId}/${flow.path}`;
   let number = 0;
@@ -110,15 +113,23 @@ async function consolidate(
   return { name, ...total };
 }
 
-/** Entries of one trust and secrecy together, the oldest first; one alone has nothing to be merged with. */
-export function batchesOf(entries: readonly MemoryVersion[], size: number): MemoryVersion[][] {
+interface Readout {
+  /** The newest first. */
+  readonly entries: readonly MemoryVersion[];
+  /** Those that are about the same; empty where all are shown at once. */
+  readonly related: readonly Pair[];
+}
+
+/**
+ * Entries of one trust and secrecy together, the oldest first, and what is about the same beside each other; one alone has
+ * nothing to be merged with.
+ */
+export function batchesOf({ entries, related }: Readout, size: number): MemoryVersion[][] {
   const groups = Map.groupBy(entries, ({ label }) => `${label.integrity} ${label.confidentiality}`);
   return [...groups.values()].flatMap((group) => {
     // The list has the newest first: those of one moment are turned round with the rest.
     const ordered = group.toReversed().sort((a, b) => a.validFrom - b.validFrom);
-    const batches: MemoryVersion[][] = [];
-    for (let from = 0; from < ordered.length; from += size) batches.push(ordered.slice(from, from + size));
-    return batches.filter(({ length }) => length > 1);
+    return packed(ordered, related, size).filter(({ length }) => length > 1);
   });
 }
 

@@ -28,7 +28,7 @@ export interface Consolidated {
   /** Entries that were merged or closed. */
   readonly closed: number;
   readonly merged: number;
-  /** Changes that were left out: an entry had been changed or removed since it was read. */
+  /** Changes that were left out: an entry had been changed or removed since it was read, or two were of different keys. */
   readonly skipped: number;
 }
 
@@ -211,13 +211,16 @@ function reopenLast(file: MemoryFile, id: string, now: number): void {
   if (last !== undefined) reopen(file, last, now);
 }
 
-function asRead(file: MemoryFile, namespace: string, { entries }: Change): VersionRow[] | undefined {
+function asRead(file: MemoryFile, namespace: string, { entries, text }: Change): VersionRow[] | undefined {
   const ids = new Set(entries.map((entry) => entry.id));
   if (ids.size === 0 || ids.size < entries.length) return undefined;
   const rows = entries.flatMap(({ id, version }) => {
     const row = currentById(file, id);
     return row?.version === version && row.name === namespace ? [row] : [];
   });
+  const keys = new Set(rows.flatMap(({ key }) => key ?? []));
+  // What is the value of two things cannot be one.
+  if (keys.size > 1 && text !== undefined) return undefined;
   return rows.length === entries.length ? rows : undefined;
 }
 

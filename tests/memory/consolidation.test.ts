@@ -1,7 +1,9 @@
 import { runAgent } from 'coxswain';
 import { consolidation, longTermMemory } from 'coxswain/memory';
 import { scriptedModel } from 'coxswain/testing';
+import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
+import { packed } from '../../src/memory/related-entries.ts';
 
 const notes = longTermMemory({ file: ':memory:' });
 const team = { namespace: 'team', source: 'test' };
@@ -106,4 +108,60 @@ it('options that are wrong are refused by name', () => {
   expect(() => consolidation(notes, { namespace: 'a', batch: 0 })).toThrow(/batch/);
   expect(() => consolidation(notes, { namespace: 'a', after: {} } as never)).toThrow(/after: unknown option/);
   expect(() => consolidation({} as never, { namespace: 'a' })).toThrow(/long-term memory/);
+});
+
+it('what is the value of two keys is not merged', async () => {
+  const one = await notes.add({ ...team, text: 'Ana drinks tea', key: 'ana/drink' });
+  const two = await notes.add({ ...team, text: 'Ana drinks tea in the evening', key: 'ana/evening' });
+  const entries = [one, two].map(({ id, version }) => ({ id, version }));
+  const done = await notes.consolidated('keys', 'team', [{ entries, text: 'Ana drinks tea' }]);
+  expect(done).toEqual({ closed: 0, merged: 0, skipped: 1 });
+});
+
+it('what is about the same is judged together, however far apart it was saved', async () => {
+  const words = ['harbour', 'garden', 'engine', 'violin', 'ledger', 'window'];
+  for (const saying of ['The %s is ours, as was said first', 'As was said later, the %s is not ours']) {
+    for (const word of words) await notes.add({ ...team, text: saying.replace('%s', word) });
+    for (let filler = 0; filler < 9; filler++)
+      await notes.add({ ...team, text: `${saying[0]}x${filler} stands for itself ${saying.length}` });
+  }
+  const apart = new Set(words);
+  let largest = 0;
+  const model = scriptedModel(({ messages }) => {
+    const { entries } = JSON.parse(String(messages[0]?.content)) as { entries: { text: string }[] };
+    largest = Math.max(largest, entries.length);
+    for (const word of words) {
+      const said = entries.filter(({ text }) => text.includes(word));
+      if (said.length === 2 && said[0]?.text.includes('first')) apart.delete(word);
+    }
+    return verdict([], []);
+  });
+  await runAgent(consolidation(notes, { namespace: 'team', model, batch: 10 }), {});
+  expect([...apart]).toEqual([]);
+  expect(largest).toBeLessThanOrEqual(10);
+});
+
+it('every entry is in one batch of the size, related ones together as far as they fit', () => {
+  const items = fc.uniqueArray(fc.nat({ max: 60 }), { maxLength: 40 });
+  fc.assert(
+    fc.property(items, fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 9 }), (list, size, kinds) => {
+      const pairs = list.flatMap((a) =>
+        list.flatMap((b) => (a < b && a % kinds === b % kinds ? { a: `${a}`, b: `${b}`, score: 1 / (1 + a) } : [])),
+      );
+      const given = list.map((item) => ({ id: `${item}`, item }));
+      const batches = packed(given, pairs, size).map((batch) => batch.map(({ item }) => item));
+      expect(batches.flat().sort((a, b) => a - b)).toEqual(list.toSorted((a, b) => a - b));
+      for (const batch of batches) {
+        expect(batch.length).toBeLessThanOrEqual(size);
+        expect(batch.map((item) => list.indexOf(item))).toEqual(
+          batch.map((item) => list.indexOf(item)).sort((a, b) => a - b),
+        );
+      }
+      for (let kind = 0; kind < kinds; kind++) {
+        const own = list.filter((item) => item % kinds === kind);
+        const homes = new Set(own.map((item) => batches.findIndex((batch) => batch.includes(item))));
+        if (own.length <= size && own.length > 0) expect(homes.size).toBe(1);
+      }
+    }),
+  );
 });
