@@ -454,8 +454,8 @@ export const MUTATIONS: readonly Mutation[] = [
     duty: 'attacks',
     file: `${commands}/command-schema.ts`,
     search: '...unknown.map(',
-    replacement: '...[].map(',
-    test: attack('CM-014'),
+    replacement: '...unknown.slice(9).map(',
+    test: { file: 'tests/tools/commands.test.ts', name: 'parameters' },
   },
   {
     duty: 'attacks',
@@ -499,7 +499,7 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: '',
     test: {
       file: 'tests/tools/process-trees.test.ts',
-      name: 'process-group leaves nobody behind at its end by itself',
+      name: 'process-group',
     },
   },
   {
@@ -512,8 +512,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: `${commands}/sandbox.ts`,
-    search: "'--kill-child', ",
-    replacement: '',
+    search: "['--pid', '--fork', '--kill-child', '--mount-proc']",
+    replacement: "['--fork', '--kill-child']",
     test: { file: 'tests/tools/process-trees.test.ts', name: 'unshare' },
   },
   {

@@ -142,6 +142,16 @@ describe('parameters', () => {
     expect(message(await run({ show: preset }, {}, given === undefined ? {} : { p: given }))).toMatch(expected);
   });
 
+  test('a parameter of another preset is refused', async () => {
+    const other: CommandPreset = {
+      file: process.execPath,
+      args: ['--version', { param: 'n', type: 'int', min: 1, max: 9 }],
+    };
+    const tool = commandTool({ root: folderWith(), presets: { show: show([]), other } });
+    const [called] = await callEach([tool], [['run_command', { preset: 'show', params: { n: 3 } }]]);
+    expect(message(called)).toMatch(/\$\.params\.n: unknown parameter; those of show are: none/);
+  });
+
   test('a path that is not there yet may be asked for', async () => {
     const preset = show([{ param: 'p', type: 'path', exists: false, prefix: '--out=' }]);
     expect(value(await run({ show: preset }, {}, { p: 'new.txt' }))?.stdout).toBe('["--out=new.txt"]\n');
