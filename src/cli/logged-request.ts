@@ -1,8 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { ConfigurationError, messageOf } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import type { StepLine } from '../telemetry/log.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import { stepLines } from '../telemetry/step-lines.ts';
 import { asSent, type Request } from './replayed-request.ts';
 
 const PARTS = ['model', 'instructions', 'tools', 'toolChoice', 'output', 'settings'] as const;
@@ -32,25 +29,4 @@ export async function loggedRequest(file: string, runId: string, key: string): P
     return { ...Object.fromEntries(given), messages: messages.map(asSent) };
   }
   return undefined;
-}
-
-async function* stepLines(file: string): AsyncIterable<StepLine> {
-  const input = createReadStream(file, 'utf8');
-  try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const line = parsed(text);
-      if (isPlainObject(line) && typeof line.path === 'string') yield line as unknown as StepLine;
-    }
-  } catch (thrown) {
-    throw new ConfigurationError('--log', `${file} cannot be read (${messageOf(thrown)})`, 'Name a step log.');
-  }
-}
-
-/** A line that a kill left half is none. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -7,7 +7,9 @@ import { steadySchema } from '../core/steady-schema.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 import type { Row } from '../journal/row.ts';
 import type { LineEffect, StepLine } from '../telemetry/line.ts';
+import { logParts } from '../telemetry/log-parts.ts';
 import { REDACTED } from '../telemetry/redact.ts';
+import { stepLine } from '../telemetry/step-lines.ts';
 
 const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";
 
@@ -255,19 +257,11 @@ function textOf(last: StepLine | undefined): string {
 }
 
 function linesOf(file: string): StepLine[] {
-  let text: string;
+  let texts: string[];
   try {
-    text = readFileSync(file, 'utf8');
+    texts = logParts(file).map((part) => readFileSync(part, 'utf8'));
   } catch {
     throw new ConfigurationError('log', `${file} cannot be read`, WRITE);
   }
-  return text.split('\n').flatMap((line) => {
-    try {
-      const value: unknown = JSON.parse(line);
-      return isPlainObject(value) && typeof value.runId === 'string' && 'event' in value ? [value as never] : [];
-    } catch {
-      // The last line of a process that was killed.
-      return [];
-    }
-  });
+  return texts.flatMap((text) => text.split('\n').flatMap((line) => stepLine(line) ?? []));
 }

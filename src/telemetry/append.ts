@@ -1,11 +1,16 @@
 import { statSync } from 'node:fs';
-import { appendFile, open } from 'node:fs/promises';
+import { appendFile, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConfigurationError, CoxswainError, messageOf } from '../core/errors.ts';
+import { logParts } from './log-parts.ts';
 
 export interface Appender {
   /** Queues text; it is written in order, at most once a turn of the event loop. */
   write(text: string): void;
+  /** Bytes in the file, with what is queued. */
+  size(): number;
+  /** What is queued from now on goes to a new file; this one becomes `<file>.1`, that `.2`, and so on up to `keep` old ones. */
+  rotate(keep: number): void;
   /** Resolves when all that was queued is in the file; rejects where some could not be written. */
   flush(): Promise<void>;
 }
@@ -19,7 +24,8 @@ export function appender(file: string): Appender {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ConfigurationError('jsonlLog.file', `the folder ${folder} does not exist`, 'Make it first.');
   }
-  let queued: string[] = [];
+  const queued: (string | { readonly keep: number })[] = [];
+  let size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   let working: Promise<void> | undefined;
   let fault: CoxswainError | undefined;
   let begun = false;
@@ -27,11 +33,14 @@ export function appender(file: string): Appender {
   async function work(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     while (queued.length > 0 && fault === undefined) {
-      const text = queued.join('');
-      queued = [];
+      const rotation = queued.findIndex((item) => typeof item !== 'string');
+      const text = queued.splice(0, rotation < 0 ? queued.length : rotation).join('');
+      const next = rotation < 0 ? undefined : queued.shift();
       try {
-        await appendFile(file, begun || !(await endsInside(file)) ? text : `\n${text}`, { mode: 0o600 });
+        if (text !== '')
+          await appendFile(file, begun || !(await endsInside(file)) ? text : `\n${text}`, { mode: 0o600 });
         begun = true;
+        if (typeof next === 'object') await moveAway(file, next.keep);
       } catch (thrown) {
         fault = new CoxswainError('log', `${file}: the step log could not be written: ${messageOf(thrown)}`, {
           cause: thrown,
@@ -44,7 +53,15 @@ export function appender(file: string): Appender {
   return {
     write(text) {
       if (fault !== undefined) return;
+      size += Buffer.byteLength(text);
       queued.push(text);
+      working ??= work();
+    },
+    size: () => size,
+    rotate(keep) {
+      if (fault !== undefined) return;
+      size = 0;
+      queued.push({ keep });
       working ??= work();
     },
     async flush() {
@@ -52,6 +69,16 @@ export function appender(file: string): Appender {
       if (fault !== undefined) throw fault;
     },
   };
+}
+
+/** Each part becomes one older; those beyond `keep` go. */
+async function moveAway(file: string, keep: number): Promise<void> {
+  const old = logParts(file);
+  for (const [index, part] of old.entries()) {
+    const age = old.length - index;
+    if (age > keep) await rm(part);
+    else await rename(part, `${file}.${age}`);
+  }
 }
 
 /** Whether a file ends within a line, as a process that was killed leaves it. */

@@ -68,6 +68,11 @@ export class InvocationLog {
     }
   }
 
+  /** The lines so far are in another file. */
+  restate(): void {
+    this.#requests.restate();
+  }
+
   /** A span that ended: its invocation's next end line has it. */
   noteEnd(span: LineSpan | undefined): void {
     if (span !== undefined) this.#endedSpans.push(span);

@@ -14,6 +14,12 @@ export class LineSpans {
   /** Model facts that were shown last, by path. */
   readonly #facts = new Map<string, string>();
 
+  /** The lines so far are in another file: what is open is shown again. */
+  restate(): void {
+    this.#shown.clear();
+    this.#facts.clear();
+  }
+
   /** Notes a start. */
   started(record: RunRecord): void {
     if (!opensSpan(record) || this.#open.has(`${record.kind} ${record.key}`)) return;

@@ -1,4 +1,4 @@
-import { checkOneOf, checkOptions, checkText } from '../core/options.ts';
+import { checkOneOf, checkOptions, checkPositive, checkText } from '../core/options.ts';
 import type { RunRecord, View } from '../core/record.ts';
 import { appender } from './append.ts';
 import type { Content } from './content.ts';
@@ -13,6 +13,10 @@ export type { LineEffect, LineModelIn, LineSpan, StepLine } from './line.ts';
 export interface LogOptions {
   /** Default `none`: names, counts, sizes and hashes only. `full` replays. Secrets are redacted in each. */
   readonly content?: Content | undefined;
+  /** Once it has so many bytes the file becomes `<file>.1` and a new one begins, whole in itself. Default: it grows. */
+  readonly maxBytes?: number | undefined;
+  /** Old files that are kept, with `maxBytes`. Default 5. */
+  readonly keep?: number | undefined;
 }
 
 /** What is open of one run: the lines of its invocations by path, and its spans. */
@@ -30,14 +34,25 @@ interface RunLines {
  */
 export function jsonlLog(file: string, options: LogOptions = {}): View {
   checkText('jsonlLog.file', file, "Name the file: jsonlLog('run.jsonl').");
-  checkOptions('jsonlLog', options, ['content']);
+  checkOptions('jsonlLog', options, ['content', 'maxBytes', 'keep']);
   checkOneOf('jsonlLog.content', options.content, ['none', 'redacted', 'full']);
-  const content = options.content ?? 'none';
+  checkPositive('jsonlLog.maxBytes', options.maxBytes);
+  checkPositive('jsonlLog.keep', options.keep);
+  const { content = 'none', maxBytes = Number.POSITIVE_INFINITY, keep = 5 } = options;
   const out = appender(file);
   const runs = new Map<string, RunLines>();
   const write = (line: StepLine) => out.write(lineText(line));
 
+  function rotate(): void {
+    out.rotate(Math.ceil(keep));
+    for (const { paths, spans } of runs.values()) {
+      spans.restate();
+      for (const invocation of paths.values()) invocation.restate();
+    }
+  }
+
   function view(record: RunRecord): void {
+    if (out.size() >= maxBytes) rotate();
     const lines = runs.get(record.run) ?? { paths: new Map(), spans: new LineSpans() };
     runs.set(record.run, lines);
     const { paths, spans } = lines;

@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { ConfigurationError, messageOf } from '../core/errors.ts';
-import { isPlainObject, type Json } from '../core/json.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
 import type { Place, RunRecord } from '../core/record.ts';
 import type { LineEffect, LineSpan, StepLine } from './line.ts';
 import {
@@ -11,11 +9,11 @@ import {
   endOf,
   type Known,
   type Loose,
-  parsed,
   part,
   startOf,
   textOf,
 } from './line-records.ts';
+import { stepLines } from './step-lines.ts';
 
 /** What a log tells of one run. */
 export interface LoggedRun {
@@ -33,7 +31,7 @@ export interface LoggedRun {
  */
 export async function loggedRecords(file: string, run?: string): Promise<readonly LoggedRun[]> {
   const runs = new Map<string, Reading>();
-  for await (const line of linesOf(file)) {
+  for await (const line of stepLines(file)) {
     if (run !== undefined && line.runId !== run) continue;
     const reading = runs.get(line.runId) ?? new Reading(line.runId);
     runs.set(line.runId, reading);
@@ -44,19 +42,6 @@ export async function loggedRecords(file: string, run?: string): Promise<readonl
     throw new ConfigurationError('log', got, 'Name a file that jsonlLog or cox run wrote.');
   }
   return [...runs].map(([id, reading]) => ({ run: id, records: reading.records(), isLive: false }));
-}
-
-async function* linesOf(file: string): AsyncIterable<StepLine> {
-  const input = createReadStream(file, 'utf8');
-  try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const line = parsed(text);
-      if (isPlainObject(line) && typeof line.path === 'string' && typeof line.runId === 'string' && 'event' in line)
-        yield line as unknown as StepLine;
-    }
-  } catch (thrown) {
-    throw new ConfigurationError('log', `${file} cannot be read (${messageOf(thrown)})`, 'Name a step log.');
-  }
 }
 
 class Reading {

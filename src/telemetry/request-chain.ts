@@ -8,16 +8,26 @@ const FIXED = ['model', 'instructions', 'tools', 'settings', 'toolChoice', 'outp
 /** The requests of one invocation, each shown as what it adds to the one before. Holds the last one, without its messages. */
 export class RequestChain {
   #hash = '';
+  #whole = false;
   #before: ModelIn | undefined;
+
+  /** The next request is shown as a whole: the lines before it are in another file. Its hash goes on. */
+  restate(): void {
+    this.#whole = true;
+  }
 
   next(request: ModelIn, content: Content): LineModelIn {
     // Where this process did not see the request before (a resume into another file), the whole one is new.
     const from = this.#before === undefined ? 0 : request.from;
     const added = request.messages.slice(from);
-    const changed = changes(this.#before, request, content);
     this.#hash = sha256(`${this.#hash}|${from}|${canonical(added)}`);
+    const changed = changes(this.#whole ? undefined : this.#before, request, content);
+    const shown = this.#whole ? request.messages : added;
+    const shownFrom = this.#whole ? 0 : from;
     this.#before = { ...request, messages: [] };
-    return { new: added.map((message) => shownMessage(message, content)), from, hash: this.#hash, ...changed };
+    this.#whole = false;
+    const messages = shown.map((message) => shownMessage(message, content));
+    return { new: messages, from: shownFrom, hash: this.#hash, ...changed };
   }
 }
 

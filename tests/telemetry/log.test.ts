@@ -7,6 +7,8 @@ import { ConfigurationError } from '../../src/core/errors.ts';
 import { canonical, sha256 } from '../../src/core/json.ts';
 import type { Message } from '../../src/core/message.ts';
 import { jsonlLog, type StepLine } from '../../src/telemetry/log.ts';
+import { logParts } from '../../src/telemetry/log-parts.ts';
+import { stepLines } from '../../src/telemetry/step-lines.ts';
 import { place, recorder } from './recorder.ts';
 import { agentOut, CANARY, modelIn, toolIn, toolOut, user, writeTeam } from './team.ts';
 
@@ -311,5 +313,53 @@ describe('the step log', () => {
         .map(({ runId }) => runId)
         .join(),
     ).toBe([...Array(6).fill('one'), ...Array(6).fill('two')].join());
+  });
+});
+
+describe('a log that is rotated', () => {
+  const messages = Array.from({ length: 12 }, (_, at) => user(`message ${at}`));
+  const write = (to: ReturnType<typeof recorder>) => {
+    for (let number = 1; number <= 12; number += 1) step(to, number, modelIn(messages.slice(0, number), number - 1));
+  };
+
+  async function rotated(keep: number) {
+    const path = file();
+    const log = jsonlLog(path, { content: 'full', maxBytes: 3_000, keep });
+    write(recorder({ views: [log] }));
+    await log.flush?.();
+    return { path, parts: logParts(path).map(parse) };
+  }
+
+  it('loses no line, and tells the same hashes as one that is not', async () => {
+    const { parts } = await rotated(50);
+    const { lines } = await linesOf('full', write);
+    expect(parts.length).toBeGreaterThan(2);
+    const place = ({ step: number, event, modelIn: asked }: StepLine) => [number, event, asked?.hash];
+    expect(parts.flat().map(place)).toEqual(lines.map(place));
+  });
+
+  it('begins each file with a whole request, so that one that is left alone can be read', async () => {
+    const { parts } = await rotated(50);
+    for (const part of parts) {
+      const first = part.find(({ event }) => event === 'start');
+      expect(first?.modelIn).toMatchObject({ from: 0, model: 'openai/gpt-5', instructions: `Be brief ${CANARY}` });
+      expect(first?.modelIn?.new).toHaveLength(first?.step ?? -1);
+      expect(first?.spans?.map(({ kind }) => kind)).toContain('model');
+    }
+  });
+
+  it('keeps so many old files, the newest', async () => {
+    const all = await rotated(50);
+    const few = await rotated(2);
+    expect(few.parts).toHaveLength(3);
+    expect(few.parts.map((part) => part[0]?.step)).toEqual(all.parts.slice(-3).map((part) => part[0]?.step));
+    expect(statSync(few.path).mode & 0o777).toBe(0o600);
+  });
+
+  it('is read as one, the old files first', async () => {
+    const { path } = await rotated(50);
+    const steps: number[] = [];
+    for await (const line of stepLines(path)) if (line.event === 'end') steps.push(line.step);
+    expect(steps).toEqual(Array.from({ length: 12 }, (_, at) => at + 1));
   });
 });
