@@ -6,7 +6,7 @@ import { addDurableCommands } from './durable-commands.ts';
 import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
 import { addMemoryCommand } from './memory-command.ts';
-import { addTraceCommand } from './trace-command.ts';
+import { addTelemetryCommands } from './telemetry-commands.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
@@ -61,7 +61,7 @@ addDurableCommands(program, (ended) => {
   code = ended;
 });
 
-addTraceCommand(program, (ended) => {
+addTelemetryCommands(program, (ended) => {
   code = ended;
 });
 addMemoryCommand(program, (ended) => {

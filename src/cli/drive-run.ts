@@ -50,7 +50,8 @@ export async function driveRun(drive: Drive): Promise<number> {
   const abort = new AbortController();
   const signals = [abort.signal, ...(options.signal === undefined ? [] : [options.signal])];
   const own = ownOptions(options, log, trace, seen);
-  const run = drive.start(durable === undefined ? own : { ...own, signal: AbortSignal.any(signals) });
+  const start = () => drive.start(durable === undefined ? own : { ...own, signal: AbortSignal.any(signals) });
+  const run = trace === undefined ? start() : trace.within(start);
   // A run that can go on is left as aborted: cancelled would be its end.
   const stop = (reason: string) => void (durable === undefined ? run.cancel(undefined, reason) : abort.abort());
   const interrupt = onInterrupt(

@@ -24,6 +24,17 @@ interface Conventions {
 
 const conventions = JSON.parse(readFileSync(new URL('otel-genai.json', import.meta.url), 'utf8')) as Conventions;
 
+/** Attributes of coxswain's own that the facts do not suggest. */
+const OWN: Record<string, string> = {
+  'coxswain.cost_usd': 'double',
+  'coxswain.link.span_id': 'string',
+  'coxswain.link.trace_id': 'string',
+  'coxswain.model': 'string',
+  'coxswain.run.forked_from': 'string',
+  'coxswain.run.parent': 'string',
+};
+const own = { ...conventions.coxswain.attributes, ...OWN };
+
 const KINDS = ['', 'INTERNAL', 'SERVER', 'CLIENT'];
 // Kinds that coxswain does not make, or that only add to another.
 const OTHERS = new Set([
@@ -50,7 +61,7 @@ export function faultsOf(span: WireSpan): string[] {
     ...Object.keys(kind.conditionally_required),
     ...(kind.recommended ?? []),
     ...(kind.opt_in ?? []),
-    ...Object.keys(conventions.coxswain.attributes),
+    ...Object.keys(own),
   ]);
   const faults: string[] = [];
   if (!new RegExp(kind.name_regex).test(span.name)) faults.push(`name ${span.name}`);
@@ -59,7 +70,7 @@ export function faultsOf(span: WireSpan): string[] {
   for (const key of kind.forbidden ?? []) if (attributes[key] !== undefined) faults.push(`has ${key}`);
   for (const { key, value } of span.attributes) {
     if (!allowed.has(key)) faults.push(`does not know ${key}`);
-    const type = conventions.attribute_types[key] ?? conventions.coxswain.attributes[key] ?? '';
+    const type = conventions.attribute_types[key] ?? own[key] ?? '';
     if (!conventions.wire_types[type]?.includes(Object.keys(value)[0] ?? '')) faults.push(`${key} is no ${type}`);
   }
   const failed = span.status.code === 2;

@@ -26,6 +26,7 @@ export interface WireSpan {
   endTimeUnixNano: string;
   attributes: WireAttribute[];
   events?: WireEvent[];
+  links?: { traceId: string; spanId: string; attributes?: WireAttribute[] }[];
   status: { code?: number; message?: string };
 }
 
@@ -59,7 +60,8 @@ interface Wire {
   resourceSpans: { scopeSpans: { spans: WireSpan[] }[] }[];
 }
 
-function spansIn(wire: Wire): WireSpan[] {
+/** The spans of an OTLP document. */
+export function spansIn(wire: Wire): WireSpan[] {
   return wire.resourceSpans.flatMap((resource) => resource.scopeSpans.flatMap((scope) => scope.spans));
 }
 

@@ -1,0 +1,63 @@
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { StringDecoder } from 'node:string_decoder';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const LOOK_MS = 100;
+const CHUNK = 65_536;
+
+/**
+ * The lines of a file as they are written, until the signal is aborted: also those of the file that takes its place when it is
+ * rotated, and of one that is not there yet. A line is given once its end is there.
+ */
+export async function* tailFile(file: string, signal: AbortSignal): AsyncIterable<string> {
+  for (;;) {
+    const handle = await opened(file, signal);
+    if (handle === undefined) return;
+    try {
+      yield* untilReplaced(handle, file, signal);
+    } finally {
+      await handle.close();
+    }
+    if (signal.aborted) return;
+  }
+}
+
+async function* untilReplaced(handle: FileHandle, file: string, signal: AbortSignal): AsyncIterable<string> {
+  const decoder = new StringDecoder('utf8');
+  const buffer = Buffer.alloc(CHUNK);
+  let position = 0;
+  let rest = '';
+  for (;;) {
+    // Asked before it is read: what is written to the old file is then all read.
+    const isReplaced = await wasReplaced(handle, file, position);
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, CHUNK, position);
+      if (bytesRead === 0) break;
+      position += bytesRead;
+      const lines = (rest + decoder.write(buffer.subarray(0, bytesRead))).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+    if (isReplaced || signal.aborted || !(await pause(signal))) return;
+  }
+}
+
+async function wasReplaced(handle: FileHandle, file: string, position: number): Promise<boolean> {
+  const now = await stat(file).catch(() => undefined);
+  if (now === undefined) return false;
+  return now.ino !== (await handle.stat()).ino || now.size < position;
+}
+
+async function opened(file: string, signal: AbortSignal): Promise<FileHandle | undefined> {
+  for (;;) {
+    const handle = await open(file, 'r').catch(() => undefined);
+    if (handle !== undefined) return handle;
+    if (!(await pause(signal))) return undefined;
+  }
+}
+
+/** False where it is over. */
+async function pause(signal: AbortSignal): Promise<boolean> {
+  await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+  return !signal.aborted;
+}
