@@ -173,12 +173,18 @@ class Reading {
     const at = { key, place, step, spanId: '', parentSpanId: undefined, traceId };
     const told = effectOf(kind, outcome);
     if (told === undefined) return [];
-    const ended = BigInt(Date.parse(time)) * 1_000_000n;
+    // Milliseconds may come out before the invocation they happened in.
+    const least = BigInt(this.#spans.get(idOf('agent', path, traceId))?.span.start ?? 0);
+    const ended = latest(BigInt(Date.parse(time)) * 1_000_000n, least);
     const record = this.#record(ended, { ...at, ...told });
     if (durationMs === undefined) return [record];
-    const began = ended - BigInt(Math.round(durationMs * 1e6));
+    const began = latest(ended - BigInt(Math.round(durationMs * 1e6)), least);
     return [this.#record(began, { ...at, kind: 'wait', event: 'started' }), record];
   }
+}
+
+function latest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 function idOf(kind: string, key: string, traceId: string): string {
