@@ -84,10 +84,19 @@ function plan(run: RunContext, { tools, repeats }: Talk, call: ToolCall, key: st
     signature = signatureOf(name, call.arguments);
   }
   const seen = { name, signature, repeatable: requested.tool?.repeatable ?? false };
-  if (!repeats.isRepeat(seen)) return { call, key, requested, seen, repeated: undefined };
-  const message = `Not run: ${name} was called with these arguments in each turn before, with the same result. Use that result or do something else.`;
+  const message = repeats.isRepeat(seen)
+    ? `Not run: ${name} was called with these arguments in each turn before, with the same result. Use that result or do something else.`
+    : callsWorkers(requested) && repeats.isRedelegated(seen)
+      ? `Not run: ${name} was given this brief in each of the ${DEFAULTS.failuresInARow - 1} turns before. Use what it answered or do something else.`
+      : undefined;
+  if (message === undefined) return { call, key, requested, seen, repeated: undefined };
   const repeated = { kind: 'loop_detected', message, retryable: false };
   return { call, key, requested: { ...requested, refused: repeated }, seen, repeated };
+}
+
+function callsWorkers(requested: Requested): boolean {
+  const { tool } = requested;
+  return isWorker(requested) || (tool?.type === 'procedure' && tool.callsDelegates === true);
 }
 
 /** The workers of the turn, where one's end may stop the others. */

@@ -17,6 +17,8 @@ export class Invocation implements Place {
   /** The root has depth 1. */
   readonly depth: number;
   readonly span: Span;
+  /** The brief that a model wrote for it. */
+  readonly given: string | undefined;
   /** The definition's, narrowed by the delegate. */
   readonly limits: AgentLimits;
   readonly shared: { readonly [key: string]: unknown };
@@ -57,6 +59,7 @@ export class Invocation implements Place {
     parent: Invocation | undefined;
     parentStep: ParentStep | undefined;
     span: Span;
+    given?: string | undefined;
     limits: AgentLimits;
     shared: { readonly [key: string]: unknown };
     sharedLabel: Label;
@@ -68,6 +71,7 @@ export class Invocation implements Place {
     if (of.parentStep !== undefined) this.parentStep = of.parentStep;
     this.depth = of.parent === undefined ? 1 : of.parent.depth + 1;
     this.span = of.span;
+    this.given = of.given;
     this.limits = of.limits;
     this.shared = of.shared;
     this.sharedLabel = of.sharedLabel;

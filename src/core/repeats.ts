@@ -55,6 +55,15 @@ export class Repeats {
     return this.#inEach(call.signature, 1) || this.#inEach(call.signature, 2);
   }
 
+  /**
+   * A worker that is given the same brief in one turn after the other: two answers of a model are hardly ever the same, so
+   * whatever it answered counts.
+   */
+  isRedelegated({ signature, repeatable }: { readonly signature: string; readonly repeatable: boolean }): boolean {
+    if (repeatable || this.#turns.length < this.#failuresInARow - 1) return false;
+    return this.#turns.slice(1 - this.#failuresInARow).every((turn) => turn.resultOf(signature) !== undefined);
+  }
+
   #inEach(signature: string, stride: number): boolean {
     let result: string | undefined;
     for (let back = 1; back < this.#max; back += 1) {
@@ -76,7 +85,7 @@ export class Repeats {
     }[],
   ): string | undefined {
     this.#turns.push(new Turn(calls));
-    if (this.#turns.length > 2 * (this.#max - 1)) this.#turns.shift();
+    if (this.#turns.length > Math.max(2 * (this.#max - 1), this.#failuresInARow - 1)) this.#turns.shift();
     if (this.#failing === undefined && !calls.some(({ failed }) => failed)) return undefined;
     const failing = new Map<string, number>();
     for (const call of calls) if (call.failed) failing.set(call.name, (this.#failing?.get(call.name) ?? 0) + 1);

@@ -1,6 +1,8 @@
 import type { Agent } from '../core/agent.ts';
 import type { Grant } from '../core/apart.ts';
 import type { Invocation } from '../core/invocation.ts';
+import { DEFAULTS } from '../core/limits.ts';
+import { signatureOf } from '../core/repeats.ts';
 import type { ChildCall } from '../core/run-context.ts';
 import { countOf } from './child.ts';
 import type { CheckedOptions } from './run-options.ts';
@@ -44,4 +46,22 @@ export class Admission {
     this.#definitions.set(agent.name, agent);
     return undefined;
   }
+}
+
+/**
+ * Why a brief that a model wrote is no work but a loop: it was handed on unchanged down the same chain, or to and fro. Case and
+ * blanks aside, like the repeats of one invocation; code may hand on what it likes.
+ */
+export function handedOn(brief: string, parent: Invocation): string | undefined {
+  const max = parent.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls;
+  const above: string[] = [];
+  for (let node: Invocation | undefined = parent; node?.given !== undefined; node = node.parent) above.push(node.given);
+  if (above.length < max - 1) return undefined;
+  const own = signatureOf('', brief);
+  const isLoop = [1, 2].some((stride) => {
+    const earlier = Array.from({ length: max - 1 }, (_, index) => above[(index + 1) * stride - 1]);
+    return earlier.every((one) => one !== undefined && signatureOf('', one) === own);
+  });
+  if (!isLoop) return undefined;
+  return `Not run: this brief was handed on unchanged by the ${max - 1} workers above. Do it yourself, or split it.`;
 }

@@ -5,11 +5,12 @@ import { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
 import { joinLabels, type Label } from '../core/label.ts';
+import { textOf } from '../core/message.ts';
 import type { ChildCall } from '../core/run-context.ts';
 import type { Stops } from '../core/stops.ts';
 import type { Delegate } from '../core/tool.ts';
 import type { Activity } from './activity.ts';
-import { Admission, type AdmissionParts } from './admission.ts';
+import { Admission, type AdmissionParts, handedOn } from './admission.ts';
 import { childStart, narrow } from './child.ts';
 import type { Deadline } from './deadline.ts';
 import type { Start } from './input.ts';
@@ -59,6 +60,9 @@ export class Children {
     // Before it counts: a brief that does not fit starts nothing.
     const start = childStart(agent, child.input, child.label);
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
+    const given = delegate === undefined ? undefined : textOf(start.brief[0]?.content ?? '');
+    const loop = given === undefined ? undefined : handedOn(given, parent);
+    if (loop !== undefined) throw new ToolError('denied', loop);
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
     const self = new Invocation({
       path: child.key,
@@ -66,6 +70,7 @@ export class Children {
       parent,
       parentStep: child.parentStep,
       span: { key: child.key, parent: child.parentSpan, handle: undefined },
+      given,
       limits: delegate === undefined ? agent.limits : narrow(agent.limits, delegate.limits),
       shared,
       sharedLabel,
