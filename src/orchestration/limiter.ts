@@ -1,28 +1,53 @@
+import type { Invocation } from '../core/invocation.ts';
 import type { Call, Layer, Outcome, Work } from '../core/journal.ts';
-import { Semaphore } from './semaphore.ts';
+import { FairQueue } from './fair-queue.ts';
 
-/** One for the whole tree: places are held by leaf effects only, so nesting cannot deadlock. */
+interface Waiter {
+  readonly enter: () => void;
+  /** A stop let it go on without a place. */
+  isGone: boolean;
+}
+
+/**
+ * One for the whole tree: places are held by leaf effects only, so nesting cannot deadlock. Over the limit means queue, not
+ * refuse; the queue is fair between the branches of the tree.
+ */
 export class Limiter implements Layer {
-  readonly #places: Semaphore;
+  #free: number;
+  readonly #queue = new FairQueue<Waiter>();
 
   constructor(concurrency: number) {
-    this.#places = new Semaphore(concurrency);
+    this.#free = concurrency;
   }
 
-  enter(_call: Call<never>, work: Work): undefined | Promise<undefined> {
-    if (!this.#places.take()) return this.#wait(work);
+  enter(call: Call<never>, work: Work): undefined | Promise<undefined> {
+    // While a place is free nobody waits.
+    if (this.#free === 0) return this.#wait(call.self, work);
+    this.#free -= 1;
     work.holdsPlace = true;
     return undefined;
   }
 
-  async #wait(work: Work): Promise<undefined> {
-    work.holdsPlace = await this.#places.wait(work);
+  async #wait(self: Invocation, work: Work): Promise<undefined> {
+    // A stop that came just before is not told again.
+    if (work.stop !== undefined) return;
+    work.holdsPlace = await new Promise<boolean>((resolve) => {
+      const waiter: Waiter = { enter: () => resolve(true), isGone: false };
+      work.onStop = () => {
+        waiter.isGone = true;
+        resolve(false);
+      };
+      this.#queue.push(waiter, self);
+    });
     work.onStop = undefined;
   }
 
   leave(_call: Call<never>, _outcome: Outcome, work: Work): void {
     if (!work.holdsPlace) return;
     work.holdsPlace = false;
-    this.#places.give();
+    let next = this.#queue.shift();
+    while (next?.isGone) next = this.#queue.shift();
+    if (next === undefined) this.#free += 1;
+    else next.enter();
   }
 }
