@@ -6,7 +6,8 @@ import type { Flow } from '../core/flow.ts';
 import type { AgentLimits } from '../core/limits.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
-import type { ProcedureTool } from '../core/tool.ts';
+import type { AskFunction, Delegate, ProcedureTool } from '../core/tool.ts';
+import { askSupervisor } from './ask-supervisor.ts';
 import { checkPermissions } from './define-agent.ts';
 
 /** What a supervisor says of one of its workers. */
@@ -36,11 +37,30 @@ export interface DelegateOptions<Input, Deps> {
    * worker completed, and the answer has the form of the supervisor's `output`. Default false.
    */
   readonly passThrough?: boolean | undefined;
+  /**
+   * Gives the worker the tool `ask_supervisor({ question })`, and says who answers: one call of the supervisor's model beside
+   * its transcript, a person (the question waits like a `ctx.wait`), or code. Only for a worker that a model drives.
+   */
+  readonly ask?: 'supervisor' | 'person' | AskFunction<Deps> | undefined;
 }
 
 const OPTIONS = [
-  ...['toolName', 'description', 'limits', 'tools', 'permissions', 'shared', 'apart', 'timeoutMs', 'passThrough'],
+  ...[
+    'toolName',
+    'description',
+    'limits',
+    'tools',
+    'permissions',
+    'shared',
+    'apart',
+    'timeoutMs',
+    'passThrough',
+    'ask',
+  ],
 ];
+
+/** A worker that is told whom to ask may ask, whatever else it may call. */
+const ASK = askSupervisor.name;
 
 /**
  * Makes a worker a tool: its input is the worker's brief, its result the worker's answer. A worker that did not complete is an
@@ -59,6 +79,7 @@ export function delegate<Input, Output, Deps>(
   checkFunction(`${field}.shared`, options.shared);
   checkPositive(`${field}.timeoutMs`, options.timeoutMs);
   for (const flag of ['apart', 'passThrough'] as const) checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
+  checkAsk(field, agent as Agent, options);
   const { tools } = options;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
     throw new ConfigurationError(
@@ -86,11 +107,12 @@ export function delegate<Input, Output, Deps>(
   return defineDelegate(tool, agent.input, {
     agent: agent as Agent,
     limits: Object.freeze(limitsOf(options)),
-    tools: tools === undefined ? undefined : Object.freeze([...tools]),
+    tools: tools === undefined ? undefined : Object.freeze(options.ask ? [...tools, ASK] : [...tools]),
     permissions: Object.freeze({ ...options.permissions }),
     shared: options.shared,
     apart: options.apart ?? false,
     passThrough: options.passThrough ?? false,
+    ask: options.ask as Delegate['ask'],
   }) as ProcedureTool<Input, Output, Deps>;
 }
 
@@ -98,6 +120,25 @@ export function delegate<Input, Output, Deps>(
 function limitsOf({ limits, timeoutMs }: Pick<DelegateOptions<never, never>, 'limits' | 'timeoutMs'>): AgentLimits {
   if (timeoutMs === undefined) return { ...limits };
   return { ...limits, timeMs: Math.min(timeoutMs, limits?.timeMs ?? timeoutMs) };
+}
+
+function checkAsk(field: string, agent: Agent, { ask, apart }: DelegateOptions<never, never>): void {
+  if (ask === undefined) return;
+  if (typeof ask !== 'function') checkOneOf(`${field}.ask`, ask, ['supervisor', 'person']);
+  if (agent.type === 'code')
+    throw new ConfigurationError(
+      `${field}.ask`,
+      `${agent.name} is a procedure`,
+      'Its code asks with ctx.wait or ctx.call.',
+    );
+  if (Array.isArray(agent.tools) && agent.tools.some(({ name }) => name === ASK))
+    throw new ConfigurationError(
+      `${field}.ask`,
+      `duplicate name ${ASK}: the option gives that tool`,
+      'Rename the tool.',
+    );
+  if (apart === true)
+    throw new ConfigurationError(`${field}.ask`, 'a worker apart runs elsewhere', 'Leave out ask, or apart.');
 }
 
 /** Another name for {@link delegate}. */

@@ -41,6 +41,7 @@ function askNow(
   if (dropped > 0) {
     noteContext(run, talk, besideAgain(key, 'window', 1), { how: 'drop', dropped, tokensBefore, tokensAfter, cut });
   }
+  talk.sent = selection;
   const choice = talk.tools.size > 0 ? (toolChoice ?? choiceOf(talk)) : undefined;
   return run.journal.effect(new ModelCallEffect(run, talk.self, key, talk.question, selection, choice));
 }

@@ -5,6 +5,8 @@ import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { Limits } from './limits.ts';
 import type { RetryOptions } from './model.ts';
+import type { ProcedurePlace } from './procedure.ts';
+import type { RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
 
@@ -83,4 +85,6 @@ export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
   read(ref: string): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
   readonly agent: string;
   readonly runId: string;
+  /** Where it stands, for what goes beyond these calls. */
+  readonly place: ProcedurePlace & { readonly run: RunContext };
 }

@@ -63,6 +63,8 @@ export type { InferInput, InferOutput, JsonSchema, SchemaLike, StandardSchema } 
 export type { Status } from './status.ts';
 export type {
   Access,
+  AskContext,
+  AskFunction,
   LeafTool,
   Logger,
   OnInDoubt,

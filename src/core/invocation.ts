@@ -6,6 +6,8 @@ import type { Received } from './received.ts';
 import type { ParentStep, Place, Span } from './record.ts';
 import { addSpending, NOTHING_SPENT, type Spending } from './spending.ts';
 import type { Status } from './status.ts';
+import type { Talk } from './talk.ts';
+import type { Delegate } from './tool.ts';
 import type { Usage } from './usage.ts';
 
 /** One run of one agent: a node of the tree. Its path is the address of all that it does. */
@@ -19,6 +21,10 @@ export class Invocation implements Place {
   readonly span: Span;
   /** The brief that a model wrote for it. */
   readonly given: string | undefined;
+  /** What its supervisor says of it; absent at the root and below code. */
+  readonly delegate: Delegate | undefined;
+  /** Its transcript, once a model drives it. */
+  talk: Talk | undefined;
   /** The definition's, narrowed by the delegate. */
   readonly limits: AgentLimits;
   readonly shared: { readonly [key: string]: unknown };
@@ -60,6 +66,7 @@ export class Invocation implements Place {
     parentStep: ParentStep | undefined;
     span: Span;
     given?: string | undefined;
+    delegate?: Delegate | undefined;
     limits: AgentLimits;
     shared: { readonly [key: string]: unknown };
     sharedLabel: Label;
@@ -72,6 +79,7 @@ export class Invocation implements Place {
     this.depth = of.parent === undefined ? 1 : of.parent.depth + 1;
     this.span = of.span;
     this.given = of.given;
+    this.delegate = of.delegate;
     this.limits = of.limits;
     this.shared = of.shared;
     this.sharedLabel = of.sharedLabel;

@@ -34,6 +34,8 @@ export interface Call<T = unknown> {
   readonly kind: EffectKind;
   readonly self: Invocation;
   readonly step: number;
+  /** The path of who pays it, where that is not the invocation that it stands in. */
+  readonly paidBy?: string | undefined;
   /** The span that encloses the call's own. */
   readonly parent: Span;
   readonly sideEffect: SideEffect;

@@ -37,6 +37,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly #sent: Sent;
   readonly #toolChoice: ToolChoice | undefined;
   readonly #stream: boolean;
+  readonly #span: Span | undefined;
   /** The candidate that is asked. */
   #model: Model;
   #allowed: number | undefined;
@@ -50,6 +51,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
     question: Question,
     sent: Sent,
     toolChoice: ToolChoice | undefined,
+    /** Of what asks beside the invocation's own calls; nobody who listens to the invocation hears that. */
+    span?: Span,
   ) {
     this.#run = run;
     this.self = self;
@@ -58,12 +61,16 @@ export class ModelCallEffect implements Call<ModelTurn> {
     this.#question = question;
     this.#sent = sent;
     this.#toolChoice = toolChoice;
+    this.#span = span;
     this.#stream = run.listening && question.isShown !== false;
     this.#model = candidatesOf(question.model)[0] ?? question.model;
   }
 
+  get paidBy(): string | undefined {
+    return this.#span && this.self.path;
+  }
   get parent(): Span {
-    return this.self.span;
+    return this.#span ?? this.self.span;
   }
   get timeoutMs(): number {
     return this.#model.timeoutMs ?? DEFAULTS.modelTimeoutMs;

@@ -102,6 +102,9 @@ class Procedure implements OpenProcedure {
   get label() {
     return this.#label;
   }
+  get place() {
+    return { ...this.#place, run: this.#run };
+  }
   get signal() {
     return this.#place.guard.signal;
   }

@@ -13,7 +13,7 @@ import type { Question } from './question.ts';
 import { Received } from './received.ts';
 import { Repeats } from './repeats.ts';
 import type { Opening, RunContext } from './run-context.ts';
-import type { Selector } from './selector.ts';
+import type { Selector, Sendable } from './selector.ts';
 import type { Tool } from './tool.ts';
 import { toolset } from './toolset.ts';
 
@@ -30,6 +30,8 @@ export interface Talk {
   /** Undefined where the invocation begins anew and leaves nothing behind. */
   readonly conversation: Conversation | undefined;
   readonly question: Question;
+  /** What its last request held of the transcript. */
+  sent: Sendable | undefined;
   /** The newest text of the model in this invocation. */
   lastText: string;
   /** What an answer under way has said in pieces that were cut. */
@@ -73,7 +75,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
   }
   const messages = brief.slice();
   if (agent.readResult && byName.has('read_result')) self.received = new Received(messages);
-  return {
+  const talk: Talk = {
     self,
     agent,
     messages,
@@ -83,10 +85,13 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     compacting,
     conversation: conversationOf(run, self, agent, context),
     question,
+    sent: undefined,
     lastText: '',
     cutText: '',
     version: undefined,
   };
+  self.talk = talk;
+  return talk;
 }
 
 /** Its id is decided once. */

@@ -113,11 +113,26 @@ export interface Delegate {
   readonly permissions: Permissions;
   /** The worker's whole shared store; without it, its parent's. */
   readonly shared: ((brief: never, context: AgentContext<never>) => { readonly [key: string]: unknown }) | undefined;
+  /** Who answers the worker's questions; without, it cannot ask. */
+  readonly ask: 'supervisor' | 'person' | AskFunction | undefined;
   /** Whether it is a run of its own, which another process may take. */
   readonly apart: boolean;
   /** Its answer is the supervisor's, where that may be. */
   readonly passThrough: boolean;
 }
+
+/** Who asks, for code that answers a worker's question. */
+export interface AskContext<Deps = unknown> {
+  /** The worker's. */
+  readonly path: string;
+  readonly agent: string;
+  readonly runId: string;
+  readonly deps: Deps;
+  readonly shared: { readonly [key: string]: unknown };
+}
+
+/** Answers a worker's question: a text, or what JSON can hold. It is asked once; what it gave, or threw, is recorded. */
+export type AskFunction<Deps = never> = (question: string, context: AskContext<Deps>) => unknown;
 
 /**
  * The `deps` that a list of tools needs: the intersection of what each needs. A tool or agent that is written in place,

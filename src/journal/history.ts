@@ -21,6 +21,12 @@ export interface Past {
   attempt: number;
 }
 
+/** What is kept with the end of a call that cost something. */
+interface Paid {
+  readonly spent?: { readonly tokens: number; readonly picoUsd: number };
+  readonly paidBy?: string;
+}
+
 const ENDS: ReadonlySet<string> = new Set(['done', 'failed']);
 
 /** The records of a run before this epoch, by key: what a resume does not do again. */
@@ -101,12 +107,12 @@ export class History {
    * that goes on takes with it what its failed attempts cost.
    */
   #spend({ key, request, value }: Row): void {
-    const { spent } = (request ?? {}) as { readonly spent?: { readonly tokens: number; readonly picoUsd: number } };
+    const { spent, paidBy = key } = (request ?? {}) as Paid;
     const { usage, costUsd = 0 } = value as unknown as { usage?: CallUsage; costUsd?: number };
     const reported = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
     const tokens = spent?.tokens ?? reported;
     const picoUsd = spent?.picoUsd ?? toPicoUsd(costUsd);
-    if (tokens > 0 || picoUsd > 0) this.#spent.push({ key, tokens, picoUsd });
+    if (tokens > 0 || picoUsd > 0) this.#spent.push({ key: paidBy, tokens, picoUsd });
   }
 
   /** What was spent before a fork was spent by another run. */

@@ -194,9 +194,9 @@ export class Recorder {
       this.#records += 1;
       return;
     }
-    const { key, kind, step } = call;
+    const { key, kind, step, paidBy } = call;
     const event = outcome.ok ? 'done' : outcome.stop === undefined ? 'failed' : 'cancel';
-    const request = spent && { spent };
+    const request = paidBy === undefined ? spent && { spent } : { ...(spent && { spent }), paidBy };
     const value = outcome.ok ? outcome.value : outcome.error;
     const kept = { key, kind, event, attempt, step, span, request, value } as const;
     this.#write(kept, timeNow(), false, () => ({ ...place(call, span, attempt), ...call.ended(outcome), since }));

@@ -1,6 +1,6 @@
 import type { Grant } from '../core/apart.ts';
 import type { Ending } from '../core/ending.ts';
-import { ToolError } from '../core/errors.ts';
+import { ConfigurationError, ToolError } from '../core/errors.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
@@ -63,6 +63,7 @@ export class Children {
     const given = delegate === undefined ? undefined : textOf(start.brief[0]?.content ?? '');
     const loop = given === undefined ? undefined : handedOn(given, parent);
     if (loop !== undefined) throw new ToolError('denied', loop);
+    checkAsk(child, delegate);
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
     const self = new Invocation({
       path: child.key,
@@ -71,6 +72,7 @@ export class Children {
       parentStep: child.parentStep,
       span: { key: child.key, parent: child.parentSpan, handle: undefined },
       given,
+      delegate,
       limits: delegate === undefined ? agent.limits : narrow(agent.limits, delegate.limits),
       shared,
       sharedLabel,
@@ -142,4 +144,14 @@ function ownersOf({ parent, places }: ChildCall): readonly NonNullable<ChildCall
   const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
   const supervisor = concurrency === undefined ? [] : [{ of: parent, concurrency }];
   return places === undefined ? supervisor : [places, ...supervisor];
+}
+
+/** Code has no model that could be asked. */
+function checkAsk({ agent, parent }: ChildCall, delegate: Delegate | undefined): void {
+  if (delegate?.ask !== 'supervisor' || parent.definition.type === 'model') return;
+  throw new ConfigurationError(
+    `delegate ${agent.name}.ask`,
+    `the supervisor ${parent.agent} is a procedure, which has no model to ask`,
+    "Write 'person' or a function.",
+  );
 }

@@ -1,3 +1,4 @@
+import { askSupervisor } from '../agents/ask-supervisor.ts';
 import { checkTools } from '../agents/define-agent.ts';
 import type { ModelAgent } from '../core/agent.ts';
 import type { Invocation } from '../core/invocation.ts';
@@ -7,7 +8,7 @@ import { readResult, withReadResult } from './read-result.ts';
 import type { RunMemories } from './run-memories.ts';
 import { sharedRead } from './shared-store.ts';
 
-/** An agent's own tools, with those that follow from its memory grants and its shared store. */
+/** An agent's own tools, with those that follow from its memory grants, its shared store and its delegate. */
 export function grantedTools(
   run: { readonly journal: Journal; readonly deps: unknown; readonly memories: RunMemories },
   self: Invocation,
@@ -24,6 +25,7 @@ export function grantedTools(
     return { store, namespace: name, read, write, select, extract };
   });
   const more = grants.length === 0 ? [] : run.memories.tools(self, grants);
+  if (self.delegate?.ask !== undefined) more.push(askSupervisor);
   const granted = agent.readResult ? [...more, readResult] : more;
   if (isGiven && granted.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...granted]);
   if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);

@@ -103,7 +103,9 @@ class Reading {
     const end = this.#ends.get(addressOf(line));
     if (step === 0) this.#calls(end, key);
     if (modelIn === undefined) return;
-    const model = isCall ? `${key}/${line.call}` : `${key}/model`;
+    const { call = 'model' } = line;
+    // A call that stands elsewhere has its whole address.
+    const model = call.includes('/') ? call : `${key}/${call}`;
     this.#add({ kind: 'model', key: model, event: 'started', step, request: this.#parts.get(path)?.request });
     if (end === undefined) return;
     this.#turn(end, model);

@@ -29,8 +29,9 @@ export class TextStream implements AsyncIterable<string> {
   }
 
   #textOf(event: RunEvent): string {
-    // A summary is no text of the node's.
-    if (event.path !== this.#path || isSummary(event.key)) return '';
+    // Neither a summary nor what is asked beside the node's own calls is what it says.
+    if (event.path !== this.#path || isSummary(event.key) || !event.key.startsWith(`${event.path}/${event.step}/`))
+      return '';
     if (event.type === 'model.start') this.#begin(event.key);
     if (event.type === 'model.delta' && event.delta.type === 'text')
       return this.#delta(event.key, event.attempt, event.delta.text);

@@ -11,7 +11,8 @@ export class SignalWatch {
   readonly #onFailure: (thrown: unknown) => void;
   readonly #dataVersion: () => number;
   readonly #seen = new Set<string>();
-  #version = -1;
+  /** What was there when the run was opened is read then. */
+  #version: number;
   #isNews = false;
   #watchers = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -29,6 +30,7 @@ export class SignalWatch {
     this.#onSignal = of.onSignal;
     this.#onFailure = of.onFailure;
     this.#dataVersion = dataVersion(of.database);
+    this.#version = this.#dataVersion();
   }
 
   /** Signals that came since the last look. */

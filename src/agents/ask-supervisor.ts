@@ -1,0 +1,104 @@
+import { askBeside } from '../core/ask-beside.ts';
+import { boundText } from '../core/bound.ts';
+import { compileSchema } from '../core/compile-schema.ts';
+import { defineTool } from '../core/define-tool.ts';
+import { messageOf, ToolError } from '../core/errors.ts';
+import type { BuiltinFlow, Flow } from '../core/flow.ts';
+import type { Outcome } from '../core/journal.ts';
+import type { Label } from '../core/label.ts';
+import { textOf, type UserMessage } from '../core/message.ts';
+import type { Schema } from '../core/schema.ts';
+import type { AskFunction, ProcedureTool } from '../core/tool.ts';
+import { workerId } from '../core/worker-id.ts';
+
+const MAX_QUESTION_CHARS = 4_000;
+/** How much of its brief a worker's question says again. */
+const MAX_BRIEF_CHARS = 2_000;
+
+/** What a worker gets whose delegate says who answers its questions. */
+export const askSupervisor: ProcedureTool = defineTool({
+  name: 'ask_supervisor',
+  description:
+    'Asks the one who gave you your task a question that only they can answer, and waits for the answer. ' +
+    'Say all that is needed to understand it: they do not see what you did.',
+  access: 'read',
+  input: {
+    type: 'object',
+    properties: { question: { type: 'string', minLength: 1, maxLength: MAX_QUESTION_CHARS } },
+    required: ['question'],
+    additionalProperties: false,
+  },
+  run: (input, flow: Flow) => answerTo((input as { question: string }).question, flow as BuiltinFlow),
+});
+
+function answerTo(question: string, flow: BuiltinFlow): Promise<string> {
+  const { ask } = flow.place.self.delegate ?? {};
+  if (ask === 'person') return byPerson(question, flow);
+  return typeof ask === 'function' ? byCode(ask, question, flow) : bySupervisor(question, flow);
+}
+
+async function bySupervisor(question: string, flow: BuiltinFlow): Promise<string> {
+  const { run, self, base, span } = flow.place;
+  const talk = self.parent?.talk;
+  if (self.parent === undefined || talk === undefined) throw new ToolError('threw', 'there is nobody to ask');
+  // What the supervisor has seen by now depends on timing; a resume must not take it for less.
+  const { label } = self.parent;
+  flow.join(run.journal.once(`${base}/@asked`, self, (): Label => label));
+  const key = `${base}/@answer`;
+  const outcome = await askBeside(run, talk, { key, span }, questionOf(question, flow));
+  if (!outcome.ok) throw unanswered(outcome);
+  const text = textOf(outcome.value.content).trim();
+  if (text === '') throw new ToolError('threw', 'the supervisor gave no answer');
+  return text;
+}
+
+function questionOf(question: string, { place, label }: BuiltinFlow): UserMessage {
+  const { self } = place;
+  const brief = boundText(textOf(self.talk?.messages[0]?.content ?? ''), MAX_BRIEF_CHARS);
+  const content = `Worker ${workerId(self)} asks you a question. Its task is:
+
+${brief}
+
+It asks:
+
+${question}
+
+Answer in words: tools cannot be called now. The worker reads your answer and goes on; nothing of this enters your conversation.`;
+  return Object.freeze({ role: 'user', content, from: self.agent, label });
+}
+
+let text: Schema | undefined;
+
+async function byPerson(question: string, { place, path, runId }: BuiltinFlow): Promise<string> {
+  const { run, self, step } = place;
+  text ??= compileSchema({ type: 'string', minLength: 1 }, 'ask_supervisor', { root: 'any' });
+  const id = `${path}/@answer`;
+  const request = { id, runId, path: self.path, agent: self.agent, reason: 'wait', request: { question } } as const;
+  const outcome = await run.waitFor(id, self, step, request, text);
+  if (!outcome.ok) throw unanswered(outcome);
+  return outcome.value as string;
+}
+
+/** What code answered, or threw, is recorded: it is asked once. */
+type Answer = { readonly answer: string } | { readonly error: string };
+
+async function byCode(ask: AskFunction, question: string, { place, path }: BuiltinFlow): Promise<string> {
+  const { run, self } = place;
+  const { deps, id: runId } = run;
+  const context = { path: self.path, agent: self.agent, runId, deps, shared: self.shared };
+  const propose = async (): Promise<Answer> => {
+    try {
+      const answer = await ask(question, context as never);
+      return { answer: typeof answer === 'string' ? answer : JSON.stringify(answer ?? null) };
+    } catch (thrown) {
+      return { error: messageOf(thrown) };
+    }
+  };
+  const given = await (run.journal.once(`${path}/@answer`, self, propose) as Promise<Answer> | Answer);
+  if ('error' in given) throw new ToolError('threw', `no answer: ${given.error}`);
+  return given.answer;
+}
+
+function unanswered({ error }: Extract<Outcome, { ok: false }>): ToolError {
+  return new ToolError(error.kind === 'denied' ? 'denied' : 'threw', `no answer: ${error.kind}: ${error.message}`);
+}
