@@ -3,9 +3,10 @@ import { ConfigurationError } from '../core/errors.ts';
 import { checkFanOut, type FanOutPolicy } from '../core/fan-out.ts';
 import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
-import { checkWhole, shown } from '../core/options.ts';
+import { checkOneOf, checkWhole, shown } from '../core/options.ts';
 import type { SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
+import { backgroundTools } from './background-tools.ts';
 import { type AnySchema, buildAgent, type ModelAgentOptions, type ModelInput, type OutputOf } from './define-agent.ts';
 import { delegate, isAgent } from './delegate.ts';
 import { type FanOutToolOptions, fanOutTool } from './fan-out-tool.ts';
@@ -20,6 +21,11 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
   readonly fanOut?: FanOutPolicy | undefined;
   /** Gives its model the tool `fan_out`: one call that hands many briefs to one worker. Default false. */
   readonly fanOutTool?: FanOutToolOptions | undefined;
+  /**
+   * Gives its model `start_worker`, `check_workers`, `wait_for_workers` and `cancel_worker`: workers that go on while it does, and
+   * whose results arrive as messages. Default false.
+   */
+  readonly background?: boolean | undefined;
 }
 
 type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
@@ -53,7 +59,7 @@ export function defineSupervisor(
       `expected an object, got ${shown(options)}`,
       'Pass { name, instructions, workers }.',
     );
-  const { workers, concurrency, fanOut, fanOutTool: wanted, tools, ...agent } = options;
+  const { workers, concurrency, fanOut, fanOutTool: wanted, background, tools, ...agent } = options;
   const field = `supervisor ${typeof agent.name === 'string' ? agent.name : '?'}`;
   if (!Array.isArray(workers) || workers.length === 0) {
     throw new ConfigurationError(
@@ -64,6 +70,7 @@ export function defineSupervisor(
   }
   checkWhole(`${field}.concurrency`, concurrency, 1);
   checkFanOut(`${field}.fanOut`, fanOut);
+  checkOneOf(`${field}.background`, background, [true, false]);
   if (typeof tools === 'function') {
     throw new ConfigurationError(
       `${field}.tools`,
@@ -83,7 +90,11 @@ export function defineSupervisor(
   });
   const policy: FanOutPolicy = isPlainObject(fanOut) ? Object.freeze({ ...fanOut }) : (fanOut ?? 'collect');
   const fanOutCall = fanOutTool(`${field}.fanOutTool`, wanted, delegates, policy);
-  const all = [...delegates, ...(fanOutCall === undefined ? [] : [fanOutCall]), ...(tools ?? [])];
+  const more = [
+    ...(fanOutCall === undefined ? [] : [fanOutCall]),
+    ...(background === true ? backgroundTools(field, delegates) : []),
+  ];
+  const all = [...delegates, ...more, ...(tools ?? [])];
   const supervision = { concurrency: concurrency ?? DEFAULTS.supervisorConcurrency, fanOut: policy };
   return buildAgent({ ...agent, tools: all }, supervision);
 }

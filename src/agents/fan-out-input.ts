@@ -1,3 +1,4 @@
+import type { Agent } from '../core/agent.ts';
 import { compileSchema } from '../core/compile-schema.ts';
 import { canonical, isPlainObject, type Json } from '../core/json.ts';
 import type { Issue, JsonSchema, Schema, Validation } from '../core/schema.ts';
@@ -12,7 +13,7 @@ export function fanOutInput(workers: Workers, max: number, field: string): Schem
   const outer = compileSchema(shape(workers, max, {}), field);
   return Object.freeze({
     get jsonSchema(): JsonSchema {
-      shown ??= shape(workers, max, briefSchema(workers));
+      shown ??= shape(workers, max, briefSchema(workers, ITEMS));
       return shown;
     },
     validate(value: unknown): Validation<unknown> {
@@ -22,8 +23,7 @@ export function fanOutInput(workers: Workers, max: number, field: string): Schem
       const agent = workers.get(worker)?.delegate.agent;
       const issues: Issue[] = [];
       const read = briefs.map((brief, index) => {
-        const text = typeof brief === 'string' && agent?.ownInput === false;
-        const parsed = agent?.input.validate(text ? { task: brief } : brief) ?? { ok: true, value: brief };
+        const parsed = readBrief(agent, brief);
         if (parsed.ok) return parsed.value;
         for (const { path, message } of parsed.issues)
           issues.push({ path: `$.briefs[${index}]${path.slice(1)}`, message });
@@ -32,6 +32,12 @@ export function fanOutInput(workers: Workers, max: number, field: string): Schem
       return issues.length > 0 ? { ok: false, issues } : { ok: true, value: { worker, briefs: read } };
     },
   });
+}
+
+/** A brief as a worker's input takes it; a text stands for `{ task }`. */
+export function readBrief(agent: Agent | undefined, brief: unknown): Validation<unknown> {
+  const isText = typeof brief === 'string' && agent?.ownInput === false;
+  return agent?.input.validate(isText ? { task: brief } : brief) ?? { ok: true, value: brief };
 }
 
 function shape(workers: Workers, max: number, items: JsonSchema): JsonSchema {
@@ -48,8 +54,8 @@ function shape(workers: Workers, max: number, items: JsonSchema): JsonSchema {
 
 const ITEMS = '#/properties/briefs/items';
 
-/** That of the workers' input; where they take different ones, any of these. */
-function briefSchema(workers: Workers): JsonSchema {
+/** That of the workers' input, at its place in a schema; where they take different ones, any of these. */
+export function briefSchema(workers: Workers, at: string): JsonSchema {
   const distinct = new Map<string, JsonSchema>();
   for (const { delegate } of workers.values()) {
     const { jsonSchema } = delegate.agent.input;
@@ -57,8 +63,8 @@ function briefSchema(workers: Workers): JsonSchema {
   }
   const schemas = [...distinct.values()];
   const [only] = schemas;
-  if (only !== undefined && schemas.length === 1) return moved(only, ITEMS) as JsonSchema;
-  return { anyOf: schemas.map((schema, index) => moved(schema, `${ITEMS}/anyOf/${index}`)) };
+  if (only !== undefined && schemas.length === 1) return moved(only, at) as JsonSchema;
+  return { anyOf: schemas.map((schema, index) => moved(schema, `${at}/anyOf/${index}`)) };
 }
 
 /** A schema at another place: its references lead to where its parts are now. */

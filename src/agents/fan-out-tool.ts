@@ -7,8 +7,9 @@ import type { FanOutResult } from '../core/fan-out-call.ts';
 import type { BuiltinFlow } from '../core/flow.ts';
 import type { Json } from '../core/json.ts';
 import { checkOptions, checkWhole, shown } from '../core/options.ts';
-import type { Delegate, ProcedureTool } from '../core/tool.ts';
+import type { ProcedureTool } from '../core/tool.ts';
 import { fanOutInput } from './fan-out-input.ts';
+import { type DelegateTool, workerNames } from './worker-names.ts';
 
 /** `true` for the defaults; `max` is how many briefs one call may have, default 16. */
 export type FanOutToolOptions = boolean | { readonly max?: number | undefined };
@@ -16,8 +17,6 @@ export type FanOutToolOptions = boolean | { readonly max?: number | undefined };
 const DEFAULT_MAX = 16;
 /** Three whole results of workers, or a share of it for each. */
 const MAX_RESULT_CHARS = 24_000;
-
-type DelegateTool = ProcedureTool & { readonly delegate: Delegate };
 
 /** One call that hands many briefs to one of a supervisor's workers; undefined where it is not wanted. */
 export function fanOutTool(
@@ -28,7 +27,7 @@ export function fanOutTool(
 ): ProcedureTool | undefined {
   const max = maxOf(field, given);
   if (max === undefined) return undefined;
-  const workers = byName(field, delegates);
+  const workers = workerNames(field, delegates);
   const options = {
     name: 'fan_out',
     description: `Hands up to ${max} briefs to one worker, each to an instance of its own, all at once. Gives what became of each.`,
@@ -54,23 +53,6 @@ function maxOf(field: string, given: unknown): number | undefined {
   const { max } = given as { max?: number };
   checkWhole(`${field}.max`, max, 1);
   return max ?? DEFAULT_MAX;
-}
-
-/** The agent's name, or the name that the supervisor gave its tool. */
-function byName(field: string, delegates: readonly ProcedureTool[]): ReadonlyMap<string, DelegateTool> {
-  const workers = new Map<string, DelegateTool>();
-  for (const tool of delegates.filter(isDelegate)) {
-    const { name } = tool.delegate.agent;
-    const called = tool.name === `delegate_${name}` ? name : tool.name;
-    if (workers.has(called))
-      throw new ConfigurationError(field, `two workers are called ${called}`, 'Give one of them another toolName.');
-    workers.set(called, tool);
-  }
-  return workers;
-}
-
-function isDelegate(tool: ProcedureTool): tool is DelegateTool {
-  return tool.delegate !== undefined;
 }
 
 /** Each brief by its number, with what became of it; an error where no worker completed. */

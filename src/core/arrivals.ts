@@ -11,13 +11,29 @@ const NOTHING: readonly UserMessage[] = Object.freeze([]);
  * recorded; `next` is the address of the model call that follows: where that is recorded and nothing stands before it, nothing
  * came. Gives what entered.
  */
-export function enter(run: RunContext, talk: Talk, next: string): readonly UserMessage[] {
+export function enter(
+  run: RunContext,
+  talk: Talk,
+  next: string,
+): readonly UserMessage[] | Promise<readonly UserMessage[]> {
   if (run.inbox.isEmpty && !run.journal.isResumed) return NOTHING;
   const key = inboxKey(talk);
   const recorded = run.journal.recall('once', key) as readonly Json[] | undefined;
   const arrivals = recorded === undefined ? live(run, talk, key, next) : (recorded as unknown as readonly Arrival[]);
-  for (const { message } of arrivals) append(talk, deepFreeze(message));
-  return arrivals.map(({ message }) => message);
+  return arrivals.length === 0 ? NOTHING : add(talk, arrivals);
+}
+
+async function add(talk: Talk, arrivals: readonly Arrival[]): Promise<readonly UserMessage[]> {
+  const { workers } = talk.self;
+  const messages: UserMessage[] = [];
+  for (const arrival of arrivals) {
+    // A worker's result stands in its own records.
+    const message = 'message' in arrival ? deepFreeze(arrival.message) : await workers?.message(arrival.worker);
+    if (message === undefined) continue;
+    messages.push(message);
+    append(talk, message);
+  }
+  return messages;
 }
 
 function live(run: RunContext, { self }: Talk, key: string, next: string): readonly Arrival[] {
@@ -26,16 +42,21 @@ function live(run: RunContext, { self }: Talk, key: string, next: string): reado
   return run.journal.once(key, self, () => run.inbox.take(self.path));
 }
 
-/** Whether a node that is about to end with an answer has something to read first. */
-export function mustGoOn(run: RunContext, talk: Talk): boolean {
-  if (run.inbox.isEmpty && !run.journal.isResumed) return false;
+/**
+ * Whether a node that is about to end with an answer has something to read first. With workers that run, or whose results it has
+ * not seen, it has: those are waited for.
+ */
+export function mustGoOn(run: RunContext, talk: Talk): boolean | Promise<boolean> {
   const { self } = talk;
-  const { journal } = run;
+  const { journal, inbox } = run;
+  const { workers } = self;
+  if (inbox.isEmpty && !journal.isResumed && workers === undefined) return false;
   if (journal.has(inboxKey(talk))) return true;
-  // It ended, or was about to, without: what came since came too late.
-  if (journal.recall('agent', self.path) !== undefined || journal.has(`${self.path}/${self.step}/@repair`))
-    return false;
-  return run.inbox.has(self.path) && run.stops.at(self.path) === undefined;
+  // It ended, or was about to, without: what came since came too late. A stop may have met it on its way.
+  if (journal.recall('agent', self.path) !== undefined) return journal.has(`${self.path}/${self.step + 1}`);
+  if (journal.has(`${self.path}/${self.step}/@repair`)) return false;
+  if (workers?.isOpen) return workers.settled().then(() => true);
+  return inbox.has(self.path) && run.stops.at(self.path) === undefined;
 }
 
 /** Where it is recorded what came before the next step. */

@@ -51,9 +51,11 @@ export function passOn(talk: Talk, { content }: ToolValue): Ending | undefined {
 
 /** One extra call, outside `steps`, in which the agent says what it has. If it fails or calls a tool, the status stays. */
 export async function wrapUp(run: RunContext, talk: Talk, status: Status, cause: ErrorRecord): Promise<Ending> {
+  // What they have until then is seen by the turn.
+  await talk.self.workers?.close(endedWith(status));
   if (!talk.agent.wrapUp) return end(talk, status, cause);
   const key = `${talk.self.path}/${talk.self.step}/@wrapup`;
-  enter(run, talk, key);
+  await enter(run, talk, key);
   const kept = talk.messages.length;
   append(talk, note(`${cause.message} No more tools can be called. Say now what you have found, and what is missing.`));
   talk.cutText = '';
@@ -64,6 +66,11 @@ export async function wrapUp(run: RunContext, talk: Talk, status: Status, cause:
   }
   append(talk, assistant(talk, last.value));
   return end(talk, status, cause);
+}
+
+/** Why its background workers are stopped. */
+export function endedWith(status: Status): string {
+  return `Its supervisor ended with ${status}.`;
 }
 
 /** The end of an invocation whose model call gave no turn. */

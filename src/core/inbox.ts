@@ -1,10 +1,9 @@
 import type { UserMessage } from './message.ts';
 
-/** What came for an invocation from outside of its own calls. `id` is that of what sent it. */
-export interface Arrival {
-  readonly id: string;
-  readonly message: UserMessage;
-}
+/** What came for an invocation from outside of its own calls: a message, or the end of a background worker, by its id. */
+export type Arrival =
+  | { readonly id: string; readonly message: UserMessage }
+  | { readonly id: string; readonly worker: string };
 
 /** What becomes of an arrival: it entered the transcript, or its node ended first; `kept` where a resume has it again. */
 export type Fate = 'entered' | 'kept' | 'lost';
@@ -19,6 +18,7 @@ export class Inbox {
   #waiting: Map<string, Waiting[]> | undefined;
   /** Of all that ever came: what is heard twice counts once. */
   #known: Set<string> | undefined;
+  #watchers: Map<string, (() => void)[]> | undefined;
 
   get isEmpty(): boolean {
     return this.#waiting === undefined || this.#waiting.size === 0;
@@ -28,6 +28,11 @@ export class Inbox {
     return this.#waiting?.has(path) ?? false;
   }
 
+  /** Whether there is more than ends of workers. */
+  hasMessage(path: string): boolean {
+    return this.#waiting?.get(path)?.some(({ arrival }) => 'message' in arrival) ?? false;
+  }
+
   /** What entered in an earlier epoch. */
   remember(id: string): void {
     this.#known ??= new Set();
@@ -35,17 +40,37 @@ export class Inbox {
   }
 
   put(path: string, arrival: Arrival, told?: (fate: Fate) => void): void {
-    if (this.#known?.has(arrival.id)) return;
-    this.remember(arrival.id);
-    this.#waiting ??= new Map();
-    const before = this.#waiting.get(path);
-    if (before === undefined) this.#waiting.set(path, [{ arrival, told }]);
-    else before.push({ arrival, told });
+    if (!this.#known?.has(arrival.id)) {
+      this.remember(arrival.id);
+      this.#waiting ??= new Map();
+      const before = this.#waiting.get(path);
+      if (before === undefined) this.#waiting.set(path, [{ arrival, told }]);
+      else before.push({ arrival, told });
+    }
+    const watchers = this.#watchers?.get(path) ?? [];
+    this.#watchers?.delete(path);
+    for (const wake of watchers) wake();
+  }
+
+  /** Resolves when the next one comes. */
+  changed(path: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#watchers ??= new Map();
+      this.#watchers.set(path, [...(this.#watchers.get(path) ?? []), resolve]);
+    });
   }
 
   /** Takes all that is there for a node: it enters now. */
   take(path: string): readonly Arrival[] {
     return this.#end(path, 'entered');
+  }
+
+  /** Takes one away that was told in another way. */
+  remove(path: string, id: string): void {
+    const left = this.#waiting?.get(path)?.filter(({ arrival }) => arrival.id !== id);
+    if (left === undefined) return;
+    if (left.length === 0) this.#waiting?.delete(path);
+    else this.#waiting?.set(path, left);
   }
 
   /** The node is over. */

@@ -9,6 +9,7 @@ import type { Status } from './status.ts';
 import type { Talk } from './talk.ts';
 import type { Delegate } from './tool.ts';
 import type { Usage } from './usage.ts';
+import type { Workers } from './workers.ts';
 
 /** One run of one agent: a node of the tree. Its path is the address of all that it does. */
 export class Invocation implements Place {
@@ -23,6 +24,8 @@ export class Invocation implements Place {
   readonly given: string | undefined;
   /** What its supervisor says of it; absent at the root and below code. */
   readonly delegate: Delegate | undefined;
+  /** Those that go on beside it, once it has started one. */
+  workers: Workers | undefined;
   /** Its transcript, once a model drives it. */
   talk: Talk | undefined;
   /** The definition's, narrowed by the delegate. */

@@ -3,7 +3,7 @@ import { answer, askAgain } from './answer.ts';
 import { enter, mustGoOn } from './arrivals.ts';
 import { isEmpty } from './ask.ts';
 import { callTools } from './call-tools.ts';
-import { conclude, end, failed, passOn, wrapUp } from './conclude.ts';
+import { conclude, end, endedWith, failed, passOn, wrapUp } from './conclude.ts';
 import { inConversation } from './conversation.ts';
 import type { Ending } from './ending.ts';
 import { isFatal, messageOf } from './errors.ts';
@@ -28,9 +28,10 @@ export async function loop(run: RunContext, self: Invocation, opening: Opening):
 async function turns(run: RunContext, talk: Talk): Promise<Ending> {
   const { self } = talk;
   for (;;) {
-    const over = stepLimit(run, self);
-    if (over !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, over));
-    const arrived = enter(run, talk, `${self.path}/${self.step + 1}/model`);
+    const limit = stepLimit(run, self);
+    if (limit !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, limit));
+    const entering = enter(run, talk, `${self.path}/${self.step + 1}/model`);
+    const arrived = entering instanceof Promise ? await entering : entering;
     self.step += 1;
     const step = self.step;
     if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
@@ -39,12 +40,12 @@ async function turns(run: RunContext, talk: Talk): Promise<Ending> {
     const turn = reply.ok && isEmpty(reply.value) && talk.cutText === '' ? await askAgain(run, talk) : reply;
     if (!turn.ok) {
       endStep(run, self, since);
-      return failed(talk, turn);
+      return over(talk, failed(talk, turn));
     }
     const calls = toolCallsOf(turn.value.content);
     if (calls.length === 0) {
       if (!isEmpty(turn.value)) append(talk, assistant(talk, turn.value));
-      const goesOn = turn.value.stop === 'paused' || mustGoOn(run, talk);
+      const goesOn = turn.value.stop === 'paused' || (await mustGoOn(run, talk));
       const ending = goesOn ? undefined : await conclude(run, talk, turn.value);
       endStep(run, self, since);
       if (ending !== undefined) return ending;
@@ -53,17 +54,23 @@ async function turns(run: RunContext, talk: Talk): Promise<Ending> {
     const refused = admit(run, self, calls.length);
     if (refused !== undefined) {
       endStep(run, self, since);
-      return end(talk, 'tool_limit', limited(run, self, refused));
+      return over(talk, end(talk, 'tool_limit', limited(run, self, refused)));
     }
     append(talk, assistant(talk, turn.value));
     const { loops, answer: passed } = await callTools(run, talk, calls);
     endStep(run, self, since);
     const stop = stopOf(run, self);
-    if (stop !== undefined) return end(talk, stop.status, stopError(stop));
+    if (stop !== undefined) return over(talk, end(talk, stop.status, stopError(stop)));
     if (loops !== undefined) return wrapUp(run, talk, 'loop_detected', loops);
-    const ending = passed && passOn(talk, passed);
+    const ending = passed && !(await mustGoOn(run, talk)) ? passOn(talk, passed) : undefined;
     if (ending !== undefined) return ending;
   }
+}
+
+/** An end that not all background workers may have come to: they are stopped and waited for first. */
+function over({ self }: Talk, ending: Ending): Ending | Promise<Ending> {
+  const { workers } = self;
+  return workers === undefined ? ending : workers.close(endedWith(ending.status)).then(() => ending);
 }
 
 /** A stop counts where the records end: what went on from here did so before it came. */

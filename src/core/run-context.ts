@@ -100,6 +100,8 @@ export interface RunContext {
   resultLabel(tool: Tool, self: Invocation): Label;
   /** A procedure's question to a person or another process; an answer that the schema refuses is none. */
   waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
+  /** Starts a child; throws a ToolError where it may not (depth, agents). `ending` rejects only with infrastructure errors. */
+  start(child: ChildCall): { readonly self: Invocation; readonly ending: Promise<Ending> };
   /** Runs a child; rejects only with infrastructure errors. Refusals (depth, agents) are failures. */
   invoke(child: ChildCall): Promise<Ending>;
   /** Stops what is at and below a path, also in later epochs. */

@@ -40,6 +40,12 @@ export interface ChildrenParts extends AdmissionParts {
   live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending>;
 }
 
+/** A child that has started. */
+export interface Started {
+  readonly self: Invocation;
+  readonly ending: Promise<Ending>;
+}
+
 /** Starts children: admits, carves what they get, waits for a place, runs, and gives the place back. */
 export class Children {
   readonly #run: ChildrenParts;
@@ -53,7 +59,8 @@ export class Children {
     this.#admission = new Admission(run);
   }
 
-  async invoke(child: ChildCall): Promise<Ending> {
+  /** Throws a ToolError where it may not start. It may wait for its place. */
+  start(child: ChildCall): Started {
     const { agent, parent } = child;
     const refused = this.#refusalOnce(child);
     if (refused !== undefined) throw new ToolError('denied', refused);
@@ -82,6 +89,10 @@ export class Children {
     const apart = delegate?.apart ? { input: child.input, grant: this.#run.grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
+    return { self, ending: this.#drive(child, self, start, apart) };
+  }
+
+  async #drive(child: ChildCall, self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
     let over = () => {};
     self.ended = new Promise((resolve) => {
       over = resolve;

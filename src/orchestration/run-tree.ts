@@ -42,7 +42,7 @@ import { contextTokensOf, costOf, type Priced, worstCostOf } from '../models/pri
 import { resultLabel } from '../security/result-label.ts';
 import { Activity } from './activity.ts';
 import { find, narrow } from './child.ts';
-import { type Apart, Children, type ChildrenParts } from './children.ts';
+import { type Apart, Children, type ChildrenParts, type Started } from './children.ts';
 import { Deadline } from './deadline.ts';
 import { divergenceError, leftoverError } from './divergence-error.ts';
 import { type ApartParts, driveApart } from './drive-apart.ts';
@@ -392,8 +392,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.#activity.clear();
   }
 
-  invoke(child: ChildCall): Promise<Ending> {
-    return this.#children.invoke(child);
+  start(child: ChildCall): Started {
+    return this.#children.start(child);
+  }
+
+  async invoke(child: ChildCall): Promise<Ending> {
+    return this.#children.start(child).ending;
   }
 
   enter(self: Invocation, delegate: Delegate | undefined): void {

@@ -1,0 +1,140 @@
+import { compileSchema } from '../core/compile-schema.ts';
+import { defineBuiltin } from '../core/define-tool.ts';
+import { ToolError } from '../core/errors.ts';
+import type { BuiltinFlow } from '../core/flow.ts';
+import type { Json } from '../core/json.ts';
+import { DEFAULTS } from '../core/limits.ts';
+import type { JsonSchema } from '../core/schema.ts';
+import type { ProcedureTool } from '../core/tool.ts';
+import { waitForWorkers } from '../core/wait-for-workers.ts';
+import { Workers } from '../core/workers.ts';
+import { startWorkerInput } from './start-worker-input.ts';
+import { type DelegateTool, workerNames } from './worker-names.ts';
+
+/** Three whole results of workers, or a share of it for each. */
+const MAX_RESULT_CHARS = 3 * DEFAULTS.maxResultChars;
+const LONGEST_WAIT_MS = 3_600_000;
+
+const ID = { type: 'string', description: 'As start_worker gave it' } as const;
+
+/** What a supervisor gets whose workers may go on while it does. */
+export function backgroundTools(field: string, delegates: readonly ProcedureTool[]): readonly ProcedureTool[] {
+  const workers = workerNames(`${field}.background`, delegates);
+  const start = {
+    name: 'start_worker',
+    description:
+      'Starts a worker in the background and gives its id at once. Its result reaches you as a message when it is there; ' +
+      'you need not wait for it.',
+    input: {},
+    access: 'read',
+    run: (input: never, flow: BuiltinFlow<never>) => startWorker(workers, input, flow as BuiltinFlow),
+  } as const;
+  const input = startWorkerInput(workers, `${field}.background`);
+  return [defineBuiltin(start, input, { callsDelegates: true }), checkWorkers, waitForThem, cancelWorker];
+}
+
+async function startWorker(
+  workers: ReadonlyMap<string, DelegateTool>,
+  { worker, brief }: { readonly worker: string; readonly brief: Json },
+  flow: BuiltinFlow,
+): Promise<Json> {
+  const { run, self, base, step, call, parentStep } = flow.place;
+  const tool = workers.get(worker) as DelegateTool;
+  const { agent } = tool.delegate;
+  const key = `${base}/${agent.name}`;
+  const { label } = flow;
+  // As if the model had called the delegate.
+  const permit = await run.permit({ key, self, step, callId: call?.callId ?? key, tool, args: brief, label });
+  if (!permit.ok) throw new ToolError('denied', permit.error.message);
+  const place = { key, parent: self, parentStep, parentSpan: self.span };
+  return { id: workersOf(flow).start({ ...place, agent, input: permit.args, label, delegate: tool }) };
+}
+
+/** Of no argument that names an agent: the tree below is that of the delegates. */
+function builtin(
+  name: string,
+  description: string,
+  input: JsonSchema,
+  run: (input: never, flow: BuiltinFlow) => Promise<Json>,
+  maxResultChars?: number,
+): ProcedureTool {
+  const options = { name, description, input: {}, access: 'read', maxResultChars, run } as const;
+  return defineBuiltin(options, compileSchema({ type: 'object', additionalProperties: false, ...input }, name), {
+    callsDelegates: true,
+  });
+}
+
+const checkWorkers = builtin(
+  'check_workers',
+  'How far each worker is that you started: no results.',
+  { properties: {} },
+  async (_input, flow) => {
+    const { run, self, base } = flow.place;
+    return run.journal.once(`${base}/@states`, self, () => workersOf(flow).states());
+  },
+);
+
+interface Wait {
+  readonly ids?: readonly string[];
+  readonly timeoutMs?: number;
+}
+
+const WHY = {
+  timeout: 'None of them has ended in this time.',
+  message: 'Something else came for you: it follows as a message.',
+  given: 'Their results were given to another call of this turn.',
+} as const;
+
+const waitForThem = builtin(
+  'wait_for_workers',
+  'Waits until at least one of your workers has ended, and gives the results that you have not seen. Wait where you can do ' +
+    'nothing without them.',
+  {
+    properties: {
+      ids: { type: 'array', minItems: 1, maxItems: 64, items: ID, description: 'Default: all that you started' },
+      timeoutMs: {
+        type: 'integer',
+        minimum: 0,
+        maximum: LONGEST_WAIT_MS,
+        description: 'How long at most; default: as long as it takes',
+      },
+    },
+  },
+  async (input: Wait, flow) => {
+    const { ended, running, why } = await waitForWorkers(workersOf(flow), input, flow);
+    const room = Math.floor(MAX_RESULT_CHARS / 2 / Math.max(1, ended.length));
+    const results: Json[] = [];
+    for (const id of ended) results.push(await given(id, flow, room));
+    return { ended: results, running, ...(why !== undefined && { why: WHY[why] }) };
+  },
+  MAX_RESULT_CHARS,
+);
+
+const cancelWorker = builtin(
+  'cancel_worker',
+  'Stops a worker whose result you do not need. Gives what it had.',
+  { properties: { id: ID }, required: ['id'] },
+  async ({ id }: { readonly id: string }, flow) => {
+    const workers = workersOf(flow);
+    workers.check([id]);
+    const { run, self, base } = flow.place;
+    // Whether it had ended by itself depends on timing.
+    const claim = run.journal.once(`${base}/@claim`, self, () => workers.claim(id));
+    if (claim === 'given') throw new ToolError('threw', `The result of ${id} was given before.`);
+    workers.claim(id);
+    if (claim === 'running') await workers.cancel(id, 'Its supervisor cancelled it.');
+    workers.checkStop(base);
+    return given(id, flow, DEFAULTS.maxResultChars / 2);
+  },
+);
+
+async function given(id: string, flow: BuiltinFlow, maxChars: number): Promise<Json> {
+  const { result, label } = await workersOf(flow).give(id, maxChars);
+  flow.join(label);
+  return result;
+}
+
+function workersOf({ place: { run, self } }: BuiltinFlow): Workers {
+  self.workers ??= new Workers(run, self);
+  return self.workers;
+}

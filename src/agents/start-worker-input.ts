@@ -1,0 +1,35 @@
+import { compileSchema } from '../core/compile-schema.ts';
+import type { JsonSchema, Schema, Validation } from '../core/schema.ts';
+import { briefSchema, readBrief, type Workers } from './fan-out-input.ts';
+
+/** What `start_worker` takes: a worker, and a brief that fits that worker's input. */
+export function startWorkerInput(workers: Workers, field: string): Schema {
+  let shown: JsonSchema | undefined;
+  const outer = compileSchema(shape(workers, {}), field);
+  return Object.freeze({
+    get jsonSchema(): JsonSchema {
+      shown ??= shape(workers, briefSchema(workers, '#/properties/brief'));
+      return shown;
+    },
+    validate(value: unknown): Validation<unknown> {
+      const checked = outer.validate(value);
+      if (!checked.ok) return checked;
+      const { worker, brief } = checked.value as { worker: string; brief: unknown };
+      const read = readBrief(workers.get(worker)?.delegate.agent, brief);
+      if (read.ok) return { ok: true, value: { worker, brief: read.value } };
+      return {
+        ok: false,
+        issues: read.issues.map(({ path, message }) => ({ path: `$.brief${path.slice(1)}`, message })),
+      };
+    },
+  });
+}
+
+function shape(workers: Workers, brief: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    properties: { worker: { type: 'string', enum: [...workers.keys()] }, brief },
+    required: ['worker', 'brief'],
+    additionalProperties: false,
+  };
+}
