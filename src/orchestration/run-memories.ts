@@ -52,9 +52,7 @@ export class RunMemories {
     const { grants = [], recalled } = this.#open?.get(self) ?? {};
     const grant = grants.find(hasExtract);
     if (grant === undefined || recalled === undefined || STOPPED.includes(status)) return;
-    const from = brief.findLastIndex(({ role }) => role === 'assistant') + 1;
-    const left = { self, grant, messages: messages.slice(from), label, recalled: recalled.texts };
-    this.#left = [...this.#left, left];
+    this.#left = [...this.#left, { self, grant, messages: newOf(messages, brief), label, recalled: recalled.texts }];
   }
 
   /** What is to be done now that the run ended so; undefined where that is nothing. */
@@ -75,6 +73,13 @@ export interface Afterwards {
 
 const NONE_LEFT: Left[] = [];
 const NOTHING_WRITTEN = new Map<MemoryStore, Set<string>>();
+
+/** What is new of a transcript: not what the caller handed in of an earlier conversation, nor what was saved of it. */
+function newOf(messages: readonly Message[], brief: readonly Message[]): readonly Message[] {
+  const first = brief[brief.findLastIndex(({ role }) => role === 'assistant') + 1];
+  const from = first === undefined ? brief.length : messages.indexOf(first);
+  return messages.slice(Math.max(0, from));
+}
 
 function hasExtract(grant: ResolvedGrant): grant is Left['grant'] {
   return grant.write && grant.extract !== undefined;

@@ -2,7 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Agent, defineAgent, defineSupervisor, defineTool, type Model, runAgent, startRun } from 'coxswain';
-import { extraction, type LongTermMemory, longTermMemory, type MemoryGrant, proposeOnly } from 'coxswain/memory';
+import {
+  extraction,
+  type LongTermMemory,
+  longTermMemory,
+  type MemoryGrant,
+  proposeOnly,
+  workingSummaries,
+} from 'coxswain/memory';
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -64,6 +71,24 @@ describe('extract', () => {
       run: runId,
       label: { integrity: 'untrusted', confidentiality: 'private' },
     });
+  });
+
+  it('sees of a conversation that goes on only what is new', async () => {
+    const store = memory();
+    const conversation = { store: workingSummaries({ file: ':memory:' }), id: 'ana' };
+    const agent = helper([{ store, namespace: 'team', write: true, extract: { model: never } }], {
+      context: { conversation },
+    });
+    const { model, shown } = models(memories());
+    const first = await runAgent(agent, 'I am Ana', { model });
+    await runAgent(agent, 'I live in Porto', { model });
+    await runAgent(agent, [...first.messages, { role: 'user', content: 'I drink tea' }], { model });
+    await store.settled();
+    expect(shown.map((text) => JSON.parse(text).conversation[0].text)).toEqual([
+      'I am Ana',
+      'I live in Porto',
+      'I drink tea',
+    ]);
   });
 
   it('keeps nobody waiting: the result is there before', async () => {
