@@ -45,7 +45,7 @@ export interface PastConsolidation {
 
 /**
  * Makes the changes of a consolidation, each whole or not at all, and none whose entries are not as they were read. Under the
- * same name it is done once: a second call changes nothing. Within a transaction.
+ * same name it is done once: a second call changes nothing, and says again what was done. Within a transaction.
  */
 export function applyChanges(
   file: MemoryFile,
@@ -60,7 +60,12 @@ export function applyChanges(
   let skipped = 0;
   changes.forEach((change, index) => {
     const key = `${name}/${index}`;
-    if (file.get('SELECT 1 FROM operations WHERE name = ?', key) !== undefined) return;
+    const done = doneBefore(file, key);
+    if (done !== undefined) {
+      closed += done.closed;
+      merged += done.merged;
+      return;
+    }
     const rows = asRead(file, namespace, change);
     if (rows === undefined) {
       skipped += 1;
@@ -82,6 +87,16 @@ export function applyChanges(
     merged += 1;
   });
   return { closed, merged, skipped };
+}
+
+/** What an operation did, and still stands; undefined where there was none of this name. */
+function doneBefore(file: MemoryFile, name: string): { closed: number; merged: number } | undefined {
+  return file.get<{ closed: number; merged: number }>(
+    `SELECT iif(undone IS NULL, (SELECT count(*) FROM versions v WHERE v.closed_in = o.number), 0) AS closed,
+       iif(undone IS NULL, (SELECT count(*) FROM versions v WHERE v.opened_in = o.number), 0) AS merged
+     FROM operations o WHERE name = ?`,
+    name,
+  );
 }
 
 type Insert = Parameters<typeof insertVersion>[1];

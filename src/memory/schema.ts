@@ -78,6 +78,11 @@ const VERSIONS = `
     undone INTEGER
   );`;
 
+/** What a consolidation opened and closed is found without a look at all versions. */
+const BY_OPERATION = `
+  CREATE INDEX versions_by_opening ON versions (opened_in) WHERE opened_in IS NOT NULL;
+  CREATE INDEX versions_by_closing ON versions (closed_in) WHERE closed_in IS NOT NULL;`;
+
 /** Until which version a namespace was consolidated by itself, and who is at it: up to `next`, until its lease has run out. */
 const UPKEEP = `
   CREATE TABLE upkeep (
@@ -99,14 +104,14 @@ const MARKS = `
 
 /** Makes the tables of an empty file; within a transaction. */
 export function createSchema(database: DatabaseSync): void {
-  database.exec(NAMESPACES + LEXICAL + VERSIONS + UPKEEP + EMBEDDINGS + MARKS);
+  database.exec(NAMESPACES + LEXICAL + VERSIONS + BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
 }
 
 /** Brings a file of an earlier schema to this one; within a transaction. */
 export function migrate(database: DatabaseSync, from: number): void {
   if (from === 1) migrateFrom1(database);
   if (from === 2) database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near);');
-  database.exec(UPKEEP + EMBEDDINGS + MARKS);
+  database.exec(BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
 }
 
 /** Schema 1 had one row an entry, replaced at an update. Row numbers stay, and with them the lexical index; within a transaction. */

@@ -1,5 +1,8 @@
 /** Works on a memory file until it is killed: `node kill-child.ts <file> <work>`. Says a line after each thing that is done. */
-import { type Embedder, longTermMemory } from 'coxswain/memory';
+import { runAgent } from 'coxswain';
+import { consolidation, type Embedder, type LongTermMemory, longTermMemory } from 'coxswain/memory';
+import { sqlite } from 'coxswain/sqlite';
+import { scriptedModel } from 'coxswain/testing';
 
 const [, , file = '', work = ''] = process.argv;
 
@@ -14,6 +17,19 @@ export const embedder = (id: string, asked: (count: number) => void = () => {}):
 });
 
 export const GROUPS = 40;
+
+/** More than are embedded at once. */
+export const TEXTS = Array.from({ length: 2_000 }, (_, index) => `one of many, number ${index}`);
+
+/** A consolidation whose model merges the first two that it is shown and closes the third; `asked` may keep it waiting. */
+export function night(store: LongTermMemory, asked: () => unknown = () => undefined) {
+  const model = scriptedModel(async ({ messages }) => {
+    const { entries } = JSON.parse(String(messages[0]?.content)) as { entries: { text: string }[] };
+    await asked();
+    return JSON.stringify({ merge: [{ entries: [1, 2], text: `merged from ${entries[0]?.text}` }], outdated: [3] });
+  });
+  return consolidation(store, { namespace: 'team', model, batch: 10 });
+}
 
 async function main(): Promise<void> {
   const say = (line: string | number) => process.stdout.write(`${line}\n`);
@@ -42,6 +58,21 @@ async function main(): Promise<void> {
     }));
     say('begins');
     for (let night = 0; ; night++) say(JSON.stringify(await store.consolidated(`night-${night}`, 'team', changes)));
+  }
+  if (work === 'many') {
+    await store.addAll(TEXTS.map(entry));
+    say('all');
+  }
+  if (work === 'night') {
+    const journal = sqlite(`${file}.runs`);
+    let judged = 0;
+    const asked = () => {
+      say('judged');
+      judged += 1;
+      return judged < 3 ? undefined : new Promise((resolve) => setTimeout(resolve, 60_000));
+    };
+    await runAgent(night(store, asked), {}, { journal, runId: 'night' });
+    say('all');
   }
   if (work === 'reembed') {
     await store.reembed();

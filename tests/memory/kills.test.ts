@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
+import { resumeRun } from 'coxswain';
 import { longTermMemory } from 'coxswain/memory';
+import { sqlite } from 'coxswain/sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { embedder, GROUPS } from './kill-child.ts';
+import { embedder, GROUPS, night, TEXTS } from './kill-child.ts';
 
 let folder: string;
 let file: string;
@@ -115,6 +117,43 @@ it('a consolidation that was killed has happened or not, and happens once', asyn
     expect([GROUPS, GROUPS * 3]).toContain(count);
     await again.close();
   }
+});
+
+it('a consolidation that was killed as a run goes on at a resume, and merges and closes once', async () => {
+  const store = longTermMemory({ file, embedder: embedder('old') });
+  const texts = Array.from({ length: 40 }, (_, index) => `fact ${index} stands alone`);
+  await store.addAll(texts.map((text, index) => ({ text, namespace: 'team', source: `s${index}` })));
+  await store.close();
+  // Embedding a merged text says a line too.
+  expect(await killed('night', 5)).not.toContain('all');
+  expectWhole();
+  const journal = sqlite(`${file}.runs`);
+  const again = longTermMemory({ file, embedder: embedder('old') });
+  const result = await resumeRun(night(again), 'night', { journal }).result;
+  expect(result).toMatchObject({ status: 'completed', output: { closed: 12, merged: 4, skipped: 0 } });
+  expectWhole();
+  expect(await again.list({ namespace: 'team' })).toHaveLength(40 - 4 * 3 + 4);
+  expect(await again.undo('night/consolidate')).toBe(12);
+  expect((await again.list({ namespace: 'team' })).map(({ text }) => text).sort()).toEqual(texts.sort());
+  await again.close();
+  journal.close();
+});
+
+it('many texts whose add was killed are stored all or none, and what was embedded is not asked for again', async () => {
+  const said = await killed('many', 3);
+  expect(said).not.toContain('all');
+  expectWhole();
+  let asked = 0;
+  const count = (texts: number) => {
+    asked += texts;
+  };
+  const store = longTermMemory({ file, embedder: embedder('old', count) });
+  expect(await store.namespaces()).toEqual([]);
+  await store.addAll(TEXTS.map((text) => ({ text, namespace: 'team', source: 'child' })));
+  expect(asked).toBeLessThanOrEqual(TEXTS.length - 2 * 256);
+  expect(await store.list({ namespace: 'team', limit: 10_000 })).toHaveLength(TEXTS.length);
+  await store.close();
+  expectWhole();
 });
 
 it('a re-embedding that was killed goes on where it was', async () => {

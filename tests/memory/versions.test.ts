@@ -202,12 +202,13 @@ describe('a consolidation', () => {
       { entries: [{ id: old.id, version: old.version }] },
     ];
     expect(await store.consolidated('night', 'team', changes)).toEqual({ closed: 3, merged: 1, skipped: 0 });
-    expect(await store.consolidated('night', 'team', changes)).toEqual({ closed: 0, merged: 0, skipped: 0 });
+    expect(await store.consolidated('night', 'team', changes)).toEqual({ closed: 3, merged: 1, skipped: 0 });
     expect((await store.list({ namespace: 'team' })).map(({ text }) => text)).toEqual([
       'Ana works at the Lisbon office',
     ]);
     expect(await store.undo('night')).toBe(3);
     expect(await store.undo('night')).toBe(0);
+    expect(await store.consolidated('night', 'team', changes)).toEqual({ closed: 0, merged: 0, skipped: 0 });
     expect((await find(store, 'Ana works')).sort()).toEqual([
       'Ana works at the office in Lisbon',
       'Ana works in Lisbon',
