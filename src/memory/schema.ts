@@ -31,7 +31,7 @@ const VERSIONS = `
   );
   CREATE UNIQUE INDEX current_by_id ON versions (id) WHERE valid_to IS NULL;
   CREATE UNIQUE INDEX current_by_key ON versions (namespace, key) WHERE valid_to IS NULL AND key IS NOT NULL;
-  CREATE INDEX versions_by_near ON versions (near);
+  CREATE INDEX versions_by_near ON versions (near, namespace);
   CREATE INDEX versions_by_namespace ON versions (namespace, number);
   CREATE TABLE sightings (
     version INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE, source TEXT NOT NULL, origins TEXT NOT NULL,
@@ -110,7 +110,7 @@ export function createSchema(database: DatabaseSync): void {
 /** Brings a file of an earlier schema to this one; within a transaction. */
 export function migrate(database: DatabaseSync, from: number): void {
   if (from === 1) migrateFrom1(database);
-  if (from === 2) database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near);');
+  if (from === 2) database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near, namespace);');
   database.exec(BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
 }
 
