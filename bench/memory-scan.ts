@@ -12,6 +12,8 @@ export interface ScanFigures {
   readonly read: number;
   readonly f32: number;
   readonly i8: number;
+  /** As i8, with threads. */
+  readonly threads: number;
   readonly plain: number;
   readonly objects: number | undefined;
   /** Exact search of usearch, where somebody installed it beside us. */
@@ -29,6 +31,7 @@ export async function scanFigures(rows: number, dimensions: number, rounds: numb
   const at = (row: number) => all.subarray(row * dimensions, (row + 1) * dimensions);
   const f32 = segmentOf('f32', 'wasm', rows, dimensions, at);
   const i8 = segmentOf('i8', 'wasm', rows, dimensions, at);
+  const threaded = segmentOf('i8', 'wasm', rows, dimensions, at, 0);
   const queries = Array.from({ length: QUERIES }, () => randomUnit(dimensions, random));
   const read = reader(rows * dimensions * 4);
   const few = rows <= 100_000;
@@ -37,7 +40,7 @@ export async function scanFigures(rows: number, dimensions: number, rounds: numb
       ? Array.from({ length: rows }, (_, id) => ({ id, vector: Array.from(at(id)) }))
       : undefined;
 
-  const least = { read: Infinity, f32: Infinity, i8: Infinity, plain: Infinity, objects: Infinity };
+  const least = { read: Infinity, f32: Infinity, i8: Infinity, threads: Infinity, plain: Infinity, objects: Infinity };
   let hitsF32 = 0;
   let hitsI8 = 0;
   for (let round = 0; round < rounds; round++) {
@@ -48,6 +51,9 @@ export async function scanFigures(rows: number, dimensions: number, rounds: numb
     const fromI8 = timed(() => rank(i8, { vector, k: TOP, exact }));
     least.f32 = Math.min(least.f32, fromF32.ms);
     least.i8 = Math.min(least.i8, fromI8.ms);
+    least.threads = Math.min(least.threads, timed(() => rank(threaded, { vector, k: TOP, exact })).ms);
+    // Threads that begin have time to.
+    await new Promise((resolve) => setTimeout(resolve, 5));
     if (round >= QUERIES) continue;
     const plain = timed(() => plainScan(all, dimensions, vector));
     least.plain = Math.min(least.plain, plain.ms);
@@ -55,6 +61,7 @@ export async function scanFigures(rows: number, dimensions: number, rounds: numb
     hitsF32 += fromF32.value.filter(({ number }) => plain.value.has(number)).length;
     hitsI8 += fromI8.value.filter(({ number }) => plain.value.has(number)).length;
   }
+  threaded.dispose();
   const asked = Math.min(rounds, QUERIES) * TOP;
   return {
     title: `${rows.toLocaleString('en')} × ${dimensions}`,
@@ -72,8 +79,9 @@ function segmentOf(
   rows: number,
   dimensions: number,
   at: (row: number) => Float32Array,
+  threadsFrom = Number.POSITIVE_INFINITY,
 ): Segment {
-  const segment = new Segment({ dimensions, precision, kernel });
+  const segment = new Segment({ dimensions, precision, kernel, threadsFrom });
   segment.reserve(rows);
   for (let row = 0; row < rows; row++) segment.set(row, at(row));
   return segment;

@@ -11,13 +11,13 @@ const sizes: [rows: number, dimensions: number, rounds: number][] = [
 ];
 if (process.env.SMALL !== undefined) sizes.splice(2);
 
-console.log(`node ${process.version}, one thread, least of interleaved rounds, ms\n`);
-row('top ten of', ['read once', 'f32', 'i8 + rescore', 'plain, sorted', 'objects', 'usearch']);
+console.log(`node ${process.version}, one thread where none are named, least of interleaved rounds, ms\n`);
+row('top ten of', ['read once', 'f32', 'i8 + rescore', 'with threads', 'plain, sorted', 'objects', 'usearch']);
 const goals: string[] = [];
 for (const [rows, dimensions, rounds] of sizes) {
   const figures = await scanFigures(rows, dimensions, rounds);
-  const { title, read, f32, i8, plain, objects, usearch } = figures;
-  row(title, [read, f32, i8, plain, objects ?? '–', usearch ?? 'not installed']);
+  const { title, read, f32, i8, threads, plain, objects, usearch } = figures;
+  row(title, [read, f32, i8, threads, plain, objects ?? '–', usearch ?? 'not installed']);
   goals.push(goalLine(`${title}, f32 ÷ reading once`, f32 / read, 1.5, '×', 'most'));
   goals.push(goalLine(`${title}, recall@10 of f32`, figures.recallF32, 1, '', 'least'));
   goals.push(goalLine(`${title}, recall@10 of i8`, figures.recallI8, 1, '', 'least'));
