@@ -78,10 +78,11 @@ export class Recorder {
   /** Opens a span at once; its record is written when it is told. */
   open(draft: Draft): Opened {
     const { instrument, isReplay } = this.#parts;
+    const reopened = this.#reopened(draft);
     const time = (isReplay ? this.#pastOf(draft)?.time : undefined) ?? timeNow();
     // What a replay shows again has its spans elsewhere; its own begins now.
     if (instrument !== undefined && (!isReplay || draft.kind === 'run'))
-      this.#openSpan(storedRecord(this.#parts, 0, isReplay ? timeNow() : time, draft), draft.span);
+      this.#openSpan(storedRecord(this.#parts, 0, isReplay ? timeNow() : time, reopened), draft.span);
     return { draft, time };
   }
 

@@ -110,7 +110,16 @@ export class RunSpans {
     if (record.event === 'done' && agent !== undefined) agent.finishReason = finishReason(record.value.stop);
   }
 
+  /** What nobody has answered; of an agent that parks for it, what that waits for. */
+  #waiting(path?: string): Approval[] {
+    return [...this.#approvals.values()].filter(
+      (approval) => approval.state === 'pending' && (path === undefined || approval.path === path),
+    );
+  }
+
   #noteWorker(open: OpenSpan, record: Extract<RecordOf<'agent'>, { event: 'done' }>): void {
+    const [waiting] = this.#waiting(record.place.path);
+    if (waiting !== undefined) open.span.setAttributes(approvalAttributes(waiting));
     if (open === this.root) open.span.setAttribute('coxswain.run.state', record.value.status);
     const call = this.#open.get(`tool ${record.key.slice(0, record.key.lastIndexOf('/'))}`);
     if (call !== undefined) call.workerFault = faultOf(record.value);
@@ -141,10 +150,9 @@ export class RunSpans {
   /** The last record of the run: what is still open ends with it, so that a suspended run's trace is whole. */
   end(record: RecordOf<'run'>): void {
     if (record.event === 'started') return;
-    for (const approval of this.#approvals.values()) {
-      if (approval.state === 'pending')
-        this.#open.get(`agent ${approval.path}`)?.span.setAttributes(approvalAttributes(approval));
-    }
+    const [waiting] = this.#waiting();
+    if (waiting !== undefined && this.root.span.isRecording())
+      this.root.span.setAttributes(approvalAttributes(waiting));
     const { status, text } = record.value;
     this.close(status, faultOf(record.value), record.time, text);
   }

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sqlite } from 'coxswain/sqlite';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { faultsOf } from '../telemetry/conventions.ts';
+import { treeFaults } from '../telemetry/collecting.ts';
 import { attributesOf, receiver, spansIn, type WireSpan } from '../telemetry/receiver.ts';
 import { type Cox, cox, emptyFolder, fixture, startCox } from './cox.ts';
 
@@ -57,25 +57,6 @@ let made: Promise<string> | undefined;
 async function killed(): Promise<{ cwd: string; runId: string }> {
   made ??= killedRun(shared);
   return { cwd: shared, runId: await made };
-}
-
-/** What is wrong with the form of one trace; empty where it is one whole tree. */
-function treeFaults(spans: readonly WireSpan[]): string[] {
-  const byId = new Map(spans.map((span) => [span.spanId, span]));
-  const roots = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
-  const faults = spans.flatMap(faultsOf);
-  if (roots.length !== 1) faults.push(`${roots.length} roots`);
-  if (byId.size !== spans.length) faults.push('a span is there twice');
-  for (const span of spans) {
-    const parent = byId.get(span.parentSpanId ?? '');
-    if (span.parentSpanId !== undefined && parent === undefined) faults.push(`${span.name} has no parent`);
-    if (parent === undefined) continue;
-    const inside =
-      BigInt(parent.startTimeUnixNano) <= BigInt(span.startTimeUnixNano) &&
-      BigInt(parent.endTimeUnixNano) >= BigInt(span.endTimeUnixNano);
-    if (!inside) faults.push(`${span.name} sticks out of ${parent.name}`);
-  }
-  return faults;
 }
 
 const KILLED = [
