@@ -49,6 +49,9 @@ export async function receiver() {
     endpoint: `http://127.0.0.1:${port}`,
     bodies,
     spans: () => bodies.flatMap((body) => spansIn(JSON.parse(body))),
+    /** Each metric as it was sent last. */
+    metrics: () =>
+      new Map(bodies.flatMap((body) => metricsIn(JSON.parse(body))).map((metric) => [metric.name, metric])),
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -57,12 +60,33 @@ export async function receiver() {
 }
 
 interface Wire {
-  resourceSpans: { scopeSpans: { spans: WireSpan[] }[] }[];
+  resourceSpans?: { scopeSpans: { spans: WireSpan[] }[] }[];
 }
 
 /** The spans of an OTLP document. */
 export function spansIn(wire: Wire): WireSpan[] {
-  return wire.resourceSpans.flatMap((resource) => resource.scopeSpans.flatMap((scope) => scope.spans));
+  return (wire.resourceSpans ?? []).flatMap((resource) => resource.scopeSpans.flatMap((scope) => scope.spans));
+}
+
+export interface WireMetric {
+  name: string;
+  unit: string;
+  description: string;
+  histogram?: { dataPoints: WirePoint[] };
+  sum?: { isMonotonic?: boolean; dataPoints: WirePoint[] };
+}
+
+export interface WirePoint {
+  attributes: WireAttribute[];
+  count?: string;
+  sum?: number;
+  asDouble?: number;
+  asInt?: string;
+  explicitBounds?: number[];
+}
+
+function metricsIn(wire: { resourceMetrics?: { scopeMetrics: { metrics: WireMetric[] }[] }[] }): WireMetric[] {
+  return (wire.resourceMetrics ?? []).flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics));
 }
 
 /** Attributes by name, as plain values. */
