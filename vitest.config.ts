@@ -6,10 +6,12 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['@coxswain/source', 'node'] } },
   test: {
     include: ['tests/**/*.test.ts'],
-    // A real model server takes minutes: only when it is asked for by name.
+    // A real model server takes minutes, and so does building a Jaeger: only when they are asked for by name.
     exclude: [
       ...configDefaults.exclude,
-      ...(process.argv.some((word) => word.includes('local-model')) ? [] : ['tests/local-model/**']),
+      ...['local-model', 'jaeger'].flatMap((name) =>
+        process.argv.some((word) => word.includes(name)) ? [] : [`tests/${name}/**`],
+      ),
     ],
     testTimeout: 20_000,
     hookTimeout: 20_000,

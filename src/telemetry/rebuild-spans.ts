@@ -76,9 +76,9 @@ class Making {
     if (open !== undefined) this.#open.set(record.spanId, open);
   }
 
-  /** The process was gone: nothing says when what was open ended. */
+  /** The process was gone: nothing says when what was open ended, but that it was after its start. */
   died(time: bigint): void {
-    this.#spans?.close(DIED, DIED, time);
+    this.#spans?.close(DIED, DIED, time + 1_000n);
     this.#spans = undefined;
   }
 
