@@ -34,7 +34,7 @@ export async function jaeger(): Promise<Jaeger | { readonly skipped: string }> {
   const { stdout } = await promisify(execFile)(script, { env });
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(stdout)?.[1] ?? '';
   const pid = Number(value('pid'));
-  return { otlp: value('otlp'), query: value('query'), stop: () => void process.kill(pid) };
+  return { otlp: value('otlp'), query: value('query'), stop: () => void process.kill(pid, 'SIGKILL') };
 }
 
 function bare(url: string): string {
