@@ -7,6 +7,7 @@ import { checkOneOf, checkWhole, shown } from '../core/options.ts';
 import type { SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
 import { backgroundTools } from './background-tools.ts';
+import { continueWorker } from './continue-worker.ts';
 import { type AnySchema, buildAgent, type ModelAgentOptions, type ModelInput, type OutputOf } from './define-agent.ts';
 import { delegate, isAgent } from './delegate.ts';
 import { type FanOutToolOptions, fanOutTool } from './fan-out-tool.ts';
@@ -26,6 +27,11 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
    * whose results arrive as messages. Default false.
    */
   readonly background?: boolean | undefined;
+  /**
+   * Gives its model `continue_worker({ id, message })`: another message for a worker that has ended, which goes on with its whole
+   * transcript. The results of its workers then end with their ids. Default false.
+   */
+  readonly continueWorkers?: boolean | undefined;
 }
 
 type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
@@ -59,7 +65,7 @@ export function defineSupervisor(
       `expected an object, got ${shown(options)}`,
       'Pass { name, instructions, workers }.',
     );
-  const { workers, concurrency, fanOut, fanOutTool: wanted, background, tools, ...agent } = options;
+  const { workers, concurrency, fanOut, fanOutTool: wanted, background, continueWorkers, tools, ...agent } = options;
   const field = `supervisor ${typeof agent.name === 'string' ? agent.name : '?'}`;
   if (!Array.isArray(workers) || workers.length === 0) {
     throw new ConfigurationError(
@@ -71,6 +77,7 @@ export function defineSupervisor(
   checkWhole(`${field}.concurrency`, concurrency, 1);
   checkFanOut(`${field}.fanOut`, fanOut);
   checkOneOf(`${field}.background`, background, [true, false]);
+  checkOneOf(`${field}.continueWorkers`, continueWorkers, [true, false]);
   if (typeof tools === 'function') {
     throw new ConfigurationError(
       `${field}.tools`,
@@ -93,8 +100,13 @@ export function defineSupervisor(
   const more = [
     ...(fanOutCall === undefined ? [] : [fanOutCall]),
     ...(background === true ? backgroundTools(field, delegates) : []),
+    ...(continueWorkers === true ? [continueWorker] : []),
   ];
   const all = [...delegates, ...more, ...(tools ?? [])];
-  const supervision = { concurrency: concurrency ?? DEFAULTS.supervisorConcurrency, fanOut: policy };
+  const supervision = {
+    concurrency: concurrency ?? DEFAULTS.supervisorConcurrency,
+    fanOut: policy,
+    continueWorkers: continueWorkers ?? false,
+  };
   return buildAgent({ ...agent, tools: all }, supervision);
 }

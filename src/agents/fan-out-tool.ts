@@ -5,6 +5,7 @@ import { ConfigurationError, ToolError } from '../core/errors.ts';
 import type { FanOutPolicy } from '../core/fan-out.ts';
 import type { FanOutResult } from '../core/fan-out-call.ts';
 import type { BuiltinFlow } from '../core/flow.ts';
+import type { Invocation } from '../core/invocation.ts';
 import type { Json } from '../core/json.ts';
 import { checkOptions, checkWhole, shown } from '../core/options.ts';
 import type { ProcedureTool } from '../core/tool.ts';
@@ -38,7 +39,8 @@ export function fanOutTool(
       const { worker, briefs } = input as { worker: string; briefs: readonly never[] };
       const delegate = workers.get(worker) as DelegateTool;
       const { agent } = delegate.delegate;
-      return census(agent, await flow.fanOut(agent as Agent<never>, briefs, { policy, delegate }));
+      const results = await flow.fanOut(agent as Agent<never>, briefs, { policy, delegate });
+      return census(agent, results, flow.place.self);
     },
   } as const;
   return defineBuiltin(options, fanOutInput(workers, max, field), { callsDelegates: true });
@@ -55,11 +57,12 @@ function maxOf(field: string, given: unknown): number | undefined {
   return max ?? DEFAULT_MAX;
 }
 
-/** Each brief by its number, with what became of it; an error where no worker completed. */
-function census(agent: Agent, results: readonly FanOutResult[]): Json {
+/** Each brief by its number, with what became of it, and the worker's id where it can be continued; an error where no worker completed. */
+function census(agent: Agent, results: readonly FanOutResult[], { path, threads }: Invocation): Json {
   const room = Math.floor(MAX_RESULT_CHARS / 2 / results.length);
   const told = results.map((result, index): { readonly [key: string]: Json } => {
-    const place = { brief: index + 1, status: result.status };
+    const id = result.path.slice(path.length + 1);
+    const place = { brief: index + 1, ...(threads?.has(id) && { id }), status: result.status };
     if (result.status === 'completed')
       return agent.output === undefined ? { ...place, text: result.text } : { ...place, output: asJson(result.output) };
     const had = result.text === '' ? {} : { text: boundText(result.text, room) };

@@ -50,12 +50,12 @@ export async function callTools(run: RunContext, talk: Talk, calls: readonly Too
     return tellRefusal(onEnd, dispatch(run, self, { ...at, onEnd }, requested, label, oneAtATime));
   });
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
-  const noted = results.map(({ out, value }, index) => {
+  const noted = results.map(({ out, value, same = out.content }, index) => {
     const { call, key, seen } = planned[index] as Planned;
     const message = toolMessage(call, self.received?.refOf(key) ?? key, out);
     append(talk, message);
     if (out.cut) self.received?.keep(message, out.error?.message ?? textOf(value?.content ?? ''));
-    const result = typeof out.content === 'string' ? out.content : JSON.stringify(out.content);
+    const result = typeof same === 'string' ? same : JSON.stringify(same);
     return { ...seen, result, failed: out.isError };
   });
   const failing = repeats.note(noted);

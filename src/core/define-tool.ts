@@ -148,7 +148,7 @@ export function defineDelegate(
 export function defineBuiltin(
   options: ToolOptions<SchemaLike> & { run(input: never, flow: BuiltinFlow<never>): Promise<unknown> },
   input: Schema,
-  more: Pick<ProcedureTool, 'delegate' | 'callsDelegates'>,
+  more: Pick<ProcedureTool, 'delegate' | 'callsDelegates' | 'namesWorker'>,
 ): ProcedureTool {
   return freezeTool({ type: 'procedure', run: options.run, ...more }, toolFacts(options, input)) as ProcedureTool;
 }

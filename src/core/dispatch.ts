@@ -36,6 +36,8 @@ export interface CallPlace {
 /** A call's result: what the model is told, and for code the value or the error. */
 export interface Dispatched {
   readonly out: ToolOut;
+  /** What equal calls give alike: the content without a worker's id. */
+  readonly same?: ToolOut['content'];
   readonly value?: ToolValue;
 }
 
@@ -196,8 +198,23 @@ async function runProcedure(
     out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label), at.ref);
   }
   await flow.close();
+  const same = out.content;
+  out = named(self, tool, at.key, args, out);
   run.journal.note({ ...entry, kind: 'tool', event: out.isError ? 'failed' : 'done', value: out, ran: true, since });
-  return value === undefined ? { out } : { out, value };
+  return value === undefined ? { out, same } : { out, same, value };
+}
+
+/** A worker's result with the id by which it can be continued. */
+function named(self: Invocation, tool: ProcedureTool, key: string, args: Json, out: ToolOut): ToolOut {
+  if (self.threads === undefined || (tool.delegate === undefined && tool.namesWorker !== true)) return out;
+  const own = `${key.slice(self.path.length + 1)}/${tool.delegate?.agent.name}`;
+  const id = tool.delegate === undefined ? (args as { readonly id: string }).id : own;
+  if (!self.threads.has(id)) return out;
+  const { content } = out;
+  const line = `(worker ${id})`;
+  const said =
+    typeof content === 'string' ? `${content}\n${line}` : [...content, { type: 'text', text: line } as const];
+  return { ...out, content: said };
 }
 
 /** What workers give in a form of their own is data, of which each field counts. */

@@ -1,4 +1,5 @@
 import type { Agent, InputArgument } from './agent.ts';
+import type { Ending } from './ending.ts';
 import type { BuiltinFanOut, FanOutOptions, FanOutResult } from './fan-out-call.ts';
 import type { Outcome } from './journal.ts';
 import type { Json } from './json.ts';
@@ -6,7 +7,7 @@ import type { Label } from './label.ts';
 import type { Limits } from './limits.ts';
 import type { RetryOptions } from './model.ts';
 import type { ProcedurePlace } from './procedure.ts';
-import type { RunContext } from './run-context.ts';
+import type { ChildCall, RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
 
@@ -85,6 +86,8 @@ export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
   read(ref: string): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
   readonly agent: string;
   readonly runId: string;
+  /** Runs a child as a call of the procedure; its label joins. Rejects where it may not start, or infrastructure failed. */
+  invoke(child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'thread'>): Promise<Ending>;
   /** Where it stands, for what goes beyond these calls. */
   readonly place: ProcedurePlace & { readonly run: RunContext };
 }

@@ -7,6 +7,7 @@ import type { ParentStep, Place, Span } from './record.ts';
 import { addSpending, NOTHING_SPENT, type Spending } from './spending.ts';
 import type { Status } from './status.ts';
 import type { Talk } from './talk.ts';
+import type { Threads } from './threads.ts';
 import type { Delegate } from './tool.ts';
 import type { Usage } from './usage.ts';
 import type { Workers } from './workers.ts';
@@ -26,6 +27,8 @@ export class Invocation implements Place {
   readonly delegate: Delegate | undefined;
   /** Those that go on beside it, once it has started one. */
   workers: Workers | undefined;
+  /** Of its workers, where it may continue them. */
+  threads: Threads | undefined;
   /** Its transcript, once a model drives it. */
   talk: Talk | undefined;
   /** The definition's, narrowed by the delegate. */

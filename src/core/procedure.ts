@@ -24,7 +24,7 @@ import { shown } from './options.ts';
 import { plainEffect } from './plain-effect.ts';
 import type { Received } from './received.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
-import type { RunContext } from './run-context.ts';
+import type { ChildCall, RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
 import type { Progress, Tool } from './tool.ts';
 import { progressLogger } from './tool-call.ts';
@@ -62,6 +62,8 @@ export interface OpenProcedure extends BuiltinFlow {
 export function openProcedure(run: RunContext, place: ProcedurePlace): OpenProcedure {
   return new Procedure(run, place);
 }
+
+type Child = Omit<ChildCall, 'parent' | 'parentStep' | 'parentSpan' | 'label'>;
 
 class Procedure implements OpenProcedure {
   readonly #run: RunContext;
@@ -156,7 +158,11 @@ class Procedure implements OpenProcedure {
     throw agentError(this.#run, ending);
   }
 
-  async #invoke(at: At, child: Parameters<FanOutPlace['invoke']>[0]): Promise<Ending> {
+  invoke(child: Child): Promise<Ending> {
+    return this.#underWay.begin((at) => this.#invoke(at, child));
+  }
+
+  async #invoke(at: At, child: Child): Promise<Ending> {
     at.key = child.key;
     const { self, span, parentStep } = this.#place;
     const ending = await this.#run.invoke({ ...child, parent: self, parentStep, parentSpan: span, label: this.#label });
@@ -177,7 +183,7 @@ class Procedure implements OpenProcedure {
       self,
       base,
       key: (name, input) => this.#addresses.of(name, input),
-      invoke: (child) => this.#underWay.begin((at) => this.#invoke(at, child)),
+      invoke: (child) => this.invoke(child),
       permit: (key, delegate, brief) => this.#permit(key, delegate, brief),
     };
     return (await callFanOut(place, agent, briefs, options)) as readonly FanOutResult<Output>[];

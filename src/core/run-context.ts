@@ -53,6 +53,8 @@ export interface ChildCall {
   readonly parentStep: ParentStep | undefined;
   readonly parentSpan: Span;
   readonly label: Label;
+  /** The id of the thread that it goes on with. */
+  readonly thread?: string | undefined;
   /** What a delegate narrows, if it is one. */
   readonly delegate?: Tool | undefined;
   /** Places of a fan-out of its own, beside those of its supervisor. */

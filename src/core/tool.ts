@@ -102,6 +102,8 @@ export interface ProcedureTool<Input = never, Output = unknown, Deps = never> ex
   readonly delegate?: Delegate;
   /** It calls no agents but those of the delegates that stand beside it. */
   readonly callsDelegates?: boolean;
+  /** What it gives is a worker's, and ends with the worker's id where that can be continued. */
+  readonly namesWorker?: boolean;
 }
 
 /** A worker as its supervisor has it: every option only narrows. */

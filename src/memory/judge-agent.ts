@@ -57,6 +57,7 @@ export function judgeAgent<Input, Verdict>(options: JudgeOptions): ModelAgent<In
     wrapUp: false,
     memory: Object.freeze([]),
     concurrency: undefined,
+    continueWorkers: false,
     fanOut: 'collect',
     readResult: false,
     builtin: true,

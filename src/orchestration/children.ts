@@ -8,7 +8,9 @@ import { joinLabels, type Label } from '../core/label.ts';
 import { textOf } from '../core/message.ts';
 import type { ChildCall } from '../core/run-context.ts';
 import type { Stops } from '../core/stops.ts';
+import { Threads } from '../core/threads.ts';
 import type { Delegate } from '../core/tool.ts';
+import { workerId } from '../core/worker-id.ts';
 import type { Activity } from './activity.ts';
 import { Admission, type AdmissionParts, handedOn } from './admission.ts';
 import { childStart, narrow } from './child.ts';
@@ -89,7 +91,9 @@ export class Children {
     const apart = delegate?.apart ? { input: child.input, grant: this.#run.grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
-    return { self, ending: this.#drive(child, self, start, apart) };
+    const ending = this.#drive(child, self, start, apart);
+    keepThread(child, self, ending);
+    return { self, ending };
   }
 
   async #drive(child: ChildCall, self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
@@ -165,4 +169,11 @@ function checkAsk({ agent, parent }: ChildCall, delegate: Delegate | undefined):
     `the supervisor ${parent.agent} is a procedure, which has no model to ask`,
     "Write 'person' or a function.",
   );
+}
+
+/** Where a supervisor may continue its workers, their transcripts are kept for as long as it goes on. */
+function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, ending: Promise<Ending>): void {
+  if (delegate === undefined || parent.definition.type !== 'model' || !parent.definition.continueWorkers) return;
+  parent.threads ??= new Threads();
+  parent.threads.begin(thread ?? workerId(self), delegate, ending);
 }

@@ -1,0 +1,72 @@
+import { agentError } from '../core/call-error.ts';
+import { compileSchema } from '../core/compile-schema.ts';
+import { defineBuiltin } from '../core/define-tool.ts';
+import { ToolError } from '../core/errors.ts';
+import type { BuiltinFlow } from '../core/flow.ts';
+import { isPlainObject } from '../core/json.ts';
+import type { Message } from '../core/message.ts';
+import { Threads } from '../core/threads.ts';
+import type { ProcedureTool, Tool } from '../core/tool.ts';
+
+const INPUT = {
+  type: 'object',
+  properties: {
+    id: { type: 'string', description: 'As the worker’s result says' },
+    message: { type: 'string', minLength: 1, description: 'What it is to do next; it remembers what it did' },
+  },
+  required: ['id', 'message'],
+  additionalProperties: false,
+} as const;
+
+/** What a supervisor gets that may go on with the threads of its workers. */
+export const continueWorker: ProcedureTool = defineBuiltin(
+  {
+    name: 'continue_worker',
+    description: 'Gives a worker that has ended another message: it goes on where it was, and you get its new answer.',
+    input: {},
+    access: 'read',
+    parallel: true,
+    run: (input: { readonly id: string; readonly message: string }, flow: BuiltinFlow) => goOn(input, flow),
+  },
+  compileSchema(INPUT, 'continue_worker'),
+  { callsDelegates: true, namesWorker: true },
+);
+
+async function goOn({ id, message }: { readonly id: string; readonly message: string }, flow: BuiltinFlow) {
+  const { run, self, base, step, call } = flow.place;
+  self.threads ??= new Threads();
+  const thread = self.threads.of(id);
+  const { delegate } = thread;
+  // Whether a background worker has ended depends on timing.
+  const isRunning = run.journal.once(`${base}/@running`, self, () => thread.isRunning);
+  if (isRunning) throw new ToolError('threw', `Worker ${id} is still at work: continue it when it has ended.`);
+  const agent = agentOf(delegate, id);
+  // One message at a time, also within a turn.
+  thread.isRunning = true;
+  const { ending: before } = thread;
+  const key = `${base}/${agent.name}`;
+  const query = { key, self, step, callId: call?.callId ?? key, tool: delegate, label: flow.label };
+  // As if the model had called the delegate with it.
+  const permit = await run.permit({ ...query, args: { task: message } });
+  const { messages } = await before;
+  thread.isRunning = false;
+  if (!permit.ok) throw new ToolError('denied', permit.error.message);
+  const next: Message = { role: 'user', content: taskOf(permit.args) ?? message, label: flow.label };
+  const ending = await flow.invoke({ key, agent, input: [...messages, next], delegate, thread: id });
+  if (ending.status === 'completed') return ending.output;
+  throw agentError(run, ending);
+}
+
+function agentOf(tool: Tool, id: string) {
+  const delegate = tool.type === 'procedure' ? tool.delegate : undefined;
+  if (delegate === undefined || delegate.agent.type === 'code' || delegate.apart) {
+    const why = delegate?.apart ? 'runs apart' : 'is a procedure';
+    throw new ToolError('threw', `Worker ${id} ${why}: it has no transcript to go on with. Give it a new brief.`);
+  }
+  return delegate.agent;
+}
+
+/** A person may have changed it. */
+function taskOf(args: unknown): string | undefined {
+  return isPlainObject(args) && typeof args.task === 'string' ? args.task : undefined;
+}
