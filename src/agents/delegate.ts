@@ -9,6 +9,7 @@ import type { Permissions } from '../core/permission.ts';
 import type { AskFunction, Delegate, ProcedureTool } from '../core/tool.ts';
 import { askSupervisor } from './ask-supervisor.ts';
 import { checkPermissions } from './define-agent.ts';
+import { handoffTool } from './handoff-tool.ts';
 
 /** What a supervisor says of one of its workers. */
 export interface DelegateOptions<Input, Deps> {
@@ -42,21 +43,16 @@ export interface DelegateOptions<Input, Deps> {
    * its transcript, a person (the question waits like a `ctx.wait`), or code. Only for a worker that a model drives.
    */
   readonly ask?: 'supervisor' | 'person' | AskFunction<Deps> | undefined;
+  /**
+   * Makes the tool `handoff_to_<agent>({ message? })` instead: the worker takes the conversation over. It gets the supervisor's
+   * whole transcript under its own instructions and tools, and its ending is the supervisor's. Default false.
+   */
+  readonly handoff?: boolean | undefined;
 }
 
 const OPTIONS = [
-  ...[
-    'toolName',
-    'description',
-    'limits',
-    'tools',
-    'permissions',
-    'shared',
-    'apart',
-    'timeoutMs',
-    'passThrough',
-    'ask',
-  ],
+  ...['toolName', 'description', 'limits', 'tools', 'permissions', 'shared', 'apart', 'timeoutMs', 'passThrough'],
+  ...['ask', 'handoff'],
 ];
 
 /** A worker that is told whom to ask may ask, whatever else it may call. */
@@ -68,8 +64,16 @@ const ASK = askSupervisor.name;
  */
 export function delegate<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
+  options: DelegateOptions<Input, Deps> & { readonly handoff: true },
+): ProcedureTool<{ readonly message?: string }, string, Deps>;
+export function delegate<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
+  options?: DelegateOptions<Input, Deps>,
+): ProcedureTool<Input, Output, Deps>;
+export function delegate<Input, Output, Deps>(
+  agent: Agent<Input, Output, Deps>,
   options: DelegateOptions<Input, Deps> = {},
-): ProcedureTool<Input, Output, Deps> {
+): ProcedureTool {
   if (!isAgent(agent))
     throw new ConfigurationError('delegate', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   const field = `delegate ${agent.name}`;
@@ -78,7 +82,8 @@ export function delegate<Input, Output, Deps>(
   checkPermissions(`${field}.permissions`, options.permissions);
   checkFunction(`${field}.shared`, options.shared);
   checkPositive(`${field}.timeoutMs`, options.timeoutMs);
-  for (const flag of ['apart', 'passThrough'] as const) checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
+  for (const flag of ['apart', 'passThrough', 'handoff'] as const)
+    checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
   checkAsk(field, agent as Agent, options);
   const { tools } = options;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
@@ -96,15 +101,7 @@ export function delegate<Input, Output, Deps>(
       'Say in a sentence what it is for: the supervisor’s model reads it.',
     );
   }
-  const tool = {
-    name: options.toolName ?? `delegate_${agent.name}`,
-    description,
-    input: {},
-    access: 'read',
-    parallel: true,
-    run: (input: never, flow: Flow<never>) => flow.call(agent as Agent, input),
-  } as const;
-  return defineDelegate(tool, agent.input, {
+  const facts: Delegate = {
     agent: agent as Agent,
     limits: Object.freeze(limitsOf(options)),
     tools: tools === undefined ? undefined : Object.freeze(options.ask ? [...tools, ASK] : [...tools]),
@@ -113,7 +110,18 @@ export function delegate<Input, Output, Deps>(
     apart: options.apart ?? false,
     passThrough: options.passThrough ?? false,
     ask: options.ask as Delegate['ask'],
-  }) as ProcedureTool<Input, Output, Deps>;
+    handoff: options.handoff ?? false,
+  };
+  if (facts.handoff) return handoffTool(field, { toolName: options.toolName, description }, facts);
+  const tool = {
+    name: options.toolName ?? `delegate_${agent.name}`,
+    description,
+    input: {},
+    access: 'read',
+    parallel: true,
+    run: (input: never, flow: Flow<never>) => flow.call(agent as Agent, input),
+  } as const;
+  return defineDelegate(tool, agent.input, facts);
 }
 
 /** The timeout is a limit like the others. */

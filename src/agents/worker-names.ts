@@ -4,7 +4,7 @@ import type { Delegate, ProcedureTool } from '../core/tool.ts';
 /** A delegate among a supervisor's tools. */
 export type DelegateTool = ProcedureTool & { readonly delegate: Delegate };
 
-/** The workers of a supervisor by the name that its model gives them: the agent's, or the one that the supervisor gave its tool. */
+/** The workers of a supervisor that take a brief, by the name that its model gives them: the agent's, or that of its own tool. */
 export function workerNames(field: string, delegates: readonly ProcedureTool[]): ReadonlyMap<string, DelegateTool> {
   const workers = new Map<string, DelegateTool>();
   for (const tool of delegates.filter(isDelegate)) {
@@ -14,9 +14,11 @@ export function workerNames(field: string, delegates: readonly ProcedureTool[]):
       throw new ConfigurationError(field, `two workers are called ${called}`, 'Give one of them another toolName.');
     workers.set(called, tool);
   }
+  if (workers.size === 0)
+    throw new ConfigurationError(field, 'no worker takes a brief', 'Leave it out, or add a worker that is no handoff.');
   return workers;
 }
 
 function isDelegate(tool: ProcedureTool): tool is DelegateTool {
-  return tool.delegate !== undefined;
+  return tool.delegate !== undefined && !tool.delegate.handoff;
 }

@@ -109,7 +109,7 @@ function fanOutOf(run: RunContext, { self, agent }: Talk, planned: readonly Plan
 }
 
 function isWorker({ tool }: Requested): boolean {
-  return tool?.type === 'procedure' && tool.delegate !== undefined;
+  return tool?.type === 'procedure' && tool.delegate !== undefined && !tool.delegate.handoff;
 }
 
 /** A worker that never began has not completed either. */

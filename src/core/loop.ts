@@ -7,6 +7,7 @@ import { conclude, end, endedWith, failed, passOn, wrapUp } from './conclude.ts'
 import { inConversation } from './conversation.ts';
 import type { Ending } from './ending.ts';
 import { isFatal, messageOf } from './errors.ts';
+import { handOver } from './handoff.ts';
 import type { Invocation } from './invocation.ts';
 import { toolCallsOf } from './message.ts';
 import type { Opening, RunContext } from './run-context.ts';
@@ -59,6 +60,7 @@ async function turns(run: RunContext, talk: Talk): Promise<Ending> {
     append(talk, assistant(talk, turn.value));
     const { loops, answer: passed } = await callTools(run, talk, calls);
     endStep(run, self, since);
+    if (talk.handoff !== undefined) return handOver(run, talk, talk.handoff);
     const stop = stopOf(run, self);
     if (stop !== undefined) return over(talk, end(talk, stop.status, stopError(stop)));
     if (loops !== undefined) return wrapUp(run, talk, 'loop_detected', loops);

@@ -53,6 +53,8 @@ export interface ChildCall {
   readonly parentStep: ParentStep | undefined;
   readonly parentSpan: Span;
   readonly label: Label;
+  /** Of a handoff: what it begins with, once that is whole. Without, its input. */
+  readonly transcript?: Promise<readonly Message[]> | undefined;
   /** The id of the thread that it goes on with. */
   readonly thread?: string | undefined;
   /** What a delegate narrows, if it is one. */

@@ -2,6 +2,7 @@ import type { AgentContext, ModelAgent } from './agent.ts';
 import { type Compacting, compactingOf } from './compact.ts';
 import type { Conversation } from './conversation.ts';
 import { DivergenceError } from './errors.ts';
+import type { Handoff } from './handoff.ts';
 import type { Invocation } from './invocation.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from './label.ts';
 import { DEFAULTS } from './limits.ts';
@@ -30,6 +31,8 @@ export interface Talk {
   /** Undefined where the invocation begins anew and leaves nothing behind. */
   readonly conversation: Conversation | undefined;
   readonly question: Question;
+  /** Who takes the conversation over after this turn, or has. */
+  handoff: Handoff | undefined;
   /** What its last request held of the transcript. */
   sent: Sendable | undefined;
   /** The newest text of the model in this invocation. */
@@ -85,6 +88,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     compacting,
     conversation: conversationOf(run, self, agent, context),
     question,
+    handoff: undefined,
     sent: undefined,
     lastText: '',
     cutText: '',

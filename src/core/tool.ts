@@ -117,6 +117,8 @@ export interface Delegate {
   readonly shared: ((brief: never, context: AgentContext<never>) => { readonly [key: string]: unknown }) | undefined;
   /** Who answers the worker's questions; without, it cannot ask. */
   readonly ask: 'supervisor' | 'person' | AskFunction | undefined;
+  /** Whether it takes the conversation over instead of a brief. */
+  readonly handoff: boolean;
   /** Whether it is a run of its own, which another process may take. */
   readonly apart: boolean;
   /** Its answer is the supervisor's, where that may be. */

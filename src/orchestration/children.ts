@@ -67,7 +67,7 @@ export class Children {
     const refused = this.#refusalOnce(child);
     if (refused !== undefined) throw new ToolError('denied', refused);
     // Before it counts: a brief that does not fit starts nothing.
-    const start = childStart(agent, child.input, child.label);
+    const start = child.transcript === undefined ? childStart(agent, child.input, child.label) : NO_START;
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
     const given = delegate === undefined ? undefined : textOf(start.brief[0]?.content ?? '');
     const loop = given === undefined ? undefined : handedOn(given, parent);
@@ -101,6 +101,8 @@ export class Children {
     self.ended = new Promise((resolve) => {
       over = resolve;
     });
+    // It takes no place while others of the turn still need one.
+    const opening = child.transcript === undefined ? start : { ...start, brief: await child.transcript };
     const owners = ownersOf(child);
     if (owners.length > 0) {
       this.#places ??= new Places(this.#activity, this.#run.stops);
@@ -111,7 +113,7 @@ export class Children {
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
-      const ending = await this.#run.live(self, start, apart);
+      const ending = await this.#run.live(self, opening, apart);
       child.onEnd?.(ending.status === 'completed');
       return ending;
     } finally {
@@ -153,6 +155,8 @@ export class Children {
   }
 }
 
+const NO_START: Start = Object.freeze({ brief: [], value: undefined });
+
 /** Who bounds how many of its workers run at once. */
 function ownersOf({ parent, places }: ChildCall): readonly NonNullable<ChildCall['places']>[] {
   const { definition } = parent;
@@ -173,7 +177,8 @@ function checkAsk({ agent, parent }: ChildCall, delegate: Delegate | undefined):
 
 /** Where a supervisor may continue its workers, their transcripts are kept for as long as it goes on. */
 function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, ending: Promise<Ending>): void {
-  if (delegate === undefined || parent.definition.type !== 'model' || !parent.definition.continueWorkers) return;
+  const isThread = delegate?.type === 'procedure' && delegate.delegate?.handoff === false;
+  if (!isThread || parent.definition.type !== 'model' || !parent.definition.continueWorkers) return;
   parent.threads ??= new Threads();
   parent.threads.begin(thread ?? workerId(self), delegate, ending);
 }

@@ -70,7 +70,7 @@ import {
 } from './run-records.ts';
 import { type Shared, sharedRead } from './shared-store.ts';
 import type { Sink } from './sink.ts';
-import { arrivalOf, enteredIds } from './steer.ts';
+import { arrivalOf, enteredIds, readerOf } from './steer.ts';
 
 const NOTHING_OPENED: readonly Opened[] = [];
 
@@ -184,7 +184,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   #heed(signals: readonly TimedSignal[]): void {
     for (const signal of signals) {
       if (signal.kind === 'cancel') this.cancel(signal.path, signal.reason);
-      else if (signal.kind === 'steer') this.inbox.put(signal.path, arrivalOf(signal));
+      else if (signal.kind === 'steer') this.inbox.put(readerOf(this.root, signal.path), arrivalOf(signal));
       else this.waits.tell(signal.id, signal.decision, signal.time);
     }
   }

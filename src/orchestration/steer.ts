@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../core/errors.ts';
 import type { Arrival, Fate } from '../core/inbox.ts';
+import type { Invocation } from '../core/invocation.ts';
 import { isPlainObject } from '../core/json.ts';
 import type { InputMessage, UserMessage } from '../core/message.ts';
 import { shown } from '../core/options.ts';
@@ -26,7 +27,7 @@ export async function steer(tree: RunTree, signal: SteerSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const told = (fate: Fate) =>
     fate === 'lost' ? reject(refusal(`${signal.path} ended before the message reached it`)) : resolve();
-  tree.inbox.put(signal.path, arrivalOf(signal), told);
+  tree.inbox.put(readerOf(tree.root, signal.path), arrivalOf(signal), told);
   // Kept before it enters, so that it outlives the process.
   tree.options.journal?.signal(tree.id, signal).catch(reject);
   await promise;
@@ -40,6 +41,12 @@ export function steerSignal(path: string, given: unknown): SteerSignal {
 
 export function arrivalOf({ id, message }: SteerSignal): Arrival {
   return { id, message };
+}
+
+/** Who reads what is for a node: where it has handed its conversation over, the worker that has it. */
+export function readerOf(root: Invocation, path: string): string {
+  const worker = find(root, path)?.talk?.handoff?.worker;
+  return worker === undefined ? path : readerOf(root, worker.path);
 }
 
 /** The ids of what entered a transcript, by the records. */
