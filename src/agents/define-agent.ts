@@ -102,12 +102,13 @@ type BuildOptions = CommonOptions<AnySchema, AnySchema> &
   Partial<ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never>> & { readonly run?: CodeAgent['run'] };
 
 /** What only a supervisor has. */
-export type Supervision = Pick<ModelAgent, 'concurrency' | 'fanOut' | 'continueWorkers'>;
+export type Supervision = Pick<ModelAgent, 'concurrency' | 'fanOut' | 'continueWorkers' | 'mailbox'>;
 
 const NO_SUPERVISOR: Supervision = Object.freeze({
   concurrency: undefined,
   fanOut: 'collect',
   continueWorkers: false,
+  mailbox: false,
 });
 
 export function buildAgent(options: BuildOptions, supervision: Supervision = NO_SUPERVISOR): Agent {

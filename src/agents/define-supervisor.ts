@@ -5,12 +5,13 @@ import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import { checkOneOf, checkWhole, shown } from '../core/options.ts';
 import type { SchemaLike } from '../core/schema.ts';
-import type { DepsOf, Tool } from '../core/tool.ts';
+import type { DepsOf, ProcedureTool, Tool } from '../core/tool.ts';
 import { backgroundTools } from './background-tools.ts';
 import { continueWorker } from './continue-worker.ts';
 import { type AnySchema, buildAgent, type ModelAgentOptions, type ModelInput, type OutputOf } from './define-agent.ts';
 import { delegate, isAgent } from './delegate.ts';
 import { type FanOutToolOptions, fanOutTool } from './fan-out-tool.ts';
+import { mailboxTools } from './mailbox-tools.ts';
 
 /** What `defineSupervisor` takes beside what an agent takes. */
 export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
@@ -32,6 +33,11 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
    * transcript. The results of its workers then end with their ids. Default false.
    */
   readonly continueWorkers?: boolean | undefined;
+  /**
+   * Gives its workers `send_message({ to, text })` and `read_messages()`: they may write to each other while they run, and to it.
+   * Default false.
+   */
+  readonly mailbox?: boolean | undefined;
 }
 
 type DepsOfWorkers<Workers extends readonly unknown[]> = DepsOf<{
@@ -65,7 +71,17 @@ export function defineSupervisor(
       `expected an object, got ${shown(options)}`,
       'Pass { name, instructions, workers }.',
     );
-  const { workers, concurrency, fanOut, fanOutTool: wanted, background, continueWorkers, tools, ...agent } = options;
+  const {
+    workers,
+    concurrency,
+    fanOut,
+    fanOutTool: wanted,
+    background,
+    continueWorkers,
+    mailbox,
+    tools,
+    ...agent
+  } = options;
   const field = `supervisor ${typeof agent.name === 'string' ? agent.name : '?'}`;
   if (!Array.isArray(workers) || workers.length === 0) {
     throw new ConfigurationError(
@@ -78,6 +94,7 @@ export function defineSupervisor(
   checkFanOut(`${field}.fanOut`, fanOut);
   checkOneOf(`${field}.background`, background, [true, false]);
   checkOneOf(`${field}.continueWorkers`, continueWorkers, [true, false]);
+  checkOneOf(`${field}.mailbox`, mailbox, [true, false]);
   if (typeof tools === 'function') {
     throw new ConfigurationError(
       `${field}.tools`,
@@ -95,6 +112,7 @@ export function defineSupervisor(
       'Ordinary tools go into tools.',
     );
   });
+  if (mailbox === true) checkMailbox(`${field}.mailbox`, delegates);
   const policy: FanOutPolicy = isPlainObject(fanOut) ? Object.freeze({ ...fanOut }) : (fanOut ?? 'collect');
   const fanOutCall = fanOutTool(`${field}.fanOutTool`, wanted, delegates, policy);
   const more = [
@@ -107,6 +125,19 @@ export function defineSupervisor(
     concurrency: concurrency ?? DEFAULTS.supervisorConcurrency,
     fanOut: policy,
     continueWorkers: continueWorkers ?? false,
+    mailbox: mailbox ?? false,
   };
   return buildAgent({ ...agent, tools: all }, supervision);
+}
+
+/** The tools that follow from the option have their names for themselves. */
+function checkMailbox(field: string, delegates: readonly ProcedureTool[]): void {
+  for (const { delegate } of delegates) {
+    const tools = delegate?.agent.tools;
+    const own = Array.isArray(tools) ? tools.map(({ name }: Tool) => name) : [];
+    const taken = mailboxTools.find(({ name }) => own.includes(name));
+    if (taken === undefined) continue;
+    const problem = `duplicate name ${taken.name} in ${delegate?.agent.name}: the option gives that tool`;
+    throw new ConfigurationError(field, problem, 'Rename the tool.');
+  }
 }

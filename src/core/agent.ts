@@ -69,6 +69,8 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
   readonly concurrency: number | undefined;
   /** Set by `defineSupervisor`: whether its model may go on with the threads of its workers. */
   readonly continueWorkers: boolean;
+  /** Set by `defineSupervisor`: whether its workers may write to each other and to it. */
+  readonly mailbox: boolean;
   /** One of coxswain's own, that several definitions of a tree may share the name of. */
   readonly builtin?: true;
   /** Set by `defineSupervisor`: what becomes of the workers of a turn when one of them ends. */

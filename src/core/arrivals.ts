@@ -1,3 +1,5 @@
+import { isA } from './errors.ts';
+import { Stopped } from './guard.ts';
 import type { Arrival } from './inbox.ts';
 import { deepFreeze, type Json } from './json.ts';
 import type { UserMessage } from './message.ts';
@@ -39,7 +41,13 @@ async function add(talk: Talk, arrivals: readonly Arrival[]): Promise<readonly U
 function live(run: RunContext, { self }: Talk, key: string, next: string): readonly Arrival[] {
   // A stop ends the node: what came is for the resume, where there is one.
   if (!run.inbox.has(self.path) || run.journal.has(next) || run.stops.at(self.path) !== undefined) return [];
-  return run.journal.once(key, self, () => run.inbox.take(self.path));
+  try {
+    return run.journal.once(key, self, () => run.inbox.take(self.path));
+  } catch (thrown) {
+    // A replay has come to where the records end: the next call ends it.
+    if (isA(thrown, Stopped)) return [];
+    throw thrown;
+  }
 }
 
 /**

@@ -60,9 +60,17 @@ export class Inbox {
     });
   }
 
-  /** Takes all that is there for a node: it enters now. */
-  take(path: string): readonly Arrival[] {
-    return this.#end(path, 'entered');
+  waiting(path: string): readonly Arrival[] {
+    return this.#waiting?.get(path)?.map(({ arrival }) => arrival) ?? [];
+  }
+
+  /** Takes what is there for a node, or the first of it: it enters now. */
+  take(path: string, count = Number.POSITIVE_INFINITY): readonly Arrival[] {
+    const later = this.#waiting?.get(path)?.slice(count) ?? [];
+    if (later.length > 0) this.#waiting?.get(path)?.splice(count);
+    const taken = this.#end(path, 'entered');
+    if (later.length > 0) this.#waiting?.set(path, later);
+    return taken;
   }
 
   /** Takes one away that was told in another way. */

@@ -58,6 +58,7 @@ export function judgeAgent<Input, Verdict>(options: JudgeOptions): ModelAgent<In
     memory: Object.freeze([]),
     concurrency: undefined,
     continueWorkers: false,
+    mailbox: false,
     fanOut: 'collect',
     readResult: false,
     builtin: true,

@@ -1,8 +1,10 @@
 import { askSupervisor } from '../agents/ask-supervisor.ts';
 import { checkTools } from '../agents/define-agent.ts';
+import { mailboxTools } from '../agents/mailbox-tools.ts';
 import type { ModelAgent } from '../core/agent.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
+import { mayWrite } from '../core/mailbox.ts';
 import type { Tool } from '../core/tool.ts';
 import { readResult, withReadResult } from './read-result.ts';
 import type { RunMemories } from './run-memories.ts';
@@ -26,6 +28,7 @@ export function grantedTools(
   });
   const more = grants.length === 0 ? [] : run.memories.tools(self, grants);
   if (self.delegate?.ask !== undefined) more.push(askSupervisor);
+  if (mayWrite(self)) more.push(...mailboxTools);
   const granted = agent.readResult ? [...more, readResult] : more;
   if (isGiven && granted.length > 0) checkTools(`agent ${agent.name}.tools`, [...own, ...granted]);
   if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);

@@ -1,4 +1,6 @@
+import { askSupervisor } from '../agents/ask-supervisor.ts';
 import { checkPermissions } from '../agents/define-agent.ts';
+import { mailboxTools } from '../agents/mailbox-tools.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import { checkLimits } from '../core/check-limits.ts';
@@ -240,7 +242,7 @@ function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
 
 const NO_TOOLS: readonly Tool[] = [];
 
-/** Those that agents list, and those that follow from grants and from shared values. */
+/** Those that agents list, and those that follow from grants, shared values, and what delegates and supervisors say. */
 function allTools(agents: ReadonlyMap<string, Agent>, tools: readonly Tool[], shared: boolean): readonly Tool[] {
   const granted = [...agents.values()].flatMap((agent) =>
     agent.type === 'model' && agent.memory.length > 0
@@ -251,5 +253,8 @@ function allTools(agents: ReadonlyMap<string, Agent>, tools: readonly Tool[], sh
   );
   const isShared = shared || tools.some((tool) => tool.type === 'procedure' && tool.delegate?.shared !== undefined);
   const reads = [...agents.values()].some((agent) => agent.type === 'model' && agent.readResult);
-  return [...tools, ...granted, ...(isShared ? [sharedRead] : []), ...(reads ? [readResult] : [])];
+  const asks = tools.some((tool) => tool.type === 'procedure' && tool.delegate?.ask !== undefined);
+  const writes = [...agents.values()].some((agent) => agent.type === 'model' && agent.mailbox);
+  const ofWorkers = [...(asks ? [askSupervisor] : []), ...(writes ? mailboxTools : [])];
+  return [...tools, ...granted, ...(isShared ? [sharedRead] : []), ...(reads ? [readResult] : []), ...ofWorkers];
 }

@@ -11,6 +11,7 @@ import { deepFreeze } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import type { Limits } from '../core/limits.ts';
 import { loop } from '../core/loop.ts';
+import { mailboxOf, mayWrite } from '../core/mailbox.ts';
 import type { Message } from '../core/message.ts';
 import type { Model, ModelDelta } from '../core/model.ts';
 import { modelName } from '../core/model-facts.ts';
@@ -53,6 +54,7 @@ import type { Start } from './input.ts';
 import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NOBODY, type PermissionParts, PermissionStep } from './permission-step.ts';
+import { restoreInbox } from './restore-inbox.ts';
 import { runHere } from './run-here.ts';
 import { RunMemories } from './run-memories.ts';
 import { chooseModel, type ModelFacts, modelFacts, rememberedModel } from './run-models.ts';
@@ -70,7 +72,7 @@ import {
 } from './run-records.ts';
 import { type Shared, sharedRead } from './shared-store.ts';
 import type { Sink } from './sink.ts';
-import { arrivalOf, enteredIds, readerOf } from './steer.ts';
+import { arrivalOf, readerOf } from './steer.ts';
 
 const NOTHING_OPENED: readonly Opened[] = [];
 
@@ -169,7 +171,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
       agents: Math.max(1, history.agents),
     });
     for (const { path, stop } of history.stops) this.stops.add(path, stop);
-    for (const id of enteredIds(history.rows)) this.inbox.remember(id);
+    restoreInbox(this.inbox, history.rows);
   }
 
   /** Shows records again and lets nothing new happen. */
@@ -467,6 +469,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   #over(self: Invocation, ending: Ending): Ending {
     self.status = ending.status;
     this.inbox.close(self.path, this.#mayGoOn(ending) ? 'kept' : 'lost');
+    if (mayWrite(self)) this.inbox.close(mailboxOf(self.path), 'lost');
     this.perCall[0].ended(self);
     if (this.journal.isWatched) this.journal.note(agentDone(self, ending));
     return ending;

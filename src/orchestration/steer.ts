@@ -49,13 +49,6 @@ export function readerOf(root: Invocation, path: string): string {
   return worker === undefined ? path : readerOf(root, worker.path);
 }
 
-/** The ids of what entered a transcript, by the records. */
-export function enteredIds(rows: readonly Row[]): readonly string[] {
-  return rows.flatMap(({ kind, key, value }) =>
-    kind === 'once' && key.endsWith('/@inbox') ? (value as unknown as readonly Arrival[]).map(({ id }) => id) : [],
-  );
-}
-
 export function refusal(problem: string): ConfigurationError {
   return new ConfigurationError('path', problem, 'Steer a node that is under way: run.tree() shows them.');
 }

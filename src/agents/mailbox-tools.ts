@@ -1,0 +1,34 @@
+import { defineTool } from '../core/define-tool.ts';
+import type { BuiltinFlow, Flow } from '../core/flow.ts';
+import { MAX_TEXT_CHARS, readMessages, sendMessage } from '../core/mailbox.ts';
+import type { Tool } from '../core/tool.ts';
+
+/** What the workers of a supervisor get that lets them write to each other. */
+export const mailboxTools: readonly Tool[] = [
+  defineTool({
+    name: 'send_message',
+    description:
+      "Sends a message to another worker that runs now, or to your supervisor. `to` is 'supervisor', a worker's id as " +
+      'read_messages gives it, or its name where only one of that name runs.',
+    access: 'read',
+    input: {
+      type: 'object',
+      properties: {
+        to: { type: 'string', minLength: 1, maxLength: 500 },
+        text: { type: 'string', minLength: 1, maxLength: MAX_TEXT_CHARS },
+      },
+      required: ['to', 'text'],
+      additionalProperties: false,
+    },
+    run: async (input, flow: Flow) =>
+      sendMessage(input as { readonly to: string; readonly text: string }, flow as BuiltinFlow),
+  }),
+  defineTool({
+    name: 'read_messages',
+    description:
+      'Gives the messages that came for you since you last looked, and the ids of the workers that run now. It never waits.',
+    access: 'read',
+    input: { type: 'object', properties: {}, additionalProperties: false },
+    run: async (_input, flow: Flow) => readMessages(flow as BuiltinFlow),
+  }),
+];
