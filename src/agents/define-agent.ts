@@ -3,6 +3,7 @@ import { checkLimits } from '../core/check-limits.ts';
 import { compileSchema } from '../core/compile-schema.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Flow } from '../core/flow.ts';
+import { HOOK_NAMES, type Hooks } from '../core/hooks.ts';
 import { isPlainObject } from '../core/json.ts';
 import type { AgentLimits } from '../core/limits.ts';
 import type { MemoryGrant } from '../core/memory.ts';
@@ -14,9 +15,10 @@ import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
 import { checkContext, checkModel } from './check-context.ts';
 import { checkGrants } from './check-grants.ts';
+import { checkHooks } from './check-hooks.ts';
 import { treeFacts } from './tree-facts.ts';
 
-interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined> {
+interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined, Deps> {
   /** `^[a-zA-Z][a-zA-Z0-9_-]{0,54}$`, so that `delegate_<name>` fits. */
   readonly name: string;
   /** What a supervisor's model reads. */
@@ -29,6 +31,8 @@ interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLik
   readonly limits?: AgentLimits | undefined;
   /** They only narrow what the run allows. */
   readonly permissions?: Permissions | undefined;
+  /** Fire at the boundaries of its loop, at whatever depth it runs. */
+  readonly hooks?: Hooks<Deps> | undefined;
 }
 
 /** What `defineAgent` takes for an agent that a model drives. */
@@ -37,7 +41,7 @@ export interface ModelAgentOptions<
   Out extends SchemaLike | undefined,
   Tools extends readonly Tool[],
   Deps,
-> extends CommonOptions<In, Out> {
+> extends CommonOptions<In, Out, Deps> {
   readonly instructions: string | ((context: AgentContext<Deps>) => string);
   /** Without one, the run's. */
   readonly model?: Model | undefined;
@@ -53,7 +57,7 @@ export interface ModelAgentOptions<
 
 /** What `defineAgent` takes for an agent that is code: a procedure. */
 export interface CodeAgentOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined, Deps, Returned>
-  extends CommonOptions<In, Out> {
+  extends CommonOptions<In, Out, Deps> {
   run(input: InputOf<In>, flow: Flow<Deps>): Promise<Returned> | Returned;
 }
 
@@ -63,9 +67,11 @@ export type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out>
 /** What a model-driven agent takes: text, its own input, or the messages of a conversation. */
 export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
 
-const COMMON = ['name', 'description', 'input', 'output', 'limits', 'permissions'];
+const COMMON = ['name', 'description', 'input', 'output', 'limits', 'permissions', 'hooks'];
 const MODEL = [...COMMON, 'instructions', 'model', 'settings', 'tools', 'context', 'wrapUp', 'memory', 'readResult'];
 const CODE = [...COMMON, 'run'];
+/** No model drives it. */
+const CODE_HOOKS = HOOK_NAMES.filter((name) => name !== 'beforeModel' && name !== 'afterModel');
 const AGENT_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,54}$/;
 const RESERVED: readonly unknown[] = ['user', 'system', 'assistant', 'tool', 'operator'];
 
@@ -98,7 +104,7 @@ export function defineAgent(options: object): Agent {
 }
 
 export type AnySchema = SchemaLike | undefined;
-type BuildOptions = CommonOptions<AnySchema, AnySchema> &
+type BuildOptions = CommonOptions<AnySchema, AnySchema, never> &
   Partial<ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never>> & { readonly run?: CodeAgent['run'] };
 
 /** What only a supervisor has. */
@@ -113,13 +119,14 @@ const NO_SUPERVISOR: Supervision = Object.freeze({
 
 export function buildAgent(options: BuildOptions, supervision: Supervision = NO_SUPERVISOR): Agent {
   const isCode = isPlainObject(options) && options.run !== undefined;
-  checkOptions('agent', options, isCode ? CODE : MODEL, ['hooks']);
+  checkOptions('agent', options, isCode ? CODE : MODEL);
   checkAgentName('agent.name', options.name);
   const field = `agent ${options.name}`;
   if (options.description !== undefined)
     checkText(`${field}.description`, options.description, 'Say in a sentence what it is for.');
   checkLimits(`${field}.limits`, options.limits, 'agent');
   checkPermissions(`${field}.permissions`, options.permissions);
+  checkHooks(`${field}.hooks`, options.hooks, isCode ? CODE_HOOKS : HOOK_NAMES);
   const facts = {
     name: options.name,
     description: options.description ?? '',
@@ -129,6 +136,7 @@ export function buildAgent(options: BuildOptions, supervision: Supervision = NO_
       options.output === undefined ? undefined : compileSchema(options.output, `${field}.output`, { root: 'any' }),
     limits: Object.freeze({ ...options.limits }),
     permissions: Object.freeze({ ...options.permissions }),
+    hooks: options.hooks === undefined ? undefined : Object.freeze({ ...options.hooks }),
   };
   if (options.run !== undefined) {
     checkFunction(`${field}.run`, options.run);

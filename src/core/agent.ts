@@ -1,6 +1,7 @@
 import type { Compact } from './compactor.ts';
 import type { FanOutPolicy } from './fan-out.ts';
 import type { Flow } from './flow.ts';
+import type { Hooks } from './hooks.ts';
 import type { AgentLimits } from './limits.ts';
 import type { MemoryGrant } from './memory.ts';
 import type { Model, ModelSettings } from './model.ts';
@@ -46,6 +47,7 @@ interface AgentFacts<Input, Output, Deps> {
   readonly tools: readonly Tool[] | ((context: AgentContext<never>) => readonly Tool[]);
   readonly limits: AgentLimits;
   readonly permissions: Permissions;
+  readonly hooks?: Hooks<never> | undefined;
   /** Only a type: what the agent takes, gives and needs. */
   readonly [types]?: {
     readonly input: (input: Input) => void;

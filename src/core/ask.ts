@@ -1,5 +1,6 @@
 import { besideAgain } from './address.ts';
 import { compact, dueBefore, noteContext, pastOf } from './compact.ts';
+import { callModel } from './hooked-model.ts';
 import type { Outcome } from './journal.ts';
 import type { ModelTurn, ToolChoice } from './model.ts';
 import { ModelCallEffect } from './model-call.ts';
@@ -43,7 +44,7 @@ function askNow(
   }
   talk.sent = selection;
   const choice = talk.tools.size > 0 ? (toolChoice ?? choiceOf(talk)) : undefined;
-  return run.journal.effect(new ModelCallEffect(run, talk.self, key, talk.question, selection, choice));
+  return callModel(run, talk.self, new ModelCallEffect(run, talk.self, key, talk.question, selection, choice));
 }
 
 /** A forced call of the settings holds until a tool was called: else the model could never answer. */

@@ -1,14 +1,7 @@
-import {
-  type Dispatched,
-  dispatch,
-  OneAtATime,
-  type Requested,
-  recordedArguments,
-  request,
-  toolMessage,
-} from './dispatch.ts';
+import { type Dispatched, OneAtATime, type Requested, recordedArguments, request, toolMessage } from './dispatch.ts';
 import type { ErrorRecord } from './errors.ts';
 import { FanOut } from './fan-out.ts';
+import { dispatchHooked } from './hooked-call.ts';
 import { DEFAULTS } from './limits.ts';
 import { type ToolCall, textOf } from './message.ts';
 import { signatureOf } from './repeats.ts';
@@ -45,9 +38,10 @@ export async function callTools(run: RunContext, talk: Talk, calls: readonly Too
     const parentStep =
       tool?.type === 'procedure' ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
     const at = { key, step: self.step, parent: self.span, parentStep, ref: self.received?.refOf(key) };
-    if (fanOut === undefined || !isWorker(requested)) return dispatch(run, self, at, requested, label, oneAtATime);
+    if (fanOut === undefined || !isWorker(requested))
+      return dispatchHooked(run, self, at, requested, label, oneAtATime);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
-    return tellRefusal(onEnd, dispatch(run, self, { ...at, onEnd }, requested, label, oneAtATime));
+    return tellRefusal(onEnd, dispatchHooked(run, self, { ...at, onEnd }, requested, label, oneAtATime));
   });
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
   const noted = results.map(({ out, value, same = out.content }, index) => {

@@ -22,6 +22,17 @@ export type { EventOf, EventType, RunEvent } from './event.ts';
 export type { FanOutPolicy } from './fan-out.ts';
 export type { FanOutOptions, FanOutResult } from './fan-out-call.ts';
 export type { Flow } from './flow.ts';
+export type {
+  HookBlock,
+  HookCall,
+  HookContext,
+  HookEnding,
+  HookRemark,
+  HookRequest,
+  HookResult,
+  Hooks,
+  HookTurn,
+} from './hooks.ts';
 export type { Json } from './json.ts';
 export type { Confidentiality, Integrity, Label } from './label.ts';
 export type { AgentLimits, Limits } from './limits.ts';

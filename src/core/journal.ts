@@ -14,6 +14,8 @@ export interface Failure {
   readonly ok: false;
   readonly error: ErrorRecord;
   readonly stop?: Stop;
+  /** False of a model call that a hook kept from being made: it is none. */
+  readonly isAsked?: false;
 }
 
 /** What an effect gave. Failures are outcomes too: they are recorded and replayed. */

@@ -3,7 +3,7 @@ import { admitCode, limited } from './admission.ts';
 import type { Agent, InputArgument } from './agent.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
-import { dispatch, OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
+import { OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
 import type { Ending } from './ending.ts';
 import { ConfigurationError, type ErrorRecord, isA, ToolError, toolError } from './errors.ts';
 import {
@@ -15,6 +15,7 @@ import {
 } from './fan-out-call.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
+import { dispatchHooked } from './hooked-call.ts';
 import type { Invocation } from './invocation.ts';
 import { issueText } from './issue-text.ts';
 import type { Outcome } from './journal.ts';
@@ -218,7 +219,7 @@ class Procedure implements OpenProcedure {
     this.#admit(key);
     const { requested: now, error } = this.#requested(tool, args, key);
     const requested = recordedArguments(this.#run, key, now);
-    const { out, value } = await dispatch(
+    const { out, value } = await dispatchHooked(
       this.#run,
       self,
       { key, step, parent: span, parentStep },

@@ -1,6 +1,7 @@
 import type { Agent, ModelAgent } from './agent.ts';
 import type { Ending } from './ending.ts';
 import type { ErrorRecord } from './errors.ts';
+import type { Hooks } from './hooks.ts';
 import type { Inbox } from './inbox.ts';
 import type { Invocation } from './invocation.ts';
 import type { Journal, Outcome } from './journal.ts';
@@ -73,6 +74,10 @@ export interface RunContext {
   readonly graceMs: number;
   readonly limits: Limits;
   readonly journal: Journal;
+  /** True where nothing new may happen. */
+  readonly isReplay: boolean;
+  /** Of the whole tree; they fire before the agent's own. */
+  readonly hooks: Hooks<never> | undefined;
   /** Of the whole tree. */
   readonly count: { steps: number; toolCalls: number; agents: number; usage: Usage };
   readonly stops: Stops;

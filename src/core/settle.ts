@@ -27,6 +27,7 @@ export function countCall(
   const { usage, costUsd } = outcome.ok ? outcome.value : outcome.error;
   // Stopped or refused, and no attempt before has cost anything.
   const isNone = !outcome.ok && usage === undefined;
+  if (!outcome.ok && outcome.isAsked === false) return outcome;
   if (isNone && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
   const by = (outcome.ok ? outcome.value.by : undefined) ?? asked;
   const spending = spendingOfCall(usage, costUsd, outcome.ok ? undefined : outcome.error.kind);

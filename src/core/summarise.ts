@@ -1,4 +1,5 @@
 import type { Summarize } from './compactor.ts';
+import { callModel } from './hooked-model.ts';
 import type { Outcome } from './journal.ts';
 import { joinLabels, type Label, TRUSTED, UNTRUSTED } from './label.ts';
 import { DEFAULTS } from './limits.ts';
@@ -59,7 +60,7 @@ export async function summarise(
   const sent = selector.request(talk.messages, due, summaryRequest(summariser, due.room));
   const choice = tools.size > 0 ? 'none' : undefined;
   const call = new ModelCallEffect(run, self, key, question, sent, choice);
-  const outcome = countCall(run, self, await run.journal.effect(call), other);
+  const outcome = countCall(run, self, await callModel(run, self, call), other);
   if (!outcome.ok) return outcome;
   const fault = faultOf(outcome.value);
   if (fault !== undefined) {

@@ -228,7 +228,8 @@ function isLimitEnd({ kind, key, event, value }: Row, root: string): boolean {
   const depth = key.slice(root.length + 1).split('/').length;
   if (kind === 'limit') return depth <= 2 || (depth === 3 && key.endsWith('/model/@limit'));
   if (depth > 2) return false;
-  if (kind === 'memory') return key === `${root}/@conversation.end` || WRAP_UP.test(key);
+  if (kind === 'memory' || kind === 'once')
+    return key === `${root}/@conversation.end` || key === `${root}/@onEnd` || WRAP_UP.test(key);
   if (kind !== 'model') return false;
   const kindOfError = (value as { readonly kind?: unknown } | undefined)?.kind;
   return WRAP_UP.test(key) || (event === 'failed' && (kindOfError === 'token_limit' || kindOfError === 'cost_limit'));

@@ -14,7 +14,7 @@ import { RunTree } from './run-tree.ts';
 /** What a process gives the children apart that it runs. Limits, permissions and shared values come with the child. */
 export type ApartOptions = Pick<
   RunOptions,
-  'deps' | 'model' | 'models' | 'signal' | 'graceMs' | 'instrument' | 'journal' | 'views' | 'onObserverError'
+  'deps' | 'model' | 'models' | 'signal' | 'graceMs' | 'hooks' | 'instrument' | 'journal' | 'views' | 'onObserverError'
 >;
 
 /**

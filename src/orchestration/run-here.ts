@@ -7,11 +7,20 @@ import type { RunTree } from './run-tree.ts';
 export async function runHere(tree: RunTree, child: ApartChild, signal: AbortSignal): Promise<ApartOutcome> {
   // Loaded late: it starts runs, as what calls this does.
   const { runApart } = await import('./run-apart.ts');
-  const { deps, model, models, graceMs, instrument, journal, onObserverError } = tree.options;
+  const { deps, model, models, graceMs, hooks, instrument, journal, onObserverError } = tree.options;
   const agent = find(tree.root, child.parent.key)?.definition;
   const agents = agent === undefined ? [] : [agent];
   const facts = agent && treeFacts(agent);
   const below = Object.entries(models ?? {}).filter(([name]) => facts?.open === true || facts?.agents.has(name));
-  const options = { deps, model, models: Object.fromEntries(below), graceMs, instrument, journal, onObserverError };
+  const options = {
+    deps,
+    model,
+    models: Object.fromEntries(below),
+    graceMs,
+    hooks,
+    instrument,
+    journal,
+    onObserverError,
+  };
   return runApart(agents, child, { ...options, signal });
 }

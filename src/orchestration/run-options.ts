@@ -1,10 +1,12 @@
 import { askSupervisor } from '../agents/ask-supervisor.ts';
+import { checkHooks } from '../agents/check-hooks.ts';
 import { checkPermissions } from '../agents/define-agent.ts';
 import { mailboxTools } from '../agents/mailbox-tools.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
 import { checkLimits } from '../core/check-limits.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import type { Hooks } from '../core/hooks.ts';
 import { isPlainObject } from '../core/json.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import type { Model } from '../core/model.ts';
@@ -46,6 +48,8 @@ export interface RunOptions<Deps = unknown> {
   readonly onObserverError?: ((error: unknown) => void) | undefined;
   /** How long work that ignores its signal is waited for, in milliseconds; default 5,000. */
   readonly graceMs?: number | undefined;
+  /** Fire for every agent of the tree, before its own. */
+  readonly hooks?: Hooks<NoInfer<Deps>> | undefined;
   readonly instrument?: Instrument | undefined;
   /** Where the records of the run are kept beyond the process: `sqlite('runs.db')`. Without one the run dies with its process. */
   readonly journal?: RecordStore | undefined;
@@ -75,7 +79,7 @@ export type OptionsArgument<Deps> = [Deps] extends [never]
 
 const OPTIONS = [
   ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
-  ...['onObserverError', 'graceMs', 'instrument', 'journal', 'views'],
+  ...['onObserverError', 'graceMs', 'hooks', 'instrument', 'journal', 'views'],
 ];
 
 const NONE: RunOptions = Object.freeze({});
@@ -104,6 +108,7 @@ export function checkRunOptions(agent: Agent, options: ResumeOptions = NONE, mor
     models: options.models,
     onObserverError: options.onObserverError,
     graceMs: options.graceMs ?? DEFAULTS.graceMs,
+    hooks: options.hooks === undefined ? undefined : Object.freeze({ ...options.hooks }),
     instrument: options.instrument,
     views: options.views ?? NO_VIEWS,
   };
@@ -134,6 +139,7 @@ export type CheckedOptions = ReturnType<typeof checkRunOptions>;
 function checkGiven(options: ResumeOptions, more: readonly string[]): void {
   checkOptions('options', options, [...OPTIONS, ...more], []);
   checkOneOf('onDivergence', options.onDivergence, ['report', 'stop', 'fork']);
+  checkHooks('hooks', options.hooks);
   checkOneOf('takeover', options.takeover, [true, false]);
   const { runId, signal, model, models, views } = options;
   if (runId !== undefined && (typeof runId !== 'string' || !/^[\w.:-]{1,200}$/.test(runId))) {

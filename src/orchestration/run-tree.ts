@@ -2,8 +2,10 @@ import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent, ModelAgent } from '../core/agent.ts';
 import type { ApartChild, Grant, RunApart } from '../core/apart.ts';
 import { runCode } from '../core/code-agent.ts';
+import { ended } from '../core/ended.ts';
 import type { Ending } from '../core/ending.ts';
 import type { DivergenceError, ErrorRecord } from '../core/errors.ts';
+import type { Hooks } from '../core/hooks.ts';
 import { Inbox } from '../core/inbox.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Call, Outcome } from '../core/journal.ts';
@@ -263,6 +265,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   get deps(): unknown {
     return this.options.deps;
   }
+  get hooks(): Hooks<never> | undefined {
+    return this.options.hooks;
+  }
   get graceMs(): number {
     return this.options.graceMs;
   }
@@ -457,8 +462,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
 
   #driven(self: Invocation, start: Start): Promise<Ending> {
     const { definition } = self;
-    if (definition.type === 'code') return runCode(this, self, start.value, start.brief);
-    const driven = loop(this, self, start);
+    if (definition.type === 'code') return ended(this, self, runCode(this, self, start.value, start.brief));
+    const driven = ended(this, self, loop(this, self, start));
     if (definition.memory.length === 0 || this.isReplay) return driven;
     return driven.then((ending) => {
       this.memories.ended(self, start.brief, ending);

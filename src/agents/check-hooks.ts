@@ -1,0 +1,9 @@
+import { HOOK_NAMES, type HookName } from '../core/hooks.ts';
+import { checkFunction, checkOptions } from '../core/options.ts';
+
+/** Refuses what is no {@link Hooks}; also those of a run. */
+export function checkHooks(field: string, hooks: unknown, known: readonly HookName[] = HOOK_NAMES): void {
+  if (hooks === undefined) return;
+  checkOptions(field, hooks, known);
+  for (const name of known) checkFunction(`${field}.${name}`, (hooks as { readonly [name: string]: unknown })[name]);
+}
