@@ -20,7 +20,7 @@ const ROOMS: Record<string, readonly string[]> = {
   models: ['core'],
   journal: ['core'],
   security: ['core'],
-  telemetry: ['core'],
+  telemetry: ['core', 'security'],
   orchestration: BELOW_ORCHESTRATION,
   tools: ['core', 'security'],
   testing: ['core', 'models', 'journal', 'orchestration'],

@@ -3,3 +3,5 @@ export * from './core/index.ts';
 export type { RecordStore, RunLog, RunSummary, Signal, StoredRun } from './journal/record-store.ts';
 export * from './models/index.ts';
 export * from './orchestration/index.ts';
+export type { PersonalKind } from './security/redaction/personal-numbers.ts';
+export { type Redaction, type RedactionOptions, redaction } from './security/redaction/redaction.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ConfigurationError, JournalError, messageOf } from '../core/errors.ts';
 import { beginningOf } from '../journal/beginning.ts';
 import type { StoredRun } from '../journal/record-store.ts';
-import { redactor } from '../telemetry/redact.ts';
+import { redactor } from '../security/redaction/secrets.ts';
 import { stepLines } from '../telemetry/step-lines.ts';
 import { withoutContent } from '../telemetry/without-content.ts';
 import { EXIT } from './exit-code.ts';

@@ -46,8 +46,7 @@ export async function callTools(run: RunContext, talk: Talk, calls: readonly Too
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
   const noted = results.map(({ out, value, same = out.content }, index) => {
     const { call, key, seen } = planned[index] as Planned;
-    const message = toolMessage(call, self.received?.refOf(key) ?? key, out);
-    append(talk, message);
+    const message = append(talk, toolMessage(call, self.received?.refOf(key) ?? key, out));
     if (out.cut) self.received?.keep(message, out.error?.message ?? textOf(value?.content ?? ''));
     const result = typeof same === 'string' ? same : JSON.stringify(same);
     return { ...seen, result, failed: out.isError };

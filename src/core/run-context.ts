@@ -16,6 +16,7 @@ import type { Schema } from './schema.ts';
 import type { Selector } from './selector.ts';
 import type { Stop } from './status.ts';
 import type { Stops } from './stops.ts';
+import type { Redact } from './told-message.ts';
 import type { Progress, Tool } from './tool.ts';
 import type { CallUsage, Usage } from './usage.ts';
 import type { WorkingSummary } from './working-summary.ts';
@@ -72,6 +73,8 @@ export interface RunContext {
   readonly traceId: string;
   readonly deps: unknown;
   readonly graceMs: number;
+  /** Takes out of a text what models and workers may not be told; undefined where nothing is. */
+  readonly redact: Redact | undefined;
   readonly limits: Limits;
   readonly journal: Journal;
   /** True where nothing new may happen. */

@@ -15,6 +15,7 @@ import { Received } from './received.ts';
 import { Repeats } from './repeats.ts';
 import type { Opening, RunContext } from './run-context.ts';
 import type { Selector, Sendable } from './selector.ts';
+import { type Redact, toldMessage } from './told-message.ts';
 import type { Tool } from './tool.ts';
 import { toolset } from './toolset.ts';
 
@@ -41,6 +42,8 @@ export interface Talk {
   cutText: string;
   /** The model version that the provider reported last. */
   version: string | undefined;
+  /** Of the run: what the model may not be told. */
+  readonly redact: Redact | undefined;
 }
 
 /** Functions of the definition are decided here, once per invocation. */
@@ -50,8 +53,10 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
   // What functions of the definition gave is recorded: a resume gets the same.
   const given = agent.instructions;
-  const instructions =
+  const written =
     typeof given === 'function' ? run.journal.once(`${self.path}/@instructions`, self, () => given(context)) : given;
+  const { redact } = run;
+  const instructions = redact === undefined ? written : redact(written);
   const own = typeof agent.tools === 'function' ? sameTools(run, self, agent.tools(context)) : agent.tools;
   const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
   const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
@@ -76,7 +81,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     if (message !== undefined)
       self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
   }
-  const messages = brief.slice();
+  const messages = redact === undefined ? brief.slice() : brief.map((message) => toldMessage(message, redact));
   if (agent.readResult && byName.has('read_result')) self.received = new Received(messages);
   const talk: Talk = {
     self,
@@ -93,6 +98,7 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     lastText: '',
     cutText: '',
     version: undefined,
+    redact,
   };
   self.talk = talk;
   return talk;
@@ -129,10 +135,14 @@ function sameTools(run: RunContext, self: Invocation, tools: readonly Tool[]): r
   throw new DivergenceError(key, ['tools'], message, [{ part: 'tools', recorded: side(then), now: side(now) }]);
 }
 
-export function append(talk: Talk, message: Message): void {
+/** Gives the message as it stands in the transcript. */
+export function append(talk: Talk, given: Message): Message {
+  // What the model said is its own: it was told no more than it may know.
+  const message = given.role === 'assistant' ? given : toldMessage(given, talk.redact);
   talk.messages.push(message);
   if (message.label !== undefined) talk.self.label = joinLabels(talk.self.label, message.label);
   if (message.role === 'assistant') talk.lastText = talk.cutText + textOf(message.content) || talk.lastText;
+  return message;
 }
 
 /** A model turn carries the join of its whole context. */

@@ -110,7 +110,8 @@ export function createSchema(database: DatabaseSync): void {
 /** Brings a file of an earlier schema to this one; within a transaction. */
 export function migrate(database: DatabaseSync, from: number): void {
   if (from === 1) migrateFrom1(database);
-  if (from === 2) database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near, namespace);');
+  if (from === 2)
+    database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near, namespace);');
   database.exec(BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
 }
 

@@ -9,6 +9,7 @@ import { textOf } from '../core/message.ts';
 import type { ChildCall } from '../core/run-context.ts';
 import type { Stops } from '../core/stops.ts';
 import { Threads } from '../core/threads.ts';
+import { type Redact, toldInput } from '../core/told-message.ts';
 import type { Delegate } from '../core/tool.ts';
 import { workerId } from '../core/worker-id.ts';
 import type { Activity } from './activity.ts';
@@ -32,6 +33,7 @@ export interface ChildrenParts extends AdmissionParts {
   readonly journal: Journal;
   readonly stops: Stops;
   readonly count: { agents: number };
+  readonly redact: Redact | undefined;
   /** The permissions of a new node. */
   enter(self: Invocation, delegate: Delegate | undefined): void;
   /** What a child apart gets; a ToolError where nothing is left. */
@@ -67,7 +69,8 @@ export class Children {
     const refused = this.#refusalOnce(child);
     if (refused !== undefined) throw new ToolError('denied', refused);
     // Before it counts: a brief that does not fit starts nothing.
-    const start = child.transcript === undefined ? childStart(agent, child.input, child.label) : NO_START;
+    const input = toldInput(child.input, this.#run.redact);
+    const start = child.transcript === undefined ? childStart(agent, input, child.label) : NO_START;
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
     const given = delegate === undefined ? undefined : textOf(start.brief[0]?.content ?? '');
     const loop = given === undefined ? undefined : handedOn(given, parent);
@@ -88,7 +91,7 @@ export class Children {
       label: child.label,
     });
     this.#run.enter(self, delegate);
-    const apart = delegate?.apart ? { input: child.input, grant: this.#run.grant(self) } : undefined;
+    const apart = delegate?.apart ? { input, grant: this.#run.grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
     const ending = this.#drive(child, self, start, apart);

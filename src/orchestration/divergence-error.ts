@@ -3,7 +3,7 @@ import { canonical, isPlainObject, type Json } from '../core/json.ts';
 import { propertyPath } from '../core/property-path.ts';
 import type { Change } from '../journal/divergence.ts';
 import type { Row } from '../journal/row.ts';
-import { redactor } from '../telemetry/redact.ts';
+import { redactor } from '../security/redaction/secrets.ts';
 
 /** A value, or its path, is shown up to so many characters. */
 const SHOWN = 60;

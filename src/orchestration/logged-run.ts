@@ -6,9 +6,9 @@ import type { ToolDefinition } from '../core/model.ts';
 import { steadySchema } from '../core/steady-schema.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 import type { Row } from '../journal/row.ts';
+import { REDACTED } from '../security/redaction/secrets.ts';
 import type { LineEffect, StepLine } from '../telemetry/line.ts';
 import { logParts } from '../telemetry/log-parts.ts';
-import { REDACTED } from '../telemetry/redact.ts';
 import { stepLine } from '../telemetry/step-lines.ts';
 
 const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";

@@ -14,11 +14,13 @@ import { candidatesOf, modelName } from '../core/model-facts.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../core/options.ts';
 import type { RunPermissions } from '../core/permission.ts';
 import type { Instrument, View } from '../core/record.ts';
+import type { Redact } from '../core/told-message.ts';
 import type { Tool } from '../core/tool.ts';
 import { toolset } from '../core/toolset.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
 import { worstCostOf } from '../models/prices.ts';
+import type { Redaction } from '../security/redaction/redaction.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './permission-step.ts';
 import { readResult } from './read-result.ts';
@@ -51,6 +53,8 @@ export interface RunOptions<Deps = unknown> {
   /** Fire for every agent of the tree, before its own. */
   readonly hooks?: Hooks<NoInfer<Deps>> | undefined;
   readonly instrument?: Instrument | undefined;
+  /** What models and workers are told placeholders for. Logs and spans take it by options of their own. Default nothing. */
+  readonly redaction?: Redaction | undefined;
   /** Where the records of the run are kept beyond the process: `sqlite('runs.db')`. Without one the run dies with its process. */
   readonly journal?: RecordStore | undefined;
   readonly views?: readonly View[] | undefined;
@@ -79,7 +83,7 @@ export type OptionsArgument<Deps> = [Deps] extends [never]
 
 const OPTIONS = [
   ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
-  ...['onObserverError', 'graceMs', 'hooks', 'instrument', 'journal', 'views'],
+  ...['onObserverError', 'graceMs', 'hooks', 'instrument', 'redaction', 'journal', 'views'],
 ];
 
 const NONE: RunOptions = Object.freeze({});
@@ -109,9 +113,18 @@ export function checkRunOptions(agent: Agent, options: ResumeOptions = NONE, mor
     onObserverError: options.onObserverError,
     graceMs: options.graceMs ?? DEFAULTS.graceMs,
     hooks: options.hooks === undefined ? undefined : Object.freeze({ ...options.hooks }),
+    redact: redactOf(options.redaction),
     instrument: options.instrument,
     views: options.views ?? NO_VIEWS,
   };
+}
+
+/** Only what `redaction()` made: anything else would be told to models as it is. */
+function redactOf(given: Redaction | undefined): Redact | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given?.text !== 'function')
+    throw new ConfigurationError('options.redaction', `got ${shown(given)}`, 'Make it with redaction({ … }).');
+  return (text) => given.text(text);
 }
 
 /** What is `undefined` counts as not given. */

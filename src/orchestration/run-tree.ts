@@ -271,6 +271,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   get graceMs(): number {
     return this.options.graceMs;
   }
+  get redact() {
+    return this.options.redact;
+  }
   get listening(): boolean {
     return this.sink.delta !== undefined;
   }

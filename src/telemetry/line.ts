@@ -1,7 +1,7 @@
 import type { Json } from '../core/json.ts';
 import type { ParentStep } from '../core/record.ts';
 import type { CallUsage } from '../core/usage.ts';
-import { redactor } from './redact.ts';
+import type { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 
 /**
  * What a request holds that the one before (of the same invocation) did not. The request's messages are the first
@@ -76,13 +76,16 @@ export interface StepLine {
   readonly status?: string;
   readonly effects?: readonly LineEffect[];
   readonly spans?: readonly LineSpan[];
+  /** In how many places something was taken out; absent where nothing was. */
+  readonly redactions?: number;
 }
 
-// JSON lets these stand in a text, but readers that split lines by Unicode's rules break there.
-const BREAKS = /[\u0085\u2028\u2029]/g;
+// JSON lets these stand in a text: a terminal obeys some, and readers that split lines by Unicode's rules break at others.
+const BREAKS = /[\u007f-\u009f\u2028\u2029]/g;
 
 /** One line of JSON, its secrets redacted, whatever its texts contain. Ends with the line's end. */
-export function lineText(line: StepLine): string {
-  const text = JSON.stringify(line, redactor);
-  return `${text.replace(BREAKS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
+export function lineText(line: StepLine, redaction: ExitRedaction): string {
+  const { text, count } = redaction.stringify(line);
+  const counted = count === 0 ? text : `${text.slice(0, -1)},"redactions":${count}}`;
+  return `${counted.replace(BREAKS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
 }

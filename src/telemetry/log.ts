@@ -1,5 +1,7 @@
 import { checkOneOf, checkOptions, checkPositive, checkText } from '../core/options.ts';
 import type { RunRecord, View } from '../core/record.ts';
+import { ExitRedaction } from '../security/redaction/exit-redaction.ts';
+import type { Redaction } from '../security/redaction/redaction.ts';
 import { appender } from './append.ts';
 import type { Content } from './content.ts';
 import { InvocationLog } from './invocation-log.ts';
@@ -17,6 +19,8 @@ export interface LogOptions {
   readonly maxBytes?: number | undefined;
   /** Old files that are kept, with `maxBytes`. Default 5. */
   readonly keep?: number | undefined;
+  /** What else is taken out, beside secrets of known forms and fields that a tool's schema marks. */
+  readonly redaction?: Redaction | undefined;
 }
 
 /** What is open of one run: the lines of its invocations by path, and its spans. */
@@ -34,14 +38,15 @@ interface RunLines {
  */
 export function jsonlLog(file: string, options: LogOptions = {}): View {
   checkText('jsonlLog.file', file, "Name the file: jsonlLog('run.jsonl').");
-  checkOptions('jsonlLog', options, ['content', 'maxBytes', 'keep']);
+  checkOptions('jsonlLog', options, ['content', 'redaction', 'maxBytes', 'keep']);
   checkOneOf('jsonlLog.content', options.content, ['none', 'redacted', 'full']);
   checkPositive('jsonlLog.maxBytes', options.maxBytes);
   checkPositive('jsonlLog.keep', options.keep);
   const { content = 'none', maxBytes = Number.POSITIVE_INFINITY, keep = 5 } = options;
   const out = appender(file);
   const runs = new Map<string, RunLines>();
-  const write = (line: StepLine) => out.write(lineText(line));
+  const clean = new ExitRedaction(options.redaction);
+  const write = (line: StepLine) => out.write(lineText(line, clean));
 
   function rotate(): void {
     out.rotate(Math.ceil(keep));
@@ -53,6 +58,7 @@ export function jsonlLog(file: string, options: LogOptions = {}): View {
 
   function view(record: RunRecord): void {
     if (out.size() >= maxBytes) rotate();
+    if (record.kind === 'model' && record.event === 'started') clean.note(record.request.tools);
     const lines = runs.get(record.run) ?? { paths: new Map(), spans: new LineSpans() };
     runs.set(record.run, lines);
     const { paths, spans } = lines;

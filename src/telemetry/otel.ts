@@ -3,6 +3,8 @@ import { context, isSpanContextValid, type Span, trace } from '@opentelemetry/ap
 import type { ErrorRecord } from '../core/errors.ts';
 import { checkOneOf, checkOptions } from '../core/options.ts';
 import type { Instrument, RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
+import { ExitRedaction } from '../security/redaction/exit-redaction.ts';
+import type { Redaction } from '../security/redaction/redaction.ts';
 import { RunMetrics } from './metrics.ts';
 import type { SpanContent } from './outcome.ts';
 import { flushRegistered, registeredMeter, registeredTracers } from './registered.ts';
@@ -17,6 +19,8 @@ export { type OtelSetup, type SetupOptions, setupOtel } from './setup.ts';
 export interface OtelOptions {
   /** Default `none`. `full` puts prompts, answers, arguments and results on the spans, their secrets redacted. */
   readonly content?: SpanContent | undefined;
+  /** What else is taken out of contents, beside secrets of known forms and fields that a tool's schema marks. */
+  readonly redaction?: Redaction | undefined;
   /** Default: one of the registered provider. */
   readonly tracer?: Tracer | undefined;
   /** Default: one of the registered provider, where there is one. */
@@ -48,7 +52,7 @@ interface Traced {
  * @example startRun(agent, input, { instrument: otel() })
  */
 export function otel(options: OtelOptions = {}): OtelInstrument {
-  checkOptions('otel', options, ['content', 'tracer', 'meter', 'transfer']);
+  checkOptions('otel', options, ['content', 'redaction', 'tracer', 'meter', 'transfer']);
   checkOneOf('otel.content', options.content, ['none', 'full']);
   checkOneOf('otel.transfer', options.transfer, [true, false]);
   const runs = new Map<string, Traced>();
@@ -112,7 +116,8 @@ function openSpans(begun: SpanStart & { kind: 'run' }, options: OtelOptions): Ru
   const root = openRun(team ? tracers.ofRun : tracers.ofAgent(begun.place.agent), begun, context.active());
   // A tracer that does nothing gives neither a trace to show nor one to pass on.
   if (!isSpanContextValid(root.span.spanContext())) return undefined;
-  const made: SpanOptions = { content, transfer, tracerOf: tracers.ofAgent };
+  const redaction = new ExitRedaction(options.redaction);
+  const made: SpanOptions = { content, transfer, redaction, tracerOf: tracers.ofAgent };
   return new RunSpans(made, root, !team);
 }
 

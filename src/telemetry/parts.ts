@@ -1,7 +1,7 @@
 import type { Json } from '../core/json.ts';
 import type { AssistantPart, Message, Part } from '../core/message.ts';
 import type { StopReason } from '../core/model.ts';
-import { redact, redactor } from './redact.ts';
+import { redact, redactor } from '../security/redaction/secrets.ts';
 
 /** Longest content attribute in characters, as Jaeger bounds its own. */
 const MAX_CHARS = 65_536;

@@ -1,6 +1,7 @@
 import { type Context, createTraceState, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Caller, RunRecord, SpanStart } from '../core/record.ts';
+import { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 import type { SpanContent } from './outcome.ts';
 import { RunSpans } from './run-spans.ts';
 import { SPAN_LIMITS, serviceResource, type TraceSdk } from './sdk.ts';
@@ -68,7 +69,8 @@ class Making {
     const root = openRun(team ? this.#tracer(serviceName) : tracerOf(agent), record, around(record));
     this.#open.clear();
     this.#open.set(record.spanId, root);
-    this.#spans = new RunSpans({ content, transfer, tracerOf }, root, !team);
+    const redaction = new ExitRedaction(undefined);
+    this.#spans = new RunSpans({ content, transfer, redaction, tracerOf }, root, !team);
   }
 
   #start(record: RunRecord & SpanStart & { readonly parentSpanId: string | undefined }): void {

@@ -1,6 +1,7 @@
 import { SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import type { RecordOf } from '../core/events.ts';
 import type { RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
+import type { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 import { type Approval, approvalAttributes, approvalState } from './approval.ts';
 import { startAttributes } from './opening.ts';
 import { faultOf, outcome, type SpanContent } from './outcome.ts';
@@ -15,6 +16,8 @@ export interface SpanOptions {
   readonly content: SpanContent;
   /** Also what is only proposed for delegates. */
   readonly transfer: boolean;
+  /** What of that which was said is taken out. */
+  readonly redaction: ExitRedaction;
   tracerOf(agent: string): Tracer;
 }
 
@@ -55,6 +58,7 @@ export class RunSpans {
   }
 
   #describe({ start, span }: OpenSpan): void {
+    if (start.kind === 'model') this.#options.redaction.note(start.request.tools);
     if (!span.isRecording()) return;
     span.setAttributes(startAttributes(start, this.#options.transfer));
     const approval = this.#approvals.get(start.key);
@@ -62,7 +66,7 @@ export class RunSpans {
       this.#approvals.delete(start.key);
       span.setAttributes(approvalAttributes(approval));
     }
-    if (this.#options.content === 'full') say(span, spoken(start));
+    if (this.#options.content === 'full') say(span, spoken(start), this.#options.redaction);
     noteWait(span, start);
   }
 
@@ -98,7 +102,7 @@ export class RunSpans {
     const { span } = open;
     const { attributes, fault, said } = outcome(record, open);
     span.setAttributes(attributes);
-    if (this.#options.content === 'full' && said !== undefined) say(span, said());
+    if (this.#options.content === 'full' && said !== undefined) say(span, said(), this.#options.redaction);
     if (fault !== undefined) fail(open, fault);
     if (record.kind === 'model') this.#noteTurn(open, record);
     if (record.kind === 'agent' && record.event === 'done') this.#noteWorker(open, record);
@@ -171,7 +175,7 @@ export class RunSpans {
     root.span.setAttribute('coxswain.run.state', state);
     if (fault !== undefined) fail(root, fault);
     if (text && this.#options.content === 'full')
-      say(root.span, { 'gen_ai.output.messages': outputMessages(text, 'stop') });
+      say(root.span, { 'gen_ai.output.messages': outputMessages(text, 'stop') }, this.#options.redaction);
     root.span.end(end);
   }
 

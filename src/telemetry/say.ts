@@ -1,12 +1,14 @@
 import type { AttributeValue, Span } from '@opentelemetry/api';
 import type { Json } from '../core/json.ts';
+import type { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 
 /** Kind of span → whether it holds structured values: SDKs before 3 do not. */
 const structured = new WeakMap<object, boolean>();
 
 /** Puts what was said on a span: structured where its SDK can hold that, else as JSON text. */
-export function say(span: Span, said: { readonly [attribute: string]: Json }): void {
-  for (const [name, value] of Object.entries(said)) {
+export function say(span: Span, said: { readonly [attribute: string]: Json }, redaction: ExitRedaction): void {
+  for (const [name, given] of Object.entries(said)) {
+    const value = redaction.json(given);
     if (typeof value === 'string') span.setAttribute(name, value);
     else if (!holds(span, name, value)) span.setAttribute(name, JSON.stringify(value));
   }

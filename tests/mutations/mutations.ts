@@ -357,7 +357,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: `${workspace}/workspace.ts`,
     search: 'const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;',
     replacement: 'const { O_RDONLY, O_NONBLOCK = 0 } = constants;\n    const O_NOFOLLOW = 0;',
-    test: { file: 'tests/tools/workspace-races.test.ts', name: 'writing a file' },
+    test: { file: 'tests/tools/workspace-races.test.ts', name: 'reading a file' },
   },
   {
     duty: 'attacks',
@@ -411,8 +411,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: `${workspace}/known-versions.ts`,
-    search: 'before === undefined || step < before',
-    replacement: 'before !== undefined || step < 0',
+    search: 'findLast(({ step }) => step < before)',
+    replacement: 'findLast(({ step }) => step < Infinity)',
     test: 'tests/tools/known-versions.test.ts',
   },
   {

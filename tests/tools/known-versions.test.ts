@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defineAgent, defineSupervisor, type Message, resumeRun, runAgent, startRun } from 'coxswain';
+import { defineAgent, defineSupervisor, type Message, type RunRecord, resumeRun, runAgent, startRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { workspaceTools } from 'coxswain/tools';
@@ -80,6 +80,41 @@ test('a child knows what its parent had read before it was called, and the paren
   expect(told[0]).toMatch(/^a: written/);
   expect(results(messages)[2]).toContain('has changed since you read it');
   expect(told[1]).toContain('has changed since you read it');
+});
+
+test('a child does not know what its parent reads beside it', async () => {
+  const root = folderWith({ a: 'one' });
+  const tools = workspaceTools({ root });
+  const worker = defineAgent({ name: 'worker', description: 'Writes', instructions: 'Write.', tools });
+  const lead = defineSupervisor({ name: 'lead', instructions: 'Lead.', tools, workers: [worker] });
+  const together = () => {
+    writeFileSync(join(root, 'a'), 'by somebody else');
+    return callTools(toolCall('delegate_worker', { task: 'write a' }), toolCall('read_file', { path: 'a' }));
+  };
+  let told = '';
+  const readByLead = Promise.withResolvers<void>();
+  const model = scriptedModel({
+    lead: [read('a'), together, 'done'],
+    worker: [
+      async () => {
+        await readByLead.promise;
+        return write('a', 'by the worker');
+      },
+      ({ messages }) => {
+        told = results(messages).join();
+        return 'done';
+      },
+    ],
+  });
+  let reads = 0;
+  const views = [
+    (record: RunRecord) => {
+      if (record.kind === 'tool' && record.event === 'done' && record.request.name === 'read_file') reads += 1;
+      if (reads === 2) readByLead.resolve();
+    },
+  ];
+  await runAgent(lead, 'go', { model, permissions, views });
+  expect(told).toContain('has changed since you read it');
 });
 
 test('what was read before a resume is known after it', async () => {

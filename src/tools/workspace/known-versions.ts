@@ -11,24 +11,34 @@ interface Known {
  * it was called; from then on each goes by what it saw itself, so that one notices what the other wrote.
  */
 export class KnownVersions {
-  readonly #seen = new WeakMap<Invocation, Map<string, Known>>();
+  /** By path, in the order in which they were learnt. */
+  readonly #seen = new WeakMap<Invocation, Map<string, Known[]>>();
 
   get(self: Invocation | undefined, path: string): string | undefined {
-    return self && this.#of(self).get(path)?.version;
+    return self && this.#of(self).get(path)?.at(-1)?.version;
   }
 
   set(self: Invocation, step: number, path: string, version: string): void {
-    this.#of(self).set(path, { version, step });
+    const seen = this.#of(self);
+    const known = seen.get(path);
+    if (known?.at(-1)?.step === step) known.pop();
+    if (known === undefined) seen.set(path, [{ version, step }]);
+    else known.push({ version, step });
   }
 
-  #of(self: Invocation): Map<string, Known> {
+  #of(self: Invocation): Map<string, Known[]> {
     const known = this.#seen.get(self);
     if (known !== undefined) return known;
+    const own = new Map<string, Known[]>();
     const { parent, parentStep } = self;
-    const before = parentStep !== undefined && parentStep.path === parent?.path ? parentStep.step : undefined;
-    const inherited = [...(parent === undefined ? [] : this.#of(parent))];
-    const copy = new Map(inherited.filter(([, { step }]) => before === undefined || step < before));
-    this.#seen.set(self, copy);
-    return copy;
+    // Of a procedure's calls no step says which came first.
+    const before = parentStep !== undefined && parentStep.path === parent?.path ? parentStep.step : Infinity;
+    for (const [path, versions] of parent === undefined ? [] : this.#of(parent)) {
+      const last = versions.findLast(({ step }) => step < before);
+      // Learnt before its own first step.
+      if (last !== undefined) own.set(path, [{ version: last.version, step: 0 }]);
+    }
+    this.#seen.set(self, own);
+    return own;
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { REDACTED, redact, redactor } from '../../src/telemetry/redact.ts';
+import { REDACTED, redact, redactor } from '../../src/security/redaction/secrets.ts';
 import { fastest } from '../support/fastest.ts';
 
 const SECRETS = [

@@ -12,7 +12,7 @@ const KEYS = new RegExp(
 const BEARER = /\b(bearer\s{1,8})(?=[A-Za-z]{0,256}[\d._~+/=-])[A-Za-z0-9._~+/=-]{8,}/gi;
 const BASIC = /\b(authorization["']?\s{0,8}[:=]\s{0,8}["']?basic\s{1,8})[A-Za-z0-9+/=_-]{4,}/gi;
 const NAMED =
-  /((?:api[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|client[_-]?secret|secret[_-]?key|password|passwd)\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?)[^\s"'\\,;&]{6,}/gi;
+  /((?:api[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|client[_-]?secret|secret[_-]?key|password|passwd)\\{0,8}["']?\s{0,8}[:=]\s{0,8}\\{0,8}["']?)[^\s"'\\,;&]{6,}/gi;
 const IN_URL = /(?<=:\/\/)[^\s/@:"\\]{0,256}:[^\s/@"\\]{1,1024}(?=@)/g;
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----(?:(?:\s|\\[rn]){1,4}(?:Proc-Type|DEK-Info):[^\r\n\\]{0,99}){0,4}[A-Za-z0-9+/=\\\s]{0,16384}(?:-----END [A-Z ]{0,32}PRIVATE KEY-----)?/g;
@@ -39,9 +39,14 @@ export function redact(text: string): string {
     .replace(IN_URL, REDACTED);
 }
 
+/** Whether what stands under a name is a secret whatever it looks like. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name);
+}
+
 /** A replacer for `JSON.stringify`: redacts each text, and whatever text stands under a name like `password`. */
 export function redactor(name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'string') return value;
-  return SECRET_NAME.test(name) ? REDACTED : redact(value);
+  return isSecretName(name) ? REDACTED : redact(value);
 }

@@ -1,0 +1,66 @@
+import { isPlainObject, type Json } from '../../core/json.ts';
+import type { ToolDefinition } from '../../core/model.ts';
+import { type Redaction, redaction } from './redaction.ts';
+import { redactor } from './secrets.ts';
+
+/** How deep a schema is looked through for marks. */
+const MAX_DEPTH = 16;
+
+/**
+ * What a log or a trace does to all that it writes: known forms of secrets, what the user named, and the fields that a tool's
+ * schema marks (`writeOnly: true` or `format: 'password'`), from the request on that shows the tool.
+ */
+export class ExitRedaction {
+  readonly #given: Redaction | undefined;
+  readonly #marked = new Set<string>();
+  #ofMarked: Redaction | undefined;
+
+  constructor(given: Redaction | undefined) {
+    this.#given = given;
+  }
+
+  /** The tools that a request shows. */
+  note(tools: readonly ToolDefinition[]): void {
+    const before = this.#marked.size;
+    for (const { parameters } of tools) collect(parameters, this.#marked, 0);
+    if (this.#marked.size > before) this.#ofMarked = redaction({ fields: [...this.#marked] });
+  }
+
+  json(value: Json): Json {
+    const clean = this.#given?.json(value) ?? value;
+    return this.#ofMarked?.json(clean) ?? clean;
+  }
+
+  /** JSON text, and how many places of it were taken out. */
+  stringify(value: unknown): { readonly text: string; readonly count: number } {
+    const known = JSON.stringify(value, redactor);
+    const isMore = this.#given !== undefined || this.#ofMarked !== undefined;
+    const text = isMore ? JSON.stringify(this.json(JSON.parse(known) as Json)) : known;
+    const after = marks(text);
+    // A text of somebody's may hold what looks like a mark.
+    const before = after === 0 ? 0 : marks(JSON.stringify(value, bigint));
+    return { text, count: Math.max(0, after - before) };
+  }
+}
+
+function bigint(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
+/** `[redacted]`, and `[phone:3fa9c2e1]`. */
+function marks(text: string): number {
+  return text.match(/\[redacted\]|\[[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]/g)?.length ?? 0;
+}
+
+function collect(schema: unknown, into: Set<string>, depth: number): void {
+  if (depth > MAX_DEPTH) return;
+  if (Array.isArray(schema)) {
+    for (const item of schema) collect(item, into, depth + 1);
+    return;
+  }
+  if (!isPlainObject(schema)) return;
+  if (isPlainObject(schema.properties))
+    for (const [name, property] of Object.entries(schema.properties))
+      if (isPlainObject(property) && (property.writeOnly === true || property.format === 'password')) into.add(name);
+  for (const inner of Object.values(schema)) collect(inner, into, depth + 1);
+}
