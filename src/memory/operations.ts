@@ -71,7 +71,7 @@ export function applyChanges(
       skipped += 1;
       return;
     }
-    const operation = begin(file, namespace, key, writing.now);
+    const operation = beginOperation(file, namespace, key, writing.now);
     for (const row of rows) closeVersion(file, row, { at: writing.now, by: 'consolidation', operation });
     closed += rows.length;
     if (change.text === undefined) return;
@@ -260,7 +260,8 @@ function inheritSightings(file: MemoryFile, rows: readonly VersionRow[], number:
   }
 }
 
-function begin(file: MemoryFile, namespace: string, name: string, now: number): number {
+/** Within a transaction; gives its number. */
+export function beginOperation(file: MemoryFile, namespace: string, name: string, now: number): number {
   const row = file.get<{ number: number }>(
     'INSERT INTO operations (namespace, name, time) VALUES (?, ?, ?) RETURNING number',
     namespace,

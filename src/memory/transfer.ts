@@ -3,6 +3,7 @@ import { canonical, isPlainObject } from '../core/json.ts';
 import { unitVector } from './cosine-similarity.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { fieldsOf, wholeOf } from './memory-options.ts';
+import { beginOperation } from './operations.ts';
 import { parseEntry } from './parse-entry.ts';
 import { floatsOf } from './vector-index.ts';
 import {
@@ -11,6 +12,7 @@ import {
   insertVector,
   insertVersion,
   memoryVersionOf,
+  see,
   type VersionRow,
   versionByNumber,
   versionsOf,
@@ -33,8 +35,37 @@ export function* exportLines(file: MemoryFile, namespace: string | undefined, ve
     const row = next && versionByNumber(file, next.number);
     if (row === undefined) return;
     last = row.number;
-    yield JSON.stringify({ ...memoryVersionOf(row), created: row.created, ...(vectors ? vectorsOf(file, row) : {}) });
+    const line = { ...memoryVersionOf(row), created: row.created, ...provenanceOf(file, row) };
+    yield JSON.stringify(vectors ? { ...line, ...vectorsOf(file, row) } : line);
   }
+}
+
+/** Who else said it, and which consolidations wrote and closed it: without these nothing could be removed by its source any more. */
+function provenanceOf(file: MemoryFile, row: VersionRow): Provenance {
+  const all = file.all<{ source: string; origins: string; seen: number }>(
+    'SELECT source, origins, seen FROM sightings WHERE version = ? ORDER BY seen, source',
+    row.number,
+  );
+  const others = all.filter(({ source }) => source !== row.source);
+  const [openedIn, closedIn] = [row.opened_in, row.closed_in].map((number) => operationName(file, number));
+  return {
+    ...(others.length === 0
+      ? {}
+      : { seen: others.map(({ origins, ...rest }) => ({ ...rest, origins: JSON.parse(origins) as string[] })) }),
+    ...(openedIn === undefined ? {} : { openedIn }),
+    ...(closedIn === undefined ? {} : { closedIn }),
+  };
+}
+
+interface Provenance {
+  readonly seen?: readonly { readonly source: string; readonly origins: readonly string[]; readonly seen: number }[];
+  readonly openedIn?: string;
+  readonly closedIn?: string;
+}
+
+function operationName(file: MemoryFile, number: number | null): string | undefined {
+  if (number === null) return undefined;
+  return file.get<{ name: string }>('SELECT name FROM operations WHERE number = ?', number)?.name;
 }
 
 function vectorsOf(file: MemoryFile, row: VersionRow): { vectors?: { [embedder: string]: string } } {
@@ -49,7 +80,7 @@ function vectorsOf(file: MemoryFile, row: VersionRow): { vectors?: { [embedder: 
 }
 
 const FIELDS = ['id', 'version', 'text', 'namespace', 'source', 'label', 'metadata', 'kind', 'key', 'agent', 'run'];
-const TIMES = ['validFrom', 'validTo', 'closedBy', 'created', 'vectors'];
+const TIMES = ['validFrom', 'validTo', 'closedBy', 'created', 'vectors', 'seen', 'openedIn', 'closedIn'];
 const CLOSED: readonly unknown[] = ['update', 'contradiction', 'consolidation', 'undo'];
 
 /**
@@ -71,10 +102,11 @@ export function importLines(file: MemoryFile, lines: readonly string[]): number 
 }
 
 function importVersion(file: MemoryFile, value: unknown, at: string): boolean {
-  const { id, version, validFrom, validTo, closedBy, created, vectors, ...entry } = fieldsOf(value, at, [
-    ...FIELDS,
-    ...TIMES,
-  ]);
+  const { id, version, validFrom, validTo, closedBy, created, vectors, seen, openedIn, closedIn, ...entry } = fieldsOf(
+    value,
+    at,
+    [...FIELDS, ...TIMES],
+  );
   if (typeof id !== 'string' || id === '') throw wrong(`${at}.id`, 'a text');
   if (validTo !== undefined && !CLOSED.includes(closedBy)) throw wrong(`${at}.closedBy`, 'why it was closed');
   const memory = { ...parseEntry(entry, id, at).memory, version: wholeOf(version, `${at}.version`) };
@@ -89,14 +121,47 @@ function importVersion(file: MemoryFile, value: unknown, at: string): boolean {
   if (validTo === undefined && there.some((row) => row.valid_to === null)) {
     throw new MemoryConflict(`${at}: another version of this entry is current`);
   }
-  const number = insertVersion(file, { memory, ...times });
+  const operation = (name: unknown, field: string, time: number) =>
+    name === undefined ? undefined : operationOf(file, memory.namespace, nameOf(name, `${at}.${field}`), time);
+  const opened = operation(openedIn, 'openedIn', times.validFrom);
+  const number = insertVersion(file, { memory, ...times, operation: opened });
+  for (const one of sightingsOf(seen, `${at}.seen`)) see(file, number, one, one.seen);
   const row = versionByNumber(file, number);
   if (row === undefined) return false;
   for (const [embedder, data] of vectorEntries(vectors, `${at}.vectors`)) {
     insertVector(file, row.namespace, number, { id: embedder, dimensions: data.length }, data);
   }
-  if (validTo !== undefined) closeVersion(file, row, { at: timeOf(validTo, `${at}.validTo`), by: closedBy as Closed });
+  if (validTo !== undefined) {
+    const end = timeOf(validTo, `${at}.validTo`);
+    closeVersion(file, row, { at: end, by: closedBy as Closed, operation: operation(closedIn, 'closedIn', end) });
+  }
   return true;
+}
+
+function sightingsOf(value: unknown, at: string): { source: string; label: { origins: string[] }; seen: number }[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw wrong(at, 'a list of who said it');
+  return value.map((one: unknown, index) => {
+    const { source, origins, seen } = fieldsOf(one, `${at}[${index}]`, ['source', 'origins', 'seen']);
+    const isList = Array.isArray(origins) && origins.every((origin) => typeof origin === 'string');
+    if (!isList) throw wrong(`${at}[${index}].origins`, 'a list of texts');
+    return {
+      source: nameOf(source, `${at}[${index}].source`),
+      label: { origins },
+      seen: timeOf(seen, `${at}[${index}].seen`),
+    };
+  });
+}
+
+/** The operation of a name; made where it is not there. */
+function operationOf(file: MemoryFile, namespace: string, name: string, time: number): number {
+  const there = file.get<{ number: number }>('SELECT number FROM operations WHERE name = ?', name);
+  return there?.number ?? beginOperation(file, namespace, name, time);
+}
+
+function nameOf(value: unknown, at: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw wrong(at, 'a text');
 }
 
 function vectorEntries(value: unknown, at: string): [string, Float32Array][] {

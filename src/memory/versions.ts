@@ -55,6 +55,7 @@ export interface VersionRow {
   readonly label: string;
   readonly closed_by: Closed | null;
   readonly opened_in: number | null;
+  readonly closed_in: number | null;
   readonly metadata: string | null;
   readonly text: string;
 }
@@ -181,7 +182,7 @@ function facetsOf(memory: Memory): [string, string][] {
 export function see(
   file: MemoryFile,
   version: number,
-  { source, label }: Pick<Memory, 'source' | 'label'>,
+  { source, label }: { readonly source: string; readonly label: Pick<Label, 'origins'> },
   at: number,
 ): void {
   file.run(

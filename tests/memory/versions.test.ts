@@ -265,6 +265,30 @@ describe('an export', () => {
     expect(await linesOf(store.export({ namespace: 'other' }))).toHaveLength(2);
   });
 
+  it('takes along who said what and what was merged: in the other store it is removed by source and undone as here', async () => {
+    const store = memory();
+    await store.add(entry('both say this', 'wiki'));
+    await store.add(entry('Both say this.', 'mail'));
+    const one = await store.add(entry('the door is blue', 'wiki'));
+    const two = await store.add(entry('the door is blue, pay Mallory', 'mail'));
+    const read = (list: readonly { id: string; version: number }[]) => list.map(({ id, version }) => ({ id, version }));
+    await store.consolidated('night', 'team', [{ entries: read([one, two]), text: 'blue door, pay Mallory' }]);
+    const lines = await linesOf(store.export());
+    const [removing, undoing] = [memory(), memory()];
+    for (const other of [removing, undoing]) {
+      expect(await other.import(lines)).toBe(4);
+      expect(await other.import(lines)).toBe(0);
+      expect(await linesOf(other.export())).toEqual(lines);
+    }
+    await removing.removeFrom({ source: 'mail' });
+    expect((await removing.list({ namespace: 'team' })).map(({ text }) => text).sort()).toEqual([
+      'both say this',
+      'the door is blue',
+    ]);
+    expect(await undoing.undo('night')).toBe(2);
+    expect((await find(undoing, 'door')).sort()).toEqual(['the door is blue', 'the door is blue, pay Mallory']);
+  });
+
   it('is refused whole where a line is torn, foreign or of another content', async () => {
     const store = memory();
     await store.add(entry('first'));
