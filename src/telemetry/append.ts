@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { constants, lstatSync, statSync } from 'node:fs';
 import { appendFile, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConfigurationError, CoxswainError, messageOf } from '../core/errors.ts';
@@ -17,13 +17,19 @@ export interface Appender {
 
 /**
  * Appends to a file that only its owner can read (0600 where it is made). Throws a {@link ConfigurationError} where the
- * file's folder does not exist. After a failed write nothing more is written, so that a half line stays the last one.
+ * file's folder does not exist, or the file is a link: whoever put it there would choose what is written to. After a failed write nothing more is written, so that a half line stays the last one.
  */
 export function appender(file: string): Appender {
   const folder = dirname(file);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ConfigurationError('jsonlLog.file', `the folder ${folder} does not exist`, 'Make it first.');
   }
+  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw new ConfigurationError(
+      'jsonlLog.file',
+      `${file} is a link`,
+      'Name the file itself: a log is not written through a link.',
+    );
   const queued: (string | { readonly keep: number })[] = [];
   let size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   let working: Promise<void> | undefined;
@@ -37,8 +43,7 @@ export function appender(file: string): Appender {
       const text = queued.splice(0, rotation < 0 ? queued.length : rotation).join('');
       const next = rotation < 0 ? undefined : queued.shift();
       try {
-        if (text !== '')
-          await appendFile(file, begun || !(await endsInside(file)) ? text : `\n${text}`, { mode: 0o600 });
+        if (text !== '') await appendFile(file, begun || !(await endsInside(file)) ? text : `\n${text}`, OWN_FILE);
         begun = true;
         if (typeof next === 'object') await moveAway(file, next.keep);
       } catch (thrown) {
@@ -70,6 +75,12 @@ export function appender(file: string): Appender {
     },
   };
 }
+
+/** Made for its owner only, and never reached through a link. */
+const OWN_FILE = {
+  mode: 0o600,
+  flag: constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0),
+};
 
 /** Each part becomes one older; those beyond `keep` go. */
 async function moveAway(file: string, keep: number): Promise<void> {

@@ -1,7 +1,10 @@
 import { context, metrics, ProxyTracerProvider, propagation, type Tracer, trace } from '@opentelemetry/api';
 import { ConfigurationError, CoxswainError, messageOf } from '../core/errors.ts';
 import { checkOneOf, checkOptions, checkText } from '../core/options.ts';
+import { ExitRedaction } from '../security/redaction/exit-redaction.ts';
+import type { Redaction } from '../security/redaction/redaction.ts';
 import { flushOnSignals } from './flush-on-signals.ts';
+import { redactingExporter } from './redacting-exporter.ts';
 import { type AgentTracers, within } from './registered.ts';
 import {
   loadMetricSdk,
@@ -24,6 +27,8 @@ export interface SetupOptions {
   readonly servicePerAgent?: boolean | undefined;
   /** Default false. Also sends metrics, every minute (`OTEL_METRIC_EXPORT_INTERVAL`) and at the end. */
   readonly metrics?: boolean | undefined;
+  /** What is taken out of all spans that it sends, your own too, beside secrets of known forms. */
+  readonly redaction?: Redaction | undefined;
 }
 
 /** The SDK that {@link setupOtel} registered. */
@@ -45,7 +50,7 @@ const SHUTDOWN_MS = 5_000;
  * @example const { shutdown } = await setupOtel({ serviceName: 'research' });
  */
 export async function setupOtel(options: SetupOptions): Promise<OtelSetup> {
-  checkOptions('setupOtel', options, ['serviceName', 'endpoint', 'servicePerAgent', 'metrics']);
+  checkOptions('setupOtel', options, ['serviceName', 'endpoint', 'servicePerAgent', 'metrics', 'redaction']);
   const { serviceName, endpoint, servicePerAgent = false } = options;
   checkText('setupOtel.serviceName', serviceName, 'Name the service as it is searched for.');
   for (const name of ['servicePerAgent', 'metrics'] as const)
@@ -54,7 +59,7 @@ export async function setupOtel(options: SetupOptions): Promise<OtelSetup> {
   const sdk = await loadTraceSdk('setupOtel');
   const meters = options.metrics === true ? await meterProvider(sdk, serviceName, endpoint) : undefined;
   refuseSecond();
-  const provider = new Services(sdk, serviceName, url, servicePerAgent);
+  const provider = new Services(sdk, serviceName, url, servicePerAgent, new ExitRedaction(options.redaction));
   register(sdk, provider);
   if (meters !== undefined) metrics.setGlobalMeterProvider(meters);
   const flush = async () => {
@@ -125,11 +130,11 @@ class Services implements AgentTracers {
   readonly #byAgent = new Map<string, Tracer>();
   readonly #perAgent: boolean;
 
-  constructor(sdk: TraceSdk, name: string, url: string | undefined, perAgent: boolean) {
+  constructor(sdk: TraceSdk, name: string, url: string | undefined, perAgent: boolean, redaction: ExitRedaction) {
     this.#sdk = sdk;
     this.#name = name;
     this.#perAgent = perAgent;
-    const exporter = otlpExporter(sdk, url, EXPORTS);
+    const exporter = redactingExporter(otlpExporter(sdk, url, EXPORTS), redaction);
     this.#processor = new sdk.trace.BatchSpanProcessor({ exporter, ...BATCH });
     this.#own = this.#provider(name);
   }

@@ -10,6 +10,7 @@ import { judge } from './attacks/judge.ts';
 import { lacking } from './attacks/machine.ts';
 import { playCommand } from './attacks/play-command.ts';
 import { playFetch, waitingServer } from './attacks/play-fetch.ts';
+import { playLogRedaction } from './attacks/play-log-redaction.ts';
 import { playMemory } from './attacks/play-memory.ts';
 import { playPermissionRule, waitingPart } from './attacks/play-permission-rule.ts';
 import { playToolArgs } from './attacks/play-tool-args.ts';
@@ -30,6 +31,7 @@ const PLAYERS: { readonly [kind: string]: Player } = {
   'tool-args': { play: playToolArgs },
   'permission-rule': { play: playPermissionRule, waitsFor: waitingPart },
   memory: { play: playMemory },
+  'log-redaction': { play: playLogRedaction },
   'http-ui': { play: playFetch, waitsFor: waitingServer },
 };
 

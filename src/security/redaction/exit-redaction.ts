@@ -3,6 +3,7 @@ import type { ToolDefinition } from '../../core/model.ts';
 import { type Redaction, redaction } from './redaction.ts';
 import { redactor } from './secrets.ts';
 
+const KNOWN_FORMS = redaction();
 /** How deep a schema is looked through for marks. */
 const MAX_DEPTH = 16;
 
@@ -27,7 +28,7 @@ export class ExitRedaction {
   }
 
   json(value: Json): Json {
-    const clean = this.#given?.json(value) ?? value;
+    const clean = (this.#given ?? KNOWN_FORMS).json(value);
     return this.#ofMarked?.json(clean) ?? clean;
   }
 

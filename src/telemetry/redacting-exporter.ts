@@ -1,0 +1,32 @@
+import type { AttributeValue } from '@opentelemetry/api';
+import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
+import type { Json } from '../core/json.ts';
+import type { ExitRedaction } from '../security/redaction/exit-redaction.ts';
+
+/** Sends spans without their secrets: also those that users' own tools make, in names, attributes and events. */
+export function redactingExporter(exporter: SpanExporter, redaction: ExitRedaction): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(
+        spans.map((span) => clean(span, redaction)),
+        done,
+      ),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}
+
+/** The span as it is, but for what may hold a text of somebody's. */
+function clean(span: ReadableSpan, redaction: ExitRedaction): ReadableSpan {
+  const text = (value: string) => redaction.json(value) as string;
+  const own = {
+    name: text(span.name),
+    attributes: redaction.json(span.attributes as Json) as { [name: string]: AttributeValue },
+    events: span.events.map((event) => {
+      const attributes = event.attributes && redaction.json(event.attributes as Json);
+      return { ...event, name: text(event.name), ...(attributes && { attributes }) };
+    }),
+    status: span.status.message === undefined ? span.status : { ...span.status, message: text(span.status.message) },
+  };
+  return Object.create(span, Object.getOwnPropertyDescriptors(own)) as ReadableSpan;
+}
