@@ -2,6 +2,7 @@ import type { Agent } from '../core/agent.ts';
 import type { ModelIn, RunRecord, ToolIn } from '../core/record.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import { replayRun } from '../orchestration/replay-run.ts';
+import { readRun } from '../orchestration/resume-run.ts';
 
 /** What was sent to a model, or given to a tool. */
 export type Request = { readonly [part: string]: unknown };
@@ -16,6 +17,8 @@ export async function replayedRequest(
   runId: string,
   key: string,
 ): Promise<Request | undefined> {
+  const { rows } = await readRun(journal, runId);
+  if (!rows.some((row) => row.key === key)) return undefined;
   let found: Request | undefined;
   const look = (record: RunRecord) => {
     if (record.key !== key || record.event !== 'started') return;

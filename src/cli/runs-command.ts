@@ -2,7 +2,7 @@ import { JournalError } from '../core/errors.ts';
 import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
 import { NO_USAGE } from '../core/usage.ts';
 import type { RecordStore, RunSummary } from '../journal/record-store.ts';
-import { pendingOf } from '../orchestration/decide-run.ts';
+import { answeredOf, pendingOf } from '../orchestration/decide-run.ts';
 import { requestText } from './durable.ts';
 import { EXIT } from './exit-code.ts';
 import { openJournal } from './journal-file.ts';
@@ -48,6 +48,7 @@ async function factsOf(store: RecordStore, run: RunSummary) {
     ...(owner !== undefined && { owner }),
     ...(stored === undefined ? { usage: NO_USAGE } : runSpent(stored)),
     pending: stored === undefined ? [] : pendingOf(stored),
+    answered: stored === undefined ? [] : answeredOf(stored),
   };
 }
 
@@ -63,12 +64,13 @@ async function read(store: RecordStore, id: string) {
 
 type Facts = Awaited<ReturnType<typeof factsOf>>;
 
-function lines({ run, state, agent, ageMs, usage, costUsd, pending, forkedFrom }: Facts): string[] {
+function lines({ run, state, agent, ageMs, usage, costUsd, pending, answered, forkedFrom }: Facts): string[] {
   const cost = costUsd === undefined ? '' : `$${costUsd.toFixed(4)}, `;
   const fork = forkedFrom === undefined ? '' : `, forked from ${visible(forkedFrom)}`;
   const head = `${visible(run)}  ${state.padEnd(10)} ${visible(agent)}  ${tokens(usage)}${cost}${age(ageMs)} ago${fork}`;
   return [
     head,
+    ...answered.map((id) => `  answered: ${visible(id)}`),
     ...pending.map(
       (request: ApprovalRequest | WaitRequest) => `  waits: ${visible(request.id)}  ${requestText(request)}`,
     ),

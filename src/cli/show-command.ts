@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigurationError } from '../core/errors.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
-import { pendingOf } from '../orchestration/decide-run.ts';
+import { answeredOf, pendingOf } from '../orchestration/decide-run.ts';
 import { readRun } from '../orchestration/resume-run.ts';
 import { requestText } from './durable.ts';
 import { EXIT } from './exit-code.ts';
@@ -53,6 +53,7 @@ function documentOf(run: StoredRun) {
     ...(forkedFrom !== undefined && { forkedFrom }),
     ...runSpent(run),
     pending: pendingOf(run),
+    answered: answeredOf(run),
     steps: runSteps(run.rows),
   };
 }
@@ -66,6 +67,7 @@ function lines(run: StoredRun): string[] {
   return [
     `${visible(id)}  ${runState(run, Date.now())}: ${facts}${fork}`,
     ...runSteps(run.rows).map(stepLine),
+    ...answeredOf(run).map((id) => `answered: ${visible(id)}`),
     ...pendingOf(run).map((request) => `waits: ${visible(request.id)}  ${requestText(request)}`),
   ];
 }

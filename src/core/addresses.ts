@@ -25,7 +25,8 @@ export class Addresses {
   }
 
   named(id: string): string {
-    if (typeof id !== 'string' || !ID.test(id)) {
+    // A lone surrogate would not come back from a file as it was.
+    if (typeof id !== 'string' || !ID.test(id) || !id.isWellFormed()) {
       throw new ConfigurationError(
         'id',
         `illegal id ${JSON.stringify(id)}`,

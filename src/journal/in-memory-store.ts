@@ -1,7 +1,8 @@
 import { ConfigurationError, FencedError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
-import type { RecordStore, RunLog, RunSummary, Signal, StoredRun, TimedSignal } from './record-store.ts';
-import type { Row } from './row.ts';
+import { checkTime } from './check-time.ts';
+import type { FreshRow, RecordStore, RunLog, RunSummary, Signal, StoredRun, TimedSignal } from './record-store.ts';
+import { asJson, type Row } from './row.ts';
 
 interface Kept {
   summary: RunSummary;
@@ -47,7 +48,9 @@ class InMemoryStore implements RecordStore {
 
   async read(id: string): Promise<StoredRun | undefined> {
     const kept = this.#runs.get(id);
-    return kept && { ...kept.summary, rows: [...kept.rows], result: kept.result };
+    if (kept === undefined) return undefined;
+    const answered = kept.signals.filter(({ kind }) => kind === 'decision').map((signal) => signal.id);
+    return { ...kept.summary, rows: [...kept.rows], result: kept.result, answered };
   }
 
   async list(): Promise<readonly RunSummary[]> {
@@ -66,6 +69,7 @@ class InMemoryStore implements RecordStore {
   }
 
   async prune(before: number): Promise<readonly string[]> {
+    checkTime(before);
     const ended = [...this.#runs.values()].filter(
       ({ summary: { status, updated } }) => updated < before && status !== 'running' && status !== 'suspended',
     );

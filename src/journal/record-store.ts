@@ -36,6 +36,8 @@ export interface StoredRun extends RunSummary {
   readonly rows: readonly Row[];
   /** What it ended with, where it is over. */
   readonly result?: Json | undefined;
+  /** Requests that somebody has answered, also where the run has not heard of it yet. */
+  readonly answered?: readonly string[] | undefined;
 }
 
 /** A row on its way to a log: `request` and `value` are anything JSON can hold, taken as they are when they are appended. */

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../core/errors.ts';
+import { checkText } from '../core/options.ts';
 import type { RecordStore } from '../journal/record-store.ts';
-import { readRun } from './resume-run.ts';
+import { isOver, readRun } from './resume-run.ts';
 
 /**
  * Stops a node of a run and all below it, or the whole run, from any process: one that is under way hears it while it waits or
@@ -15,9 +16,11 @@ export async function cancelRun(
 ): Promise<void> {
   const { journal, reason = 'cancelled' } = options;
   const { agent, status } = await readRun(journal, runId);
-  if (status !== 'running' && status !== 'suspended' && status !== 'aborted')
+  if (isOver(status))
     throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'There is nothing to stop.');
   const { path = agent } = options;
+  checkText('path', path, `Addresses begin with ${agent}.`);
+  checkText('reason', reason, 'Say why in a few words, or leave it out.');
   if (path !== agent && !path.startsWith(`${agent}/`))
     throw new ConfigurationError('path', `${path} is not in this run`, `Addresses begin with ${agent}.`);
   const fresh = await journal.signal(runId, { kind: 'cancel', id: `@cancel ${path}`, path, reason });

@@ -2,7 +2,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
 import { readDecision } from '../security/approval.ts';
-import { readRun } from './resume-run.ts';
+import { isOver, readRun } from './resume-run.ts';
 
 /**
  * Answers a request of a run from any process: one that is suspended has the answer when it is resumed, one that is under way
@@ -44,16 +44,22 @@ export async function pendingRequests(
   return pendingOf(await readRun(journal, runId));
 }
 
-/** What waits for a person: also in a run that is under way, or whose process died. Nothing where it is over. */
-export function pendingOf({ rows, status }: StoredRun): readonly (ApprovalRequest | WaitRequest)[] {
-  if (status !== 'running' && status !== 'suspended' && status !== 'aborted') return [];
+/** What waits for a person: also in a run that is under way, or whose process died. Nothing where it is over, nor what was answered. */
+export function pendingOf({ rows, status, answered = [] }: StoredRun): readonly (ApprovalRequest | WaitRequest)[] {
+  if (isOver(status)) return [];
   const open = new Map<string, ApprovalRequest | WaitRequest>();
   for (const { kind, key, event, request, value } of rows) {
     if (kind !== 'wait') continue;
     if (event === 'started') open.set(key, request as unknown as ApprovalRequest | WaitRequest);
     if (event === 'done' || (event === 'cancel' && !isParked(value))) open.delete(key);
   }
-  return [...open.values()];
+  return [...open.values()].filter(({ id }) => !answered.includes(id));
+}
+
+/** What was answered and the run has not taken up yet: it does so when it goes on. */
+export function answeredOf({ rows, status, answered = [] }: StoredRun): readonly string[] {
+  const taken = new Set(rows.filter(({ kind, event }) => kind === 'wait' && event === 'done').map(({ key }) => key));
+  return isOver(status) ? [] : answered.filter((id) => !taken.has(id));
 }
 
 /** It was broken off with the whole run, which goes on; what was stopped by itself is not asked again. */
@@ -63,8 +69,8 @@ function isParked(value: unknown): boolean {
 }
 
 function nothingWaits(run: StoredRun, id: string): ConfigurationError {
-  if (run.rows.some(({ kind, key, event }) => kind === 'wait' && key === id && event === 'done'))
-    return alreadyDecided(id);
+  const isRecorded = run.rows.some(({ kind, key, event }) => kind === 'wait' && key === id && event === 'done');
+  if (isRecorded || run.answered?.includes(id)) return alreadyDecided(id);
   const ids = pendingOf(run).map((request) => request.id);
   return new ConfigurationError(
     'id',

@@ -1,6 +1,6 @@
 import type { Agent } from '../core/agent.ts';
 import { checkOptions } from '../core/options.ts';
-import { type ForkOptions, forkedRows } from './forked-rows.ts';
+import { checkEdit, checkPoint, type ForkOptions, forkedRows } from './forked-rows.ts';
 import { checkAgent, checkResume, forkTo, isTeam, type ResumeArgument, readRun } from './resume-run.ts';
 import { LiveRun } from './run.ts';
 import type { Run } from './run-handle.ts';
@@ -20,6 +20,8 @@ export function forkRun<Input, Output, Deps>(
 ): Run<Output> {
   const { before, edit, runId: newId, ...rest } = options as ResumeOptions & ForkOptions;
   checkOptions('before', before, ['record', 'key']);
+  checkPoint('before', before);
+  if (edit !== undefined) checkEdit(edit);
   const { definition, checked, journal } = checkResume(agent as Agent, runId, rest);
   const id = newId ?? crypto.randomUUID();
   const begin = async (tree: RunTree) => {

@@ -1,5 +1,7 @@
 import { ConfigurationError, messageOf } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
+import { checkOptions, checkText, shown } from '../core/options.ts';
+import { toolValue } from '../core/tool-value.ts';
 import { checkTurn } from '../core/turn.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 import { asJson, type Row } from '../journal/row.ts';
@@ -12,6 +14,23 @@ export interface ForkOptions {
   readonly edit?: { readonly key: string; readonly value: unknown } | undefined;
   /** Of the new run; default a new UUID. */
   readonly runId?: string | undefined;
+}
+
+/** A place in a run's records: a number from 1, or an address. */
+export function checkPoint(field: string, point: { readonly record?: unknown; readonly key?: unknown }): void {
+  const { record, key } = point;
+  if (record === undefined) {
+    checkText(`${field}.key`, key, 'Name a record or a key: see them with cox show.');
+    return;
+  }
+  if (key !== undefined) throw new ConfigurationError(field, 'has a record and a key', 'Name one of them.');
+  if (!Number.isSafeInteger(record) || (record as number) < 1)
+    throw new ConfigurationError(`${field}.record`, `got ${shown(record)}`, 'Records are numbered from 1.');
+}
+
+export function checkEdit(edit: unknown): void {
+  checkOptions('edit', edit, ['key', 'value']);
+  checkText('edit.key', (edit as { readonly key?: unknown }).key, 'Name the record whose value is replaced.');
 }
 
 const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding', 'child']);
@@ -72,14 +91,16 @@ function modelTurn(value: unknown, { step }: Row): Json | undefined {
 }
 
 function toolOutcome(value: unknown): Json {
-  return typeof value === 'string'
-    ? { form: 'text', content: value }
-    : { form: 'json', content: JSON.stringify(value ?? null) };
+  try {
+    if (value !== undefined) return asJson(toolValue(value)) ?? null;
+  } catch (thrown) {
+    throw new ConfigurationError('edit.value', messageOf(thrown), 'Give what the tool would have returned.');
+  }
+  throw new ConfigurationError('edit.value', 'missing', 'Give what the tool would have returned; null is a value.');
 }
 
 function editedBrief(first: Row, value: unknown): Row {
-  if (typeof value !== 'string')
-    throw new ConfigurationError('edit.value', 'expected text', 'The first message is text.');
+  checkText('edit.value', value, 'The first message is text.');
   const request = first.request as { readonly [key: string]: Json };
   const beginning = request.beginning as { readonly brief: readonly Json[]; readonly [key: string]: Json };
   const brief = [{ role: 'user', content: value }, ...beginning.brief.slice(1)];

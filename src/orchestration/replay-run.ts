@@ -7,6 +7,7 @@ import type { Instrument, View } from '../core/record.ts';
 import { beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
+import { checkPoint } from './forked-rows.ts';
 import { briefOf } from './input.ts';
 import { loggedRun } from './logged-run.ts';
 import { checkAgent, checkReplay, isTeam, readRun } from './resume-run.ts';
@@ -40,6 +41,9 @@ export function replayRun<Input, Output, Deps>(
   options: ReplayOptions = {},
 ): Run<Output> {
   checkOptions('source', source, ['journal', 'log', 'runId']);
+  if ('log' in source && 'journal' in source)
+    throw new ConfigurationError('source', 'has a journal and a log', 'Pass one of them.');
+  checkUntil(options.until);
   checkOptions('options', options, ['until', 'views', 'deps', 'instrument']);
   const load = 'log' in source ? fromLog(loggedRun(source.log, source.runId)) : fromJournal(source);
   const { runId } = load;
@@ -86,11 +90,18 @@ function fromJournal({ journal, runId }: { readonly journal: RecordStore; readon
   return { runId, read: () => readRun(journal, runId) };
 }
 
-function upTo({ rows }: StoredRun, until: ReplayOptions['until']): StoredRun['rows'] {
+function checkUntil(until: unknown): void {
+  if (until === undefined) return;
+  checkOptions('until', until, ['key', 'record']);
+  checkPoint('until', until as object);
+}
+
+function upTo({ id, rows }: StoredRun, until: ReplayOptions['until']): StoredRun['rows'] {
   if (until === undefined) return rows;
   if ('record' in until) return rows.filter(({ record }) => record <= until.record);
   const last = rows.findLastIndex(({ key }) => key === until.key || key.startsWith(`${until.key}/`));
-  return last < 0 ? rows : rows.slice(0, last + 1);
+  if (last >= 0) return rows.slice(0, last + 1);
+  throw new ConfigurationError('until', `run ${id} has no record at ${until.key}`, 'See them with cox show.');
 }
 
 /** Never asked: what is not recorded ends the replay. */

@@ -6,12 +6,13 @@ import { ConfigurationError, FencedError, isA } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import { type Label, UNTRUSTED } from '../core/label.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
-import { shown } from '../core/options.ts';
+import { checkText, shown } from '../core/options.ts';
 import { advanceTime } from '../core/time.ts';
 import { type Beginning, beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, RunLog, RunSummary, StoredRun } from '../journal/record-store.ts';
 import type { Row } from '../journal/row.ts';
+import { checkJournal } from './check-journal.ts';
 import { commonRows } from './common-rows.ts';
 import type { Start } from './input.ts';
 import { LiveRun } from './run.ts';
@@ -48,6 +49,7 @@ export function resumeRun<Input, Output, Deps>(
 export function resumeOrigin(definition: Agent, runId: string, checked: CheckedOptions, journal: RecordStore) {
   const begin = async (tree: RunTree): Promise<Start | RunResult> => {
     const stored = await readRun(journal, runId);
+    checkAgent(tree, stored);
     const beginning = beginningOf(stored);
     if (beginning.parentRun !== undefined && tree.child === undefined) {
       const problem = `run ${runId} is a child of run ${beginning.parentRun}, which carries its limits and permissions`;
@@ -58,7 +60,6 @@ export function resumeOrigin(definition: Agent, runId: string, checked: CheckedO
       tree.root.label = labelAtEnd(stored);
       return deepFreeze(stored.result) as unknown as RunResult;
     }
-    checkAgent(tree, stored);
     if (checked.onDivergence === 'fork') {
       const rows = await commonRows(stored, definition, checked);
       if (rows.length < stored.rows.length) return forkTo(crypto.randomUUID(), tree, journal, stored, rows);
@@ -93,6 +94,8 @@ export function checkReplay(agent: Agent, runId: unknown, options: ResumeOptions
 }
 
 export async function readRun(journal: RecordStore, runId: string): Promise<StoredRun> {
+  checkJournal(journal);
+  checkText('runId', runId, 'Name the run.');
   const stored = await journal.read(runId);
   if (stored !== undefined) return stored;
   throw new ConfigurationError(
@@ -155,7 +158,7 @@ export function isTeam(agent: Agent): boolean {
 }
 
 /** Those of a run whose process died or was stopped go on. */
-function isOver(status: string): boolean {
+export function isOver(status: string): boolean {
   return status !== 'running' && status !== 'suspended' && status !== 'aborted';
 }
 

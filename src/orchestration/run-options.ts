@@ -22,6 +22,7 @@ import { memoryTools } from '../memory/memory-tools.ts';
 import { worstCostOf } from '../models/prices.ts';
 import type { Redaction } from '../security/redaction/redaction.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
+import { checkJournal } from './check-journal.ts';
 import type { Approve } from './permission-step.ts';
 import { readResult } from './read-result.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
@@ -154,7 +155,8 @@ function checkGiven(options: ResumeOptions, more: readonly string[]): void {
   checkOneOf('onDivergence', options.onDivergence, ['report', 'stop', 'fork']);
   checkHooks('hooks', options.hooks);
   checkOneOf('takeover', options.takeover, [true, false]);
-  const { runId, signal, model, models, views } = options;
+  const { runId, signal, model, models, views, journal } = options;
+  if (journal !== undefined) checkJournal(journal);
   if (runId !== undefined && (typeof runId !== 'string' || !/^[\w.:-]{1,200}$/.test(runId))) {
     throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Use 1 to 200 letters, digits and _ . : -');
   }

@@ -238,8 +238,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
   /** A run that is over: its result comes back, and nothing is written. */
   #isOver(result: RunResult): RunResult<Output> {
-    const at = { ...this.#listeners.at(this.#tree.root, '@run', 0), since: timeNow() };
-    this.#listeners.emit(runEnd(at, result));
+    const now = this.#listeners.at(this.#tree.root, '@run', 0);
+    this.#listeners.emit(runEnd({ ...now, since: now.time }, result));
     return result as RunResult<Output>;
   }
 

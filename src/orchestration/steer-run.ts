@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../core/errors.ts';
 import type { RecordStore } from '../journal/record-store.ts';
-import { readRun } from './resume-run.ts';
+import { isOver, readRun } from './resume-run.ts';
 import { recordedProblem, refusal, type SteerMessage, steerSignal } from './steer.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function steerRun(
 ): Promise<string> {
   const signal = steerSignal(path, message);
   const { status, rows } = await readRun(journal, runId);
-  if (status !== 'running' && status !== 'suspended' && status !== 'aborted')
+  if (isOver(status))
     throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'Start a new run with its messages.');
   const problem = recordedProblem(rows, path);
   if (problem !== undefined) throw refusal(problem);

@@ -29,8 +29,11 @@ export function runRow(database: DatabaseSync, id: string): RunRow | undefined {
   return database.prepare('SELECT * FROM runs WHERE id = ?').get(id) as RunRow | undefined;
 }
 
-export function runRows(database: DatabaseSync): readonly RunRow[] {
-  return database.prepare('SELECT * FROM runs ORDER BY created, run').all() as unknown as RunRow[];
+/** Without their results, which are as long as the runs were. */
+export function runRows(database: DatabaseSync): readonly Omit<RunRow, 'result'>[] {
+  const columns =
+    'run, id, agent, status, epoch, host, pid, boot, heartbeat, head, count, chain, created, updated, forked_from, pending';
+  return database.prepare(`SELECT ${columns} FROM runs ORDER BY created, run`).all() as unknown as RunRow[];
 }
 
 /** Whether a process that may be alive has it. */
@@ -38,7 +41,7 @@ export function isOwned({ host, pid, boot, heartbeat }: Pick<RunRow, 'host' | 'p
   return host !== null && pid !== null && isAlive({ host, pid, boot: boot ?? '' }, heartbeat ?? 0, Date.now());
 }
 
-export function summaryOf(row: RunRow): RunSummary {
+export function summaryOf(row: Omit<RunRow, 'result'>): RunSummary {
   return {
     id: row.id,
     agent: row.agent,

@@ -28,6 +28,7 @@ export class SqliteLog implements RunLog {
   readonly #insertTogether: StatementSync;
   readonly #advance: StatementSync;
   readonly #watch: SignalWatch;
+  readonly #isInPlace: () => boolean;
   readonly #onEnd: () => void;
   /** Of every record: one address is written once. */
   readonly #addresses: Set<string>;
@@ -58,6 +59,8 @@ export class SqliteLog implements RunLog {
     epoch: number;
     head: string;
     count: number;
+    /** False once the file was removed or replaced. */
+    isInPlace: () => boolean;
     /** Told when it writes no more. */
     onEnd: (log: SqliteLog) => void;
   }) {
@@ -70,6 +73,7 @@ export class SqliteLog implements RunLog {
     this.#head = of.head;
     this.#tail = of.head;
     this.#count = of.count;
+    this.#isInPlace = of.isInPlace;
     this.#onEnd = () => of.onEnd(this);
     this.#addresses = new Set(of.count === 0 ? [] : of.run.rows.map(addressOf));
     this.#insert = this.#database.prepare(insertOf(1));
@@ -195,11 +199,20 @@ export class SqliteLog implements RunLog {
   closeWithStore(): void {
     if (this.#isOver || this.#failure !== undefined) return;
     this.#flush();
+    this.#release();
     this.#fail(new JournalError(`${this.#file}: was closed while run ${this.run.id} was under way. Resume the run.`));
   }
 
+  /** Its file is not there any more. */
+  lose(): void {
+    const what = `was removed or replaced while run ${this.run.id} was under way, and what it wrote since is lost`;
+    this.#fail(new JournalError(`${this.#file}: ${what}. Put the file back and resume the run, or start it anew.`));
+  }
+
   #beat(): void {
-    if (this.#failure === undefined) this.#transaction(() => this.#own(this.#head, this.#count));
+    if (this.#failure !== undefined) return;
+    if (this.#isInPlace()) this.#transaction(() => this.#own(this.#head, this.#count));
+    else this.lose();
   }
 
   signals(): readonly TimedSignal[] {
@@ -214,6 +227,8 @@ export class SqliteLog implements RunLog {
     await this.commit();
     this.#watch.close();
     clearInterval(this.#heartbeat);
+    if (!this.#isInPlace()) this.lose();
+    if (this.#failure !== undefined) throw this.#failure;
     const end = this.#database.prepare(
       `UPDATE runs SET status = ?, result = ?, pending = ?, updated = ?, host = NULL, pid = NULL, boot = NULL, heartbeat = NULL
        WHERE run = ? AND id = ? AND epoch = ?`,
@@ -234,11 +249,16 @@ export class SqliteLog implements RunLog {
     this.#isOver = true;
     this.#flush();
     this.onFailure = undefined;
-    // Else nobody could go on with it until this process ends.
+    this.#release();
+    this.#fail(new JournalError(`run ${this.run.id}: its journal is closed`));
+  }
+
+  /** Else nobody could go on with it until this process ends. */
+  #release(): void {
     const release =
       'UPDATE runs SET host = NULL, pid = NULL, boot = NULL, heartbeat = NULL WHERE run = ? AND epoch = ?';
-    this.#transaction(() => this.#database.prepare(release).run(this.#number, this.epoch));
-    this.#fail(new JournalError(`run ${this.run.id}: its journal is closed`));
+    if (this.#failure === undefined)
+      this.#transaction(() => this.#database.prepare(release).run(this.#number, this.epoch));
   }
 }
 

@@ -1,10 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, FencedError } from '../../core/errors.ts';
 import { checkOptions } from '../../core/options.ts';
+import { checkTime } from '../check-time.ts';
 import type { OpenOptions, RecordStore, RunLog, RunSummary, Signal, StoredRun } from '../record-store.ts';
 import type { Row } from '../row.ts';
 import { CHAIN, GENESIS } from './chain.ts';
 import { openDatabase } from './database.ts';
+import { inPlace } from './in-place.ts';
 import { thisProcess } from './owner.ts';
 import { type ReadRecords, readRecords } from './read-records.ts';
 import { isOwned, runRow, runRows, summaryOf } from './run-row.ts';
@@ -34,6 +36,7 @@ class SqliteStore implements RecordStore {
   readonly #file: string;
   readonly #key: string | undefined;
   #database: DatabaseSync | undefined;
+  #isInPlace = () => true;
   /** The run that was read just now. */
   #read: (ReadRecords & { readonly id: string }) | undefined;
   /** Of the runs under way. */
@@ -45,8 +48,19 @@ class SqliteStore implements RecordStore {
   }
 
   get #open(): DatabaseSync {
-    this.#database ??= openDatabase(this.#file);
+    if (this.#database !== undefined && !this.#isInPlace()) this.#letGo();
+    if (this.#database === undefined) {
+      this.#database = openDatabase(this.#file);
+      this.#isInPlace = inPlace(this.#file);
+    }
     return this.#database;
+  }
+
+  /** The file was removed or replaced: runs under way have lost what they wrote, and say so; the next ones use what is there now. */
+  #letGo(): void {
+    for (const log of [...this.#logs]) log.lose();
+    this.#database?.close();
+    this.#database = undefined;
   }
 
   async create(run: {
@@ -125,6 +139,7 @@ class SqliteStore implements RecordStore {
       epoch: row.epoch,
       head,
       count: rows.length,
+      isInPlace: this.#isInPlace,
       onEnd: (ended) => this.#logs.delete(ended),
     });
     this.#logs.add(log);
@@ -142,7 +157,8 @@ class SqliteStore implements RecordStore {
       setImmediate(() => {
         this.#read = undefined;
       });
-      return { ...summaryOf(row), rows: loaded.rows, result: loadValue(database, row.result) };
+      const result = loadValue(database, row.result);
+      return { ...summaryOf(row), rows: loaded.rows, result, answered: answeredIn(database, id) };
     });
   }
 
@@ -164,6 +180,7 @@ class SqliteStore implements RecordStore {
   }
 
   async prune(before: number): Promise<readonly string[]> {
+    checkTime(before);
     const ids: string[] = [];
     this.#transaction((database) => {
       const ended = database
@@ -198,6 +215,15 @@ class SqliteStore implements RecordStore {
       throw asJournalError(this.#file, thrown);
     }
   }
+}
+
+/** The requests of a run that were answered. */
+function answeredIn(database: DatabaseSync, id: string): readonly string[] {
+  const decisions = "SELECT id FROM signals WHERE run = ? AND value ->> 'kind' = 'decision' ORDER BY created";
+  return database
+    .prepare(decisions)
+    .all(id)
+    .map((signal) => String(signal.id));
 }
 
 function unknownRun(id: string): ConfigurationError {
