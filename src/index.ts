@@ -1,6 +1,6 @@
 export * from './agents/index.ts';
 export * from './core/index.ts';
-export type { RecordStore, RunLog, RunSummary, Signal, StoredRun } from './journal/record-store.ts';
+export type { FreshRow, RecordStore, RunLog, RunSummary, Signal, StoredRun } from './journal/record-store.ts';
 export * from './models/index.ts';
 export * from './orchestration/index.ts';
 export type { PersonalKind } from './security/redaction/personal-numbers.ts';

@@ -19,6 +19,8 @@ export interface DelegateOptions<Input, Deps> {
   readonly description?: string | undefined;
   /** Narrower than the agent's own. */
   readonly limits?: AgentLimits | undefined;
+  /** How much of each cap on tokens and USD above it one call of the worker may use: 0.25 is a quarter. Default: what is left. */
+  readonly share?: number | undefined;
   /** A cap: names of the only tools that the worker and all below it may call. */
   readonly tools?: readonly string[] | undefined;
   /** Only narrower. */
@@ -51,8 +53,8 @@ export interface DelegateOptions<Input, Deps> {
 }
 
 const OPTIONS = [
-  ...['toolName', 'description', 'limits', 'tools', 'permissions', 'shared', 'apart', 'timeoutMs', 'passThrough'],
-  ...['ask', 'handoff'],
+  ...['toolName', 'description', 'limits', 'share', 'tools', 'permissions', 'shared', 'apart'],
+  ...['timeoutMs', 'passThrough', 'ask', 'handoff'],
 ];
 
 /** A worker that is told whom to ask may ask, whatever else it may call. */
@@ -82,6 +84,7 @@ export function delegate<Input, Output, Deps>(
   checkPermissions(`${field}.permissions`, options.permissions);
   checkFunction(`${field}.shared`, options.shared);
   checkPositive(`${field}.timeoutMs`, options.timeoutMs);
+  checkShare(`${field}.share`, options.share);
   for (const flag of ['apart', 'passThrough', 'handoff'] as const)
     checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
   checkAsk(field, agent as Agent, options);
@@ -104,6 +107,7 @@ export function delegate<Input, Output, Deps>(
   const facts: Delegate = {
     agent: agent as Agent,
     limits: Object.freeze(limitsOf(options)),
+    share: options.share,
     tools: tools === undefined ? undefined : Object.freeze(options.ask ? [...tools, ASK] : [...tools]),
     permissions: Object.freeze({ ...options.permissions }),
     shared: options.shared,
@@ -122,6 +126,15 @@ export function delegate<Input, Output, Deps>(
     run: (input: never, flow: Flow<never>) => flow.call(agent as Agent, input),
   } as const;
   return defineDelegate(tool, agent.input, facts);
+}
+
+function checkShare(field: string, share: unknown): void {
+  if (share === undefined || (typeof share === 'number' && share > 0 && share <= 1)) return;
+  throw new ConfigurationError(
+    field,
+    `expected a number > 0 and ≤ 1, got ${shown(share)}`,
+    'Write 0.25 for a quarter.',
+  );
 }
 
 /** The timeout is a limit like the others. */

@@ -98,6 +98,16 @@ export interface Layer {
   leave?(call: Call<never>, outcome: Outcome, work: Work): void;
 }
 
+/** What the ledger settled a call at. A type and no interface, so that it counts as JSON. */
+export type Settled = {
+  readonly tokens: number;
+  readonly picoUsd: number;
+  /** What of it is an estimate: its provider reported nothing. */
+  readonly estimated?: readonly ('tokens' | 'picoUsd')[];
+  /** By how much it is more than was reserved: the error of an estimate. */
+  readonly over?: { readonly tokens: number; readonly picoUsd: number };
+};
+
 /** A call under way, as layers see it. */
 export interface Work {
   readonly stop: Stop | undefined;
@@ -105,7 +115,7 @@ export interface Work {
   holdsPlace?: boolean;
   reserved?: { readonly tokens: number; readonly picoUsd: number } | undefined;
   /** What the ledger settled it at. */
-  spent?: { readonly tokens: number; readonly picoUsd: number } | undefined;
+  spent?: Settled | undefined;
   /** Told once, when a stop comes while it waits. */
   onStop?: (() => void) | undefined;
 }

@@ -110,6 +110,8 @@ export interface ProcedureTool<Input = never, Output = unknown, Deps = never> ex
 export interface Delegate {
   readonly agent: Agent;
   readonly limits: AgentLimits;
+  /** How much of each cap on tokens and USD above it the worker may use. */
+  readonly share: number | undefined;
   /** A cap: names of the only tools that the worker and all below it may call. */
   readonly tools: readonly string[] | undefined;
   readonly permissions: Permissions;

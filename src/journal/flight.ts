@@ -13,7 +13,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   stop: Stop | undefined;
   holdsPlace = false;
   reserved: Work['reserved'];
-  spent: { readonly tokens: number; readonly picoUsd: number } | undefined;
+  spent: Work['spent'];
   onStop: (() => void) | undefined;
   readonly #call: Call<T>;
   #controller: AbortController | undefined;
@@ -114,7 +114,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   }
 
   abandon(): void {
-    if (this.#interrupted !== undefined) this.#end(this.#failed(this.#interrupted, 'was abandoned'));
+    if (this.#interrupted !== undefined) this.#end(this.#failed(this.#interrupted, ABANDONED));
   }
 
   /** Unsafe work that was cut off is in doubt, not failed: whether it happened is unknown. */
@@ -124,7 +124,9 @@ export class Flight<T> implements Interruptible, Work, Attempt {
       const message = `${error.message}; the call ${how}, whether it took effect is unknown`;
       return { ok: false, error: { kind: 'unknown_outcome', message, retryable: false }, ...(stop && { stop }) };
     }
-    return { ok: false, error, ...(stop && { stop }) };
+    const isAbandoned = how === ABANDONED && this.#call.kind === 'tool';
+    const message = `${error.message}; the call did not heed its signal and ${how}`;
+    return { ok: false, error: isAbandoned ? { ...error, message } : error, ...(stop && { stop }) };
   }
 
   #fail(error: unknown): void {
@@ -143,6 +145,8 @@ export class Flight<T> implements Interruptible, Work, Attempt {
     settle(outcome);
   }
 }
+
+const ABANDONED = 'was abandoned';
 
 function timedOut(flight: { timeOut(): void }): void {
   flight.timeOut();

@@ -1,5 +1,6 @@
 import { type ApartOutcome, nodesOf } from '../core/apart.ts';
 import type { ErrorRecord } from '../core/errors.ts';
+import type { Settled } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
 import type { Entry } from '../core/record.ts';
 import { toPicoUsd } from '../core/spending.ts';
@@ -23,7 +24,7 @@ export interface Past {
 
 /** What is kept with the end of a call that cost something. */
 interface Paid {
-  readonly spent?: { readonly tokens: number; readonly picoUsd: number };
+  readonly spent?: Settled;
   readonly paidBy?: string;
 }
 
@@ -34,7 +35,7 @@ export class History {
   readonly #past = new Map<string, Past>();
   readonly #keys = new Set<string>();
   readonly #asked = new Set<string>();
-  readonly #spent: { key: string; tokens: number; picoUsd: number }[] = [];
+  readonly #spent: (Settled & { readonly key: string })[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
   readonly #apart = new Map<string, ReturnType<typeof countsOf>>();
   #asks: Map<string, Row[]> | undefined;
@@ -112,7 +113,7 @@ export class History {
     const reported = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
     const tokens = spent?.tokens ?? reported;
     const picoUsd = spent?.picoUsd ?? toPicoUsd(costUsd);
-    if (tokens > 0 || picoUsd > 0) this.#spent.push({ key: paidBy, tokens, picoUsd });
+    if (tokens > 0 || picoUsd > 0) this.#spent.push({ ...spent, key: paidBy, tokens, picoUsd });
   }
 
   /** What was spent before a fork was spent by another run. */
@@ -159,12 +160,27 @@ export class History {
   /** What was spent at and below a path, or in all. */
   spent(path: string | undefined): { readonly tokens: number; readonly picoUsd: number } {
     const sum = { tokens: 0, picoUsd: 0 };
-    for (const { key, tokens, picoUsd } of this.#spent) {
-      if (path !== undefined && !isWithin(key, path)) continue;
+    for (const { tokens, picoUsd } of this.#spentAt(path)) {
       sum.tokens += tokens;
       sum.picoUsd += picoUsd;
     }
     return sum;
+  }
+
+  /** What is not certain of it: how many calls are estimates, and by how much calls settled above what was reserved. */
+  doubts(path: string | undefined) {
+    const estimates = { tokens: 0, picoUsd: 0 };
+    const over = { tokens: 0, picoUsd: 0 };
+    for (const settled of this.#spentAt(path))
+      for (const unit of ['tokens', 'picoUsd'] as const) {
+        over[unit] += settled.over?.[unit] ?? 0;
+        if (settled.estimated?.includes(unit)) estimates[unit] += 1;
+      }
+    return { estimates, over };
+  }
+
+  #spentAt(path: string | undefined) {
+    return path === undefined ? this.#spent : this.#spent.filter(({ key }) => isWithin(key, path));
   }
 
   /** Milliseconds in which at least one effect at or below a path was under way. */

@@ -111,12 +111,12 @@ class InMemoryLog implements RunLog {
     if (kept.signals.length > 0) setImmediate(() => this.onSignal?.());
   }
 
-  append(row: Row): void {
+  append(row: FreshRow): void {
     if (!this.#isOwner) {
       this.#fail();
       return;
     }
-    this.#kept.rows.push(row);
+    this.#kept.rows.push({ ...row, request: asJson(row.request), value: asJson(row.value) });
     if (this.#isDue) return;
     this.#isDue = true;
     setImmediate(() => this.#commit());
@@ -159,10 +159,10 @@ class InMemoryLog implements RunLog {
     return () => {};
   }
 
-  async close(status: string, result: Json | undefined, pending: readonly Json[]): Promise<void> {
+  async close(status: string, result: unknown, pending: readonly unknown[]): Promise<void> {
     await this.commit();
-    this.#kept.result = result;
-    this.#kept.summary = { ...this.#kept.summary, status, pending };
+    this.#kept.result = asJson(result);
+    this.#kept.summary = { ...this.#kept.summary, status, pending: pending.map((one) => asJson(one) ?? null) };
     this.#kept.log = undefined;
   }
 

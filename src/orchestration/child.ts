@@ -27,6 +27,19 @@ export function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
   return limits;
 }
 
+/** A share of the smallest cap above: it follows from the definitions, whatever was spent until then. */
+export function shareOfCaps(share: number | undefined, run: AgentLimits, parent: Invocation): AgentLimits {
+  if (share === undefined) return {};
+  const least = (name: 'tokens' | 'costUsd') => {
+    let cap = run[name];
+    for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent)
+      cap = Math.min(cap ?? Number.POSITIVE_INFINITY, node.limits[name] ?? Number.POSITIVE_INFINITY);
+    return cap !== undefined && Number.isFinite(cap) ? cap * share : undefined;
+  };
+  const tokens = least('tokens');
+  return { tokens: tokens && Math.max(1, Math.floor(tokens)), costUsd: least('costUsd') };
+}
+
 /** The node at a path. */
 export function find(node: Invocation, path: string): Invocation | undefined {
   if (node.path === path) return node;

@@ -5,6 +5,7 @@ import { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
 import { joinLabels, type Label } from '../core/label.ts';
+import type { AgentLimits } from '../core/limits.ts';
 import { textOf } from '../core/message.ts';
 import type { ChildCall } from '../core/run-context.ts';
 import type { Stops } from '../core/stops.ts';
@@ -14,7 +15,7 @@ import type { Delegate } from '../core/tool.ts';
 import { workerId } from '../core/worker-id.ts';
 import type { Activity } from './activity.ts';
 import { Admission, type AdmissionParts, handedOn } from './admission.ts';
-import { childStart, narrow } from './child.ts';
+import { childStart, narrow, shareOfCaps } from './child.ts';
 import type { Deadline } from './deadline.ts';
 import type { Start } from './input.ts';
 import { Places } from './places.ts';
@@ -85,7 +86,7 @@ export class Children {
       span: { key: child.key, parent: child.parentSpan, handle: undefined },
       given,
       delegate,
-      limits: delegate === undefined ? agent.limits : narrow(agent.limits, delegate.limits),
+      limits: this.#limitsOf(child, delegate),
       shared,
       sharedLabel,
       label: child.label,
@@ -130,6 +131,14 @@ export class Children {
   /** After a person's answer: places that were given back for the wait are taken again. */
   async retake(self: Invocation): Promise<void> {
     await this.#places?.retake(self);
+  }
+
+  #limitsOf({ agent, parent }: ChildCall, delegate: Delegate | undefined): AgentLimits {
+    if (delegate === undefined) return agent.limits;
+    const narrowed = narrow(agent.limits, delegate.limits);
+    return delegate.share === undefined
+      ? narrowed
+      : narrow(narrowed, shareOfCaps(delegate.share, this.#run.limits, parent));
   }
 
   /** Depends on what the rest of the tree did until then, so a resume keeps to what was decided. */

@@ -1,39 +1,27 @@
 import type { Invocation } from '../core/invocation.ts';
-import type { Call, Failure, Layer, Outcome, Work } from '../core/journal.ts';
+import type { Call, Failure, Layer, Outcome, Settled, Work } from '../core/journal.ts';
 import { fromPicoUsd, toPicoUsd, wasAnswered } from '../core/spending.ts';
 import { stopped } from '../core/stops.ts';
-
-/**
- * Tokens, or money in whole picodollars, of a run or of an invocation's subtree. Reservations and spendings together never
- * pass the cap; a call may settle above its reservation by the error of the estimate.
- */
-interface Account {
-  readonly limit: 'tokens' | 'costUsd';
-  readonly cap: number;
-  spent: number;
-  reserved: number;
-  /** Reserved for wrap-up turns: no refund of an effect in flight. */
-  wrapUps: number;
-  /** Calls whose provider reported nothing: what they said is estimated. */
-  estimates: number;
-}
-
-/** An amount of both kinds. */
-type Amount = NonNullable<Work['reserved']>;
+import {
+  type Account,
+  type Amount,
+  accountsOf,
+  amountOf,
+  type Caps,
+  NOTHING,
+  outputThatFits,
+  roomOf,
+  type Spendings,
+  settledOf,
+} from './account.ts';
 
 const NO_ACCOUNTS: readonly Account[] = [];
-const NOTHING: Amount = Object.freeze({ tokens: 0, picoUsd: 0 });
 
 /** A limit that a call no longer fits under. `used` and `max` in tokens or USD. */
 export interface Reached {
   readonly limit: 'tokens' | 'costUsd';
   readonly used: number;
   readonly max: number;
-}
-
-/** What earlier epochs spent at and below a path, or in the whole run. */
-export interface Spendings {
-  spent(path: string | undefined): Amount;
 }
 
 /** Told when a call no longer fits. */
@@ -47,10 +35,10 @@ const USEFUL_OUTPUT = 1_024;
 const LEAST_OUTPUT = 1;
 
 /**
- * Reserves the worst case before a model call and settles it after. A call that does not fit waits for a refund while another
- * call of the tree is in flight, else it ends with `token_limit` or `cost_limit`. Beside an invocation's calls stands one
- * reservation of the same size for its wrap-up turn, given back when it ends. All of a call is reserved at once or nothing: a
- * call that waits holds nothing that another waits for.
+ * Reserves the worst case before a model call and settles it after. A call that does not fit waits while other work is in flight
+ * that may give it room, else it ends with `token_limit` or `cost_limit`. Beside an invocation's calls stands one reservation of
+ * the same size for its wrap-up turn, given back when it ends. All of a call is reserved at once or nothing: a call that waits
+ * holds nothing that another waits for.
  */
 export class Ledger implements Layer {
   readonly #run: readonly Account[];
@@ -62,43 +50,48 @@ export class Ledger implements Layer {
 
   constructor(caps: Caps, watcher: LedgerWatcher, history?: Spendings) {
     this.#history = history;
-    this.#run = accountsOf(caps, history?.spent(undefined));
+    this.#run = accountsOf(caps, history);
     this.#watcher = watcher;
   }
 
   enter(call: Call<never>, work: Work): Failure | undefined | Promise<Failure | undefined> {
-    if (call.worst === undefined) return undefined;
     const accounts = this.#of(call.self);
     if (accounts.length === 0) return undefined;
+    if (call.worst === undefined) return begin(accounts);
     if (accounts.some(({ limit }) => limit === 'costUsd') && call.worstCost?.(0, 0) === undefined) return unpriced();
     return this.#reserve(call, work, accounts) ? undefined : this.#wait(call, work, accounts);
   }
 
   leave(call: Call<never>, outcome: Outcome, work: Work): void {
+    const accounts = this.#of(call.self);
+    if (accounts.length === 0) return;
+    for (const account of accounts) account.inFlight -= 1;
     const { reserved } = work;
-    if (reserved === undefined) return;
+    if (reserved !== undefined) this.#settle(call, outcome, work, reserved, accounts);
+    this.#wake();
+  }
+
+  #settle(call: Call<never>, outcome: Outcome, work: Work, reserved: Amount, accounts: readonly Account[]): void {
     work.reserved = undefined;
     // A failed call is charged too, where the provider says so.
     const usage = outcome.ok ? call.usage?.(outcome.value as never) : outcome.error.usage;
     const cost = outcome.ok ? call.cost?.(outcome.value as never) : outcome.error.costUsd;
     const isFree = !outcome.ok && usage === undefined && !wasAnswered(outcome.error.kind);
-    const known = {
+    const reported = {
       tokens: usage && usage.inputTokens + usage.outputTokens,
       picoUsd: cost === undefined ? undefined : toPicoUsd(cost),
     };
-    const guess = outcome.ok && usage === undefined ? guessOf(call, outcome.value) : undefined;
-    // Unknown is not zero: where nothing was reported, the estimate of what was said counts.
-    const settled = (unit: keyof Amount) => known[unit] ?? guess?.[unit] ?? reserved[unit];
-    const spent = isFree ? NOTHING : { tokens: settled('tokens'), picoUsd: settled('picoUsd') };
+    const spent: Settled = isFree
+      ? NOTHING
+      : settledOf(call, reported, outcome.ok ? outcome.value : undefined, reserved);
     work.spent = spent;
-    for (const account of this.#of(call.self)) {
-      const unit = unitOf(account);
+    for (const account of accounts) {
+      const { unit } = account;
       account.reserved -= reserved[unit];
-      if (isFree) continue;
       account.spent += spent[unit];
-      if (known[unit] === undefined) account.estimates += 1;
+      account.over += spent.over?.[unit] ?? 0;
+      if (spent.estimated?.includes(unit)) account.estimates += 1;
     }
-    this.#wake();
   }
 
   /** Gives back what was kept for the wrap-up turn. */
@@ -106,7 +99,7 @@ export class Ledger implements Layer {
     const kept = this.#wrapUps?.get(self);
     if (kept === undefined) return;
     this.#wrapUps?.delete(self);
-    for (const account of this.#of(self)) account.wrapUps -= kept[unitOf(account)];
+    for (const account of this.#of(self)) account.wrapUps -= kept[account.unit];
     this.#wake();
   }
 
@@ -127,7 +120,7 @@ export class Ledger implements Layer {
       const { limits } = node;
       if (limits.tokens === undefined && limits.costUsd === undefined) continue;
       this.#accounts ??= new WeakMap();
-      const own = this.#accounts.get(node) ?? accountsOf(limits, this.#history?.spent(node.path));
+      const own = this.#accounts.get(node) ?? accountsOf(limits, this.#history, node.path);
       this.#accounts.set(node, own);
       accounts = [...accounts, ...own];
     }
@@ -137,64 +130,93 @@ export class Ledger implements Layer {
   #reserve(call: Call<never>, work: Work, accounts: readonly Account[]): boolean {
     const isWrapUp = call.key.endsWith('/@wrapup');
     if (isWrapUp) this.ended(call.self);
-    const kept = this.#wrapUps?.get(call.self) ?? NOTHING;
-    const keeps =
-      !isWrapUp && call.kind === 'model' && call.self.definition.type === 'model' && call.self.definition.wrapUp;
-    const room = (account: Account) => roomOf(account, keeps ? kept : undefined);
-    const mayComeBack = accounts.some((account) => account.reserved > 0);
-    const output = outputThatFits(call, accounts, room, mayComeBack ? USEFUL_OUTPUT : LEAST_OUTPUT);
-    if (output === undefined) return false;
-    const reserved = amountOf(call, output, accounts);
-    const more = keeps
-      ? {
-          tokens: Math.max(0, reserved.tokens - kept.tokens),
-          picoUsd: Math.max(0, reserved.picoUsd - kept.picoUsd),
-        }
-      : NOTHING;
-    if (keeps) {
-      this.#wrapUps ??= new WeakMap();
-      this.#wrapUps.set(call.self, { tokens: kept.tokens + more.tokens, picoUsd: kept.picoUsd + more.picoUsd });
-    }
+    const kept = keepsWrapUp(call) ? (this.#wrapUps?.get(call.self) ?? NOTHING) : undefined;
+    let output = Number.POSITIVE_INFINITY;
     for (const account of accounts) {
-      account.reserved += reserved[unitOf(account)];
-      account.wrapUps += more[unitOf(account)];
+      const fits = outputThatFits(call, account, roomOf(account, kept), this.#leastOf(account, call.self));
+      if (fits === undefined) return false;
+      output = Math.min(output, fits);
     }
+    const reserved = amountOf(call, output, accounts);
+    const more = kept === undefined ? NOTHING : this.#keep(call.self, kept, reserved);
+    for (const account of accounts) {
+      account.reserved += reserved[account.unit];
+      account.wrapUps += more[account.unit];
+    }
+    begin(accounts);
     work.reserved = reserved;
     call.allow?.(output);
     return true;
   }
 
+  /** Keeps as much for the wrap-up turn as the largest call so far. Gives what that is more than before. */
+  #keep(self: Invocation, kept: Amount, reserved: Amount): Amount {
+    const more = {
+      tokens: Math.max(0, reserved.tokens - kept.tokens),
+      picoUsd: Math.max(0, reserved.picoUsd - kept.picoUsd),
+    };
+    this.#wrapUps ??= new WeakMap();
+    this.#wrapUps.set(self, { tokens: kept.tokens + more.tokens, picoUsd: kept.picoUsd + more.picoUsd });
+    return more;
+  }
+
   async #wait(call: Call<never>, work: Work, accounts: readonly Account[]): Promise<Failure | undefined> {
-    while (accounts.some((account) => account.reserved > 0)) {
+    for (;;) {
+      if (!this.#mayFit(call, accounts)) {
+        // One effect of an invocation ends before its next begins.
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        if (work.stop !== undefined) return stopped(work.stop);
+        if (this.#reserve(call, work, accounts)) return undefined;
+        if (!this.#mayFit(call, accounts)) return this.#limited(call, accounts);
+      }
       await new Promise<void>((woken) => {
         this.#waiting ??= [];
         this.#waiting.push(woken);
         work.onStop = woken;
       });
       work.onStop = undefined;
-      const stop = work.stop;
-      if (stop !== undefined) return stopped(stop);
+      if (work.stop !== undefined) return stopped(work.stop);
       if (this.#reserve(call, work, accounts)) return undefined;
     }
-    return this.#limited(call, accounts);
+  }
+
+  /** Whether work in flight may make room wherever there is none. */
+  #mayFit(call: Call<never>, accounts: readonly Account[]): boolean {
+    const kept = keepsWrapUp(call) ? (this.#wrapUps?.get(call.self) ?? NOTHING) : undefined;
+    return accounts.every((account) => {
+      const least = this.#leastOf(account, call.self);
+      const fits = outputThatFits(call, account, roomOf(account, kept), least) !== undefined;
+      return fits || this.#mayComeBack(account, call.self);
+    });
+  }
+
+  #leastOf(account: Account, self: Invocation): number {
+    return this.#mayComeBack(account, self) ? USEFUL_OUTPUT : LEAST_OUTPUT;
+  }
+
+  /** What an invocation and those above it keep for their wrap-up turns does not come back while it waits. */
+  #mayComeBack(account: Account, self: Invocation): boolean {
+    if (account.inFlight === 0) return false;
+    let others = account.reserved + account.wrapUps;
+    for (let node: Invocation | undefined = self; node !== undefined && others > 0; node = node.parent) {
+      const kept = this.#wrapUps?.get(node);
+      if (kept !== undefined && this.#of(node).includes(account)) others -= kept[account.unit];
+    }
+    return others > 0;
   }
 
   #limited(call: Call<never>, accounts: readonly Account[]): Failure {
     const full = accounts.find(
-      (account) => outputThatFits(call, [account], (one) => roomOf(one, undefined)) === undefined,
+      (account) => outputThatFits(call, account, roomOf(account, undefined), LEAST_OUTPUT) === undefined,
     );
     // Where it would fit alone, it is the reservation for the wrap-up turn that it does not fit beside.
     const account = full ?? accounts.reduce((a, b) => (shareOf(a) >= shareOf(b) ? a : b));
-    const { limit, cap, spent, estimates } = account;
+    const { limit, cap, spent } = account;
     const isMoney = limit === 'costUsd';
-    const show = (amount: number) => (isMoney ? `${fromPicoUsd(amount)} USD` : String(amount));
-    this.#watcher.limited(call, {
-      limit,
-      used: isMoney ? fromPicoUsd(spent) : spent,
-      max: isMoney ? fromPicoUsd(cap) : cap,
-    });
-    const guess = estimates === 0 ? '' : ` (estimated for ${estimates} of the calls, which reported nothing)`;
-    const message = `The ${isMoney ? 'cost' : 'token'} limit of ${show(cap)} is reached: ${show(spent)} are spent${guess} and the next call does not fit.`;
+    const amount = (value: number) => (isMoney ? fromPicoUsd(value) : value);
+    const show = (value: number) => (isMoney ? `${fromPicoUsd(value)} USD` : String(value));
+    this.#watcher.limited(call, { limit, used: amount(spent), max: amount(cap) });
+    const message = `The ${isMoney ? 'cost' : 'token'} limit of ${show(cap)} is reached: ${show(spent)} are spent${doubts(account, show)} and the next call does not fit.`;
     return { ok: false, error: { kind: isMoney ? 'cost_limit' : 'token_limit', message, retryable: false } };
   }
 
@@ -205,75 +227,25 @@ export class Ledger implements Layer {
   }
 }
 
-interface Caps {
-  readonly tokens?: number | undefined;
-  readonly costUsd?: number | undefined;
+function begin(accounts: readonly Account[]): undefined {
+  for (const account of accounts) account.inFlight += 1;
 }
 
-function accountsOf({ tokens, costUsd }: Caps, before = NOTHING): readonly Account[] {
-  const accounts: Account[] = [];
-  const open = (limit: Account['limit'], cap: number, spent: number) =>
-    accounts.push({ limit, cap, spent, reserved: 0, wrapUps: 0, estimates: 0 });
-  if (tokens !== undefined) open('tokens', tokens, before.tokens);
-  if (costUsd !== undefined) open('costUsd', toPicoUsd(costUsd), before.picoUsd);
-  return accounts;
-}
-
-function unitOf({ limit }: Account): keyof Amount {
-  return limit === 'tokens' ? 'tokens' : 'picoUsd';
+function keepsWrapUp({ key, kind, self: { definition } }: Call<never>): boolean {
+  return kind === 'model' && !key.endsWith('/@wrapup') && definition.type === 'model' && definition.wrapUp;
 }
 
 function shareOf({ cap, spent, wrapUps }: Account): number {
   return (spent + wrapUps) / cap;
 }
 
-/** What a call may take; half of it where as much is kept for the wrap-up turn. */
-function roomOf(account: Account, kept: Amount | undefined): number {
-  const { cap, spent, reserved, wrapUps } = account;
-  const left = cap - spent - reserved - wrapUps;
-  return kept === undefined ? left : Math.min(left, Math.floor((left + kept[unitOf(account)]) / 2));
-}
-
-/** The longest answer that every account has room for; undefined where the call does not fit. */
-function outputThatFits(
-  call: Call<never>,
-  accounts: readonly Account[],
-  room: (account: Account) => number,
-  least = LEAST_OUTPUT,
-): number | undefined {
-  const { input, output, fixed } = call.worst?.() ?? { input: 0, output: 0, fixed: true };
-  let most = output;
-  for (const account of accounts) {
-    const left = room(account);
-    most = Math.min(most, account.limit === 'tokens' ? left - input : outputForMoney(call, input, output, left));
-  }
-  return most < (fixed ? output : Math.min(least, output)) ? undefined : most;
-}
-
-/** Prices are linear in the output: what the whole answer costs tells what a part of it does. */
-function outputForMoney(call: Call<never>, input: number, output: number, left: number): number {
-  const none = costOf(call, input, 0);
-  const whole = costOf(call, input, output);
-  if (whole <= left) return output;
-  const part = Math.floor(((left - none) * output) / (whole - none));
-  return part > 0 && costOf(call, input, part) > left ? part - 1 : part;
-}
-
-/** In whole picodollars, never less than it costs. */
-function costOf(call: Call<never>, input: number, output: number): number {
-  return Math.ceil((call.worstCost?.(input, output) ?? 0) * 1e12 - 1e-3);
-}
-
-function amountOf(call: Call<never>, output: number, accounts: readonly Account[]): Amount {
-  const { input } = call.worst?.() ?? { input: 0 };
-  const isPaid = accounts.some(({ limit }) => limit === 'costUsd');
-  return { tokens: input + output, picoUsd: isPaid ? costOf(call, input, output) : 0 };
-}
-
-/** What a call has spent whose provider said nothing of it. */
-function guessOf(call: Call<never>, value: unknown): Amount | undefined {
-  const guess = call.guess?.(value as never);
-  return guess && { tokens: guess.input + guess.output, picoUsd: costOf(call, guess.input, guess.output) };
+/** What is not certain of a sum. */
+function doubts({ estimates, over }: Account, show: (amount: number) => string): string {
+  const said = [
+    ...(estimates > 0 ? [`estimated for ${estimates} of the calls, which reported nothing`] : []),
+    ...(over > 0 ? [`${show(over)} of it more than was estimated before the calls`] : []),
+  ];
+  return said.length === 0 ? '' : ` (${said.join('; ')})`;
 }
 
 function unpriced(): Failure {
