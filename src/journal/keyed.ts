@@ -1,4 +1,5 @@
 import type { ApartOutcome } from '../core/apart.ts';
+import type { ErrorRecord } from '../core/errors.ts';
 import { Stopped } from '../core/guard.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { ApartCall, Call, Journal, Outcome } from '../core/journal.ts';
@@ -55,6 +56,10 @@ export class KeyedJournal implements Journal {
 
   tell(opened: readonly Opened[]): void {
     this.#recorder.tell(opened);
+  }
+
+  abandoned(error: ErrorRecord): bigint {
+    return this.#recorder.abandoned(error);
   }
 
   note(draft: Draft): bigint {

@@ -39,6 +39,7 @@ export class Recorder {
   #uncommitted: RunRecord[] = [];
   /** Of a replay. */
   #played: Playback | undefined;
+  #hasBegun = false;
   readonly #facts = new TraceFacts();
 
   constructor(parts: JournalParts) {
@@ -86,7 +87,27 @@ export class Recorder {
     return { draft, time };
   }
 
+  /** The run's result rejects, which is no end of it: a resume goes on. Its trace says when that was. Gives the time. */
+  abandoned({ kind }: ErrorRecord): bigint {
+    const time = timeNow();
+    const { log, epoch } = this.#parts;
+    if (log === undefined || !this.#hasBegun) return time;
+    this.#records += 1;
+    const at = {
+      record: this.#records,
+      key: '@run',
+      kind: 'run',
+      event: 'cancel',
+      attempt: epoch,
+      epoch,
+      time,
+    } as const;
+    log.append({ ...at, step: 0, value: { kind } });
+    return time;
+  }
+
   tell(opened: readonly Opened[]): void {
+    this.#hasBegun = true;
     for (const { draft, time } of opened) {
       if (this.#parts.isReplay) this.note(draft);
       else this.#noteAt(draft, time, false);

@@ -130,7 +130,7 @@ class Teller {
       case 'run':
         return event === 'started'
           ? { request: { ...ownParts(request), input: part(part(request, 'beginning'), 'brief') ?? [], ...trace } }
-          : { value: { ...summary(value), text: '' } };
+          : this.#runEnd(row);
       case 'agent':
         if (event === 'started') return { request: { ...ownParts(request), ...trace, brief: [] } };
         return { event: 'done', value: { ...summary(value), text: '', ...trace } };
@@ -148,6 +148,12 @@ class Teller {
       default:
         return { value };
     }
+  }
+
+  #runEnd({ event, value }: Row): Told {
+    if (event !== 'cancel') return { value: { ...summary(value), text: '' } };
+    // Its result rejected, which has no record for those who look.
+    return { event: 'done', value: { ...summary(undefined), status: 'failed', text: '', error: value } };
   }
 
   #tool(row: Row, trace: { readonly [name: string]: unknown }): Told {

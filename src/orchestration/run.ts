@@ -188,6 +188,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
       // Nobody waits for the rest of the tree any more: it must not go on working unseen.
       this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
       if (this.#tree.isReplay) this.#tree.journal.showPlayed();
+      // What happened before is shown before the end.
+      await this.#tree.log?.commit().catch(noop);
       this.#failed(thrown);
       this.#listeners.silence();
       this.#tree.log?.abandon();
@@ -245,9 +247,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
   #failed(thrown: unknown): void {
     const error: ErrorRecord = { kind: 'failed', message: messageOf(thrown), retryable: false };
-    const { root, instrument } = this.#tree;
+    const { root, instrument, journal } = this.#tree;
     const listeners = this.#listeners;
-    if (instrument?.abandon !== undefined) listeners.observe(() => instrument.abandon?.(this.id, error, timeNow()));
+    const time = journal.abandoned(error);
+    if (instrument?.abandon !== undefined) listeners.observe(() => instrument.abandon?.(this.id, error, time));
     listeners.emit(runFailed({ ...listeners.at(root, '@run', 0), since: this.#since }, error, root.treeUsage()));
   }
 }

@@ -42,6 +42,8 @@ class Making {
   readonly #options: Rebuilding;
   /** Open spans by their ids. */
   readonly #open = new Map<string, OpenSpan>();
+  /** What has begun in this epoch, by kind and address: a lone agent has the span of its run. */
+  readonly #begun = new Set<string>();
   #spans: RunSpans | undefined;
   #ids = { traceId: '', spanId: '' };
 
@@ -52,7 +54,7 @@ class Making {
   take(record: RunRecord): void {
     this.#ids = record;
     if (record.kind === 'run') this.#run(record);
-    else if (opensSpan(record) && !this.#open.has(record.spanId)) this.#start(record);
+    else if (opensSpan(record) && !this.#begun.has(`${record.kind} ${record.key}`)) this.#start(record);
     else this.#spans?.take(record);
   }
 
@@ -68,12 +70,15 @@ class Making {
     const tracerOf = (name: string) => this.#tracer(this.#serviceOf(name));
     const root = openRun(team ? this.#tracer(serviceName) : tracerOf(agent), record, around(record));
     this.#open.clear();
+    this.#begun.clear();
     this.#open.set(record.spanId, root);
     const redaction = new ExitRedaction(undefined);
     this.#spans = new RunSpans({ content, transfer, redaction, tracerOf }, root, !team);
   }
 
+  /** The first of its attempts. */
   #start(record: RunRecord & SpanStart & { readonly parentSpanId: string | undefined }): void {
+    this.#begun.add(`${record.kind} ${record.key}`);
     const open = this.#spans?.start(record, this.#open.get(record.parentSpanId ?? ''));
     if (open !== undefined) this.#open.set(record.spanId, open);
   }

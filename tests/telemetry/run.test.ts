@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { faultsOf } from './conventions.ts';
 import { attributesOf, receiver, type WireSpan } from './receiver.ts';
 
+const USAGE = { inputTokens: 11, outputTokens: 3, cachedInputTokens: 5 };
 const CANARY = 'canary-7f3d9b';
 
 let collector: Awaited<ReturnType<typeof receiver>>;
@@ -56,7 +57,8 @@ const lead = defineSupervisor({
 const model = () => {
   let failed = false;
   const first = () => {
-    if (failed) return callTools(toolCall('search', { query: 'good' }), toolCall('search', { query: 'bad' }));
+    const calls = callTools(toolCall('search', { query: 'good' }), toolCall('search', { query: 'bad' }));
+    if (failed) return { ...calls, usage: USAGE };
     failed = true;
     return new ModelError('rate_limit', `slow ${CANARY}`, { retryAfterMs: 1 });
   };
@@ -147,6 +149,89 @@ describe('a run, seen from outside', () => {
     expect(rebuilt).toMatchObject([{ role: 'user' }, { role: 'assistant' }, { role: 'tool' }, { role: 'tool' }]);
     expect(roots[1]?.modelIn).not.toHaveProperty('instructions');
     expect(lines.at(-1)).toMatchObject({ path: 'lead', step: 2, event: 'end', status: 'completed' });
+  });
+
+  it('agrees with the log one to one: each chat is a pair of lines, each parent step the call above in the trace', async () => {
+    const { lines, spans } = await runTeam('none');
+    const byId = new Map(spans.map((span) => [span.spanId, span]));
+    const chats = spans.filter(({ name }) => name.startsWith('chat')).map(({ spanId }) => spanId);
+    const logged = (event: string) => lines.filter((line) => line.event === event).map(({ spanId }) => spanId);
+    expect(logged('start').sort()).toEqual(chats.sort());
+    expect(logged('end').sort()).toEqual(chats.sort());
+    for (const line of lines) {
+      const agent = byId.get(byId.get(line.spanId)?.parentSpanId ?? '');
+      expect(agent?.name).toBe(`invoke_agent ${line.agent}`);
+      if (line.parentStep === undefined) continue;
+      const call = byId.get(agent?.parentSpanId ?? '') as WireSpan;
+      expect(attributesOf(call)).toMatchObject({
+        'gen_ai.tool.call.id': line.parentStep.toolCallId,
+        'coxswain.path': line.parentStep.path,
+        'coxswain.step': line.parentStep.step,
+      });
+      expect(attributesOf(agent as WireSpan)).toMatchObject({
+        'coxswain.parent_step': line.parentStep.step,
+        'coxswain.parent_step.path': line.parentStep.path,
+        'coxswain.parent_step.tool_call_id': line.parentStep.toolCallId,
+      });
+    }
+  });
+
+  it('has tokens on chats that add up to what the run used, and on agents the same once more', async () => {
+    const { result, spans } = await runTeam('none');
+    expect(result.usage.inputTokens).toBeGreaterThan(0);
+    const sum = (of: string, attribute: string) =>
+      spans
+        .filter(({ name }) => name.startsWith(of))
+        .reduce((all, span) => all + Number(attributesOf(span)[attribute] ?? 0), 0);
+    for (const of of ['chat', 'invoke_agent']) {
+      expect(sum(of, 'gen_ai.usage.input_tokens')).toBe(result.usage.inputTokens);
+      expect(sum(of, 'gen_ai.usage.output_tokens')).toBe(result.usage.outputTokens);
+    }
+    expect(sum('invoke_workflow', 'gen_ai.usage.input_tokens')).toBe(0);
+  });
+
+  it('carries nothing of an error but its kind: no message, no cause, no stack', async () => {
+    class Canary extends Error {
+      override readonly name = CANARY;
+    }
+    const fail = defineTool({
+      name: 'fail',
+      description: 'Fails',
+      input: z.object({}),
+      access: 'read',
+      execute: () => {
+        throw new Canary(`boom ${CANARY}`, { cause: new Error(CANARY) });
+      },
+    });
+    const agent = defineAgent({ name: 'unlucky', description: 'Fails', instructions: 'Fail.', tools: [fail] });
+    const broken = scriptedModel([callTools(toolCall('fail', {})), new ModelError('server_error', CANARY)], {
+      retry: { retries: 0 },
+    });
+    const file = join(mkdtempSync(join(tmpdir(), 'coxswain-run-')), 'run.jsonl');
+    const run = startRun(agent, CANARY, { model: broken, instrument: otel(), views: [jsonlLog(file)] });
+    expect((await run.result).status).toBe('model_error');
+    await flush();
+    const spans = collector.spans();
+    expect(spans.flatMap(faultsOf)).toEqual([]);
+    expect(spans.map(({ name, status }) => [name, status.message])).toEqual(
+      expect.arrayContaining([
+        ['execute_tool fail', 'threw'],
+        ['chat scripted', 'server_error'],
+        ['invoke_agent unlucky', 'server_error'],
+      ]),
+    );
+    expect(collector.bodies.join() + readFileSync(file, 'utf8')).not.toContain(CANARY);
+  });
+
+  it('carries what is proposed for delegates only where that is asked for', async () => {
+    for (const transfer of [false, true]) {
+      collector.bodies.length = 0;
+      await startRun(lead, 'x', { model: model(), instrument: otel({ transfer }) }).result;
+      await flush();
+      const call = collector.spans().find(({ name }) => name === 'execute_tool delegate_researcher') as WireSpan;
+      const { 'gen_ai.transfer.mode': mode, 'gen_ai.transfer.target.name': target } = attributesOf(call);
+      expect([mode, target]).toEqual(transfer ? ['return_to_caller', 'researcher'] : [undefined, undefined]);
+    }
   });
 
   it('tells events with numbers without a gap, of which each start has its end', async () => {
