@@ -1,5 +1,6 @@
 import type { MemoryFile } from './memory-file.ts';
-import { longer, Postings, readPostings } from './postings.ts';
+import { Postings, readPostings } from './postings.ts';
+import { VersionColumn } from './version-column.ts';
 import { type Allowed, WordScores } from './word-scores.ts';
 
 /** BM25 (Robertson & Zaragoza 2009) with its usual constants. */
@@ -24,21 +25,19 @@ export interface LexicalScope {
  * missing.
  */
 export class LexicalScores {
-  readonly #postings = new Postings();
+  readonly postings = new Postings();
   readonly #words = new WordScores();
-  /** Terms of each version, by row number: a version never changes, so this only grows. */
-  #lengths = new Uint32Array(1_024);
-  #known = 0;
+  readonly #lengths = new VersionColumn('terms', new Uint32Array(0));
 
   score(file: MemoryFile, scope: LexicalScope, terms: readonly string[]): WordScores {
-    this.#learn(file);
-    this.#postings.follow(file);
-    this.#words.clear(this.#known);
+    const lengths = this.#lengths.read(file);
+    this.postings.follow(file);
+    this.#words.clear(this.#lengths.last);
     const meanTerms = Math.max(1, scope.terms / Math.max(1, scope.entries));
-    const saturation = { base: K1 * (1 - B), slope: (K1 * B) / meanTerms, lengths: this.#lengths };
+    const saturation = { base: K1 * (1 - B), slope: (K1 * B) / meanTerms, lengths };
     let most = 0;
     for (const term of terms) {
-      const list = this.#postings.list(file, scope.namespace, term);
+      const list = this.postings.list(file, scope.namespace, term);
       const old = scope.history ? readPostings(file, `${scope.namespace}h_${term}`) : undefined;
       const known = list.size + (old?.size ?? 0);
       const entries = Math.max(scope.entries, known) + BACKGROUND;
@@ -49,17 +48,5 @@ export class LexicalScores {
     }
     this.#words.scale = 1 / most;
     return this.#words;
-  }
-
-  #learn(file: MemoryFile): void {
-    const last = file.get<{ last: number | null }>('SELECT max(number) AS last FROM versions')?.last ?? 0;
-    if (last <= this.#known) return;
-    if (last >= this.#lengths.length) this.#lengths = longer(this.#lengths, last + 1);
-    const numbers = file.numbers('SELECT json_group_array(number) AS list FROM versions WHERE number > ?', this.#known);
-    const terms = file.numbers('SELECT json_group_array(terms) AS list FROM versions WHERE number > ?', this.#known);
-    numbers.forEach((number, index) => {
-      this.#lengths[number] = terms[index] as number;
-    });
-    this.#known = last;
   }
 }

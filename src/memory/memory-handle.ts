@@ -6,6 +6,7 @@ import { type MemoryFile, openMemoryFile } from './memory-file.ts';
 import { BackgroundReembedding, reembed } from './reembed.ts';
 import { TextVectors } from './text-vectors.ts';
 import { VectorIndex } from './vector-index.ts';
+import { VersionColumn } from './version-column.ts';
 import type { Writing } from './write-entry.ts';
 
 /** A memory's file in this process: opened at the first use, closed once, and what works on it in the background. */
@@ -17,6 +18,8 @@ export class MemoryHandle {
   /** What a search holds in memory of the file. */
   readonly lexical = new LexicalScores();
   readonly vectors = new VectorIndex();
+  readonly begins = new VersionColumn('begins', new Float64Array(0));
+  readonly sources = new VersionColumn('source', new Uint32Array(0));
   readonly #path: string;
   readonly #closing = new AbortController();
   /** Work of others that needs the file. */

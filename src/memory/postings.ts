@@ -36,16 +36,30 @@ export class Postings {
   /** The current versions with a term; within a snapshot, after {@link follow}. */
   list(file: MemoryFile, namespace: number, term: string): PostingList {
     const key = `${namespace}_${term}`;
+    return this.#kept(key, () => readPostings(file, key));
+  }
+
+  #kept(key: string, read: () => PostingList): Kept {
     const known = this.#lists.get(key);
     if (known !== undefined) {
       if (known.closings !== this.#closings) this.#withoutClosed(known);
       return known;
     }
-    const list = { ...readPostings(file, key), closings: this.#closings };
+    const list = { ...read(), closings: this.#closings };
     if (this.#places + list.size > MAX_PLACES) this.#clear();
     this.#lists.set(key, list);
     this.#places += list.size;
     return list;
+  }
+
+  /** The current versions of a namespace, ascending; within a snapshot, after {@link follow}. */
+  current(file: MemoryFile, namespace: number): Uint32Array {
+    const { numbers, size } = this.#kept(everyOf(namespace), () => {
+      const sql = 'SELECT json_group_array(number) AS list FROM versions WHERE namespace = ? AND valid_to IS NULL';
+      const all = Uint32Array.from(file.numbers(sql, namespace)).sort();
+      return { numbers: all, counts: new Uint32Array(all.length), size: all.length };
+    });
+    return numbers.subarray(0, size);
   }
 
   /** Takes in what was written since; within a snapshot. */
@@ -97,6 +111,8 @@ export class Postings {
       this.#version,
     );
     for (const { number, namespace, text } of rows) {
+      const every = this.#lists.get(everyOf(namespace));
+      if (every !== undefined) append(every, number, 0);
       const counts = new Map<string, number>();
       for (const term of termsOf(text, 'index')) counts.set(term, (counts.get(term) ?? 0) + 1);
       for (const [term, count] of counts) {
@@ -111,6 +127,11 @@ export class Postings {
     this.#places = 0;
     this.#closed = new Uint8Array(0);
   }
+}
+
+/** No term's key: terms begin with a letter, a number or an underscore. */
+function everyOf(namespace: number): string {
+  return `${namespace}_ every`;
 }
 
 function append(list: Kept, number: number, count: number): void {

@@ -78,6 +78,9 @@ const VERSIONS = `
     undone INTEGER
   );`;
 
+/** What is no longer valid, by until when it was. */
+const CLOSED = 'CREATE INDEX versions_by_end ON versions (namespace, valid_to) WHERE valid_to IS NOT NULL;';
+
 /** What a consolidation opened and closed is found without a look at all versions. */
 const BY_OPERATION = `
   CREATE INDEX versions_by_opening ON versions (opened_in) WHERE opened_in IS NOT NULL;
@@ -104,7 +107,7 @@ const MARKS = `
 
 /** Makes the tables of an empty file; within a transaction. */
 export function createSchema(database: DatabaseSync): void {
-  database.exec(NAMESPACES + LEXICAL + VERSIONS + BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
+  database.exec(NAMESPACES + LEXICAL + VERSIONS + CLOSED + BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
 }
 
 /** Brings a file of an earlier schema to this one; within a transaction. */
@@ -112,7 +115,7 @@ export function migrate(database: DatabaseSync, from: number): void {
   if (from === 1) migrateFrom1(database);
   if (from === 2)
     database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near, namespace);');
-  database.exec(BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
+  database.exec(CLOSED + BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
 }
 
 /** Schema 1 had one row an entry, replaced at an update. Row numbers stay, and with them the lexical index; within a transaction. */

@@ -7,6 +7,7 @@ import type { ParsedSearch } from './search-options.ts';
 import { floatsOf, type VectorIndex } from './vector-index.ts';
 import { fusedScore, type Ranked, rank } from './vectors/rank.ts';
 import { TopK } from './vectors/top-k.ts';
+import type { VersionColumn } from './version-column.ts';
 import { type VersionRow, versionByNumber } from './versions.ts';
 import type { Allowed, WordScores } from './word-scores.ts';
 
@@ -29,6 +30,8 @@ export interface Found {
 interface Legs {
   readonly lexical: LexicalScores;
   readonly vectors: VectorIndex;
+  readonly begins: VersionColumn<Float64Array>;
+  readonly sources: VersionColumn<Uint32Array>;
 }
 
 /** The best entries of one namespace: filtered first, then scored, best first; equal scores in the order they were added. */
@@ -38,16 +41,21 @@ export function searchFile(file: MemoryFile, legs: Legs, query: FileQuery): Foun
     query.namespace,
   );
   if (scope === undefined) return [];
-  const allowed = allowedBy(file, scope.number, query);
+  legs.lexical.postings.follow(file);
+  const closed = query.at === undefined ? [] : closedAt(file, scope.number, query.at);
+  const allowed = allowedBy(file, legs, scope.number, query, closed);
   if (allowed?.numbers.length === 0) return [];
   // Neighbours may be of another kind than what is looked for: they are scored, and only then filtered.
   const spreads = query.neighbours > 0;
   const history = query.at !== undefined;
   const lexical = { ...scope, namespace: scope.number, history, allowed: spreads ? undefined : allowed };
   const words = legs.lexical.score(file, lexical, query.terms);
-  if (spreads) addNeighbourScores(file, scope.number, words, query.neighbours);
-  const age = ageFactor(file, query);
-  const best = (k: number) => rankBoth(file, legs.vectors, { scope, words, allowed, age, k, query });
+  if (spreads) {
+    const numbers = legs.lexical.postings.current(file, scope.number);
+    addNeighbourScores(words, numbers, legs.sources.read(file), query.neighbours);
+  }
+  const age = ageFactor(query, query.recency === undefined ? undefined : legs.begins.read(file));
+  const best = (k: number) => rankBoth(file, legs.vectors, { scope, words, allowed, closed, age, k, query });
   return chosen(file, best, query);
 }
 
@@ -55,6 +63,8 @@ interface Ranking {
   readonly scope: { readonly number: number; readonly entries: number };
   readonly words: WordScores;
   readonly allowed: Allowed | undefined;
+  /** Those that are valid at the time asked for, and no longer. */
+  readonly closed: readonly number[];
   readonly age: (number: number) => number;
   readonly k: number;
   readonly query: FileQuery;
@@ -66,7 +76,7 @@ interface Ranking {
  * its words' score.
  */
 function rankBoth(file: MemoryFile, index: VectorIndex, ranking: Ranking): Ranked[] {
-  const { words, allowed, age, k, query, scope } = ranking;
+  const { words, allowed, closed, age, k, query, scope } = ranking;
   const { embedder } = query;
   const fusion = { weight: VECTOR_WEIGHT, words: words.sums, scale: (1 - VECTOR_WEIGHT) * words.scale, age };
   const top = new TopK(k);
@@ -77,10 +87,12 @@ function rankBoth(file: MemoryFile, index: VectorIndex, ranking: Ranking): Ranke
     const exact = (number: number) => vectorAt(file, row.number, number);
     const ranked = rank(segment, { vector: embedder.vector, k, allowed, exact, fusion });
     for (const { number, score } of ranked) top.offer(number, score);
-    for (const { version, data } of query.at === undefined ? [] : closedVectors(file, row.number)) {
+    for (const version of closed) {
       if (allowed?.has(version) !== true) continue;
+      const vector = vectorAt(file, row.number, version);
+      if (vector.length === 0) continue;
       old.add(version);
-      top.offer(version, fusedScore(fusion, version, dotProduct(floatsOf(data), embedder.vector)));
+      top.offer(version, fusedScore(fusion, version, dotProduct(vector, embedder.vector)));
     }
   }
   // Where every entry has a vector, all are ranked already.
@@ -115,8 +127,23 @@ function chosen(file: MemoryFile, best: (k: number) => Ranked[], query: FileQuer
   }
 }
 
+/** What was valid then and is no longer. */
+function closedAt(file: MemoryFile, namespace: number, at: number): number[] {
+  return file.numbers(
+    'SELECT json_group_array(number) AS list FROM versions WHERE namespace = ?1 AND valid_to > ?2 AND valid_from <= ?2',
+    namespace,
+    at,
+  );
+}
+
 /** The versions that a query may see; undefined where that is every current one of the namespace. */
-function allowedBy(file: MemoryFile, namespace: number, { where, kind, at }: FileQuery): Allowed | undefined {
+function allowedBy(
+  file: MemoryFile,
+  { lexical, begins }: Legs,
+  namespace: number,
+  { where, kind, at }: FileQuery,
+  closed: readonly number[],
+): Allowed | undefined {
   const facets = Object.entries(where).map(([key, value]): [string, string] => [`.${key}`, canonical(value)]);
   if (kind !== undefined) facets.push(['@kind', canonical(kind)]);
   const lists = facets.map(([key, value]) =>
@@ -128,14 +155,9 @@ function allowedBy(file: MemoryFile, namespace: number, { where, kind, at }: Fil
     ),
   );
   if (at !== undefined) {
-    const valid = 'valid_from <= ?2 AND (valid_to IS NULL OR valid_to > ?2)';
-    lists.push(
-      file.numbers(
-        `SELECT json_group_array(number) AS list FROM versions WHERE namespace = ?1 AND ${valid}`,
-        namespace,
-        at,
-      ),
-    );
+    const times = begins.read(file);
+    const current = [...lexical.postings.current(file, namespace)];
+    lists.push([...current.filter((number) => (times[number] ?? 0) <= at), ...closed]);
   }
   if (lists.length === 0) return undefined;
   // How many of the lists have a number: those that all have are allowed.
@@ -150,14 +172,10 @@ function allowedBy(file: MemoryFile, namespace: number, { where, kind, at }: Fil
   return { numbers, has: (number) => found[number] === lists.length };
 }
 
-function ageFactor(file: MemoryFile, { recency, at, now, namespace }: FileQuery): (number: number) => number {
-  if (recency === undefined) return () => 1;
-  const from = 'FROM versions e JOIN namespaces n ON n.number = e.namespace WHERE n.name = ?';
-  const numbers = file.numbers(`SELECT json_group_array(e.number) AS list ${from}`, namespace);
-  const times = file.numbers(`SELECT json_group_array(e.valid_from) AS list ${from}`, namespace);
-  const byNumber = new Map(numbers.map((number, index) => [number, times[index] as number]));
+function ageFactor({ recency, at, now }: FileQuery, begins: Float64Array | undefined): (number: number) => number {
+  if (recency === undefined || begins === undefined) return () => 1;
   return (number) => {
-    const age = Math.max(0, (at ?? now) - (byNumber.get(number) ?? now));
+    const age = Math.max(0, (at ?? now) - (begins[number] ?? now));
     return 1 - recency.weight * (1 - 2 ** (-age / recency.halfLifeMs));
   };
 }
@@ -178,11 +196,4 @@ function vectorAt(file: MemoryFile, segment: number, version: number): Float32Ar
     version,
   );
   return row === undefined ? new Float32Array(0) : floatsOf(row.data);
-}
-
-function closedVectors(file: MemoryFile, segment: number) {
-  return file.iterate<{ version: number; data: Uint8Array }>(
-    'SELECT version, data FROM vectors WHERE segment = ? AND current = 0',
-    segment,
-  );
 }

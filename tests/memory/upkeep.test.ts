@@ -176,7 +176,7 @@ it('a file of the schema before gets what is missing, and keeps what it has', as
   await before.close();
   const database = new DatabaseSync(file);
   database.exec(`DROP TABLE upkeep; DROP TABLE embeddings; DROP INDEX versions_by_near;
-    DROP INDEX versions_by_opening; DROP INDEX versions_by_closing;
+    DROP INDEX versions_by_end; DROP INDEX versions_by_opening; DROP INDEX versions_by_closing;
     CREATE INDEX current_by_near ON versions (namespace, near) WHERE valid_to IS NULL; PRAGMA user_version = 2`);
   database.close();
   const store = longTermMemory({ file, consolidate: { model: never, after: { entries: 1 } } });
