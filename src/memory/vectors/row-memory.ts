@@ -1,5 +1,5 @@
 import { F32_STEP, I8_STEP, plainMemory, type ScanMemory, wasmMemory } from './kernel.ts';
-import { type ScanThreads, scanThreads } from './scan-threads.ts';
+import { MOST_BLOCKS, type ScanThreads, scanThreads } from './scan-threads.ts';
 
 /** `i8` holds a quarter of the bytes and gives approximations with a bound; `f32` is exact. */
 export type Precision = 'f32' | 'i8';
@@ -96,7 +96,8 @@ export class RowMemory {
       this.#dot(from, length, this.#outs);
       take(this.#results(length), from);
     };
-    if (count * this.#stride < (this.#options.threadsFrom ?? THREADS_FROM) || !this.#useThreads()) {
+    const isSmall = count * this.#stride < (this.#options.threadsFrom ?? THREADS_FROM);
+    if (isSmall || count > MOST_BLOCKS * BLOCK || !this.#useThreads()) {
       for (let from = 0; from < count; from += BLOCK) score(from, Math.min(BLOCK, count - from));
       return;
     }

@@ -5,6 +5,8 @@ import { CLOSED, CONTROL, SCAN_BITS, type SegmentNote, scanThread } from './scan
 
 /** More do not help: they wait for memory. */
 const MOST = 3;
+/** As many as the half of a control word can count. */
+export const MOST_BLOCKS = 0xfff0;
 /** How long a thread is waited for that has a block under way; then it was put aside by the system, and the caller does it. */
 const PATIENCE_MS = 0.2;
 
