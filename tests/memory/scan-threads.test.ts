@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { Pace } from '../../src/memory/vectors/pace.ts';
 import { scanThreads } from '../../src/memory/vectors/scan-threads.ts';
 import { type Precision, Segment } from '../../src/memory/vectors/segment.ts';
 
@@ -80,5 +81,31 @@ describe.skipIf(scanThreads() === undefined)('threads', () => {
       expect(stdout).toBe('1\n');
     }
     rmSync(folder, { recursive: true });
+  });
+});
+
+describe('the pace', () => {
+  /** What share of the last 320 of 400 scans threads took part in, where they take so many times as long. */
+  function share(factor: (scan: number) => number): number {
+    const pace = new Pace();
+    let shared = 0;
+    for (let scan = 0; scan < 400; scan++) {
+      const together = pace.next();
+      if (together && scan >= 80) shared += 1;
+      pace.took(together, together ? factor(scan) : 1, 1_000);
+    }
+    return shared / 320;
+  }
+
+  it('lets threads take part where that is faster, and tries the other way now and then', () => {
+    expect(share(() => 0.6)).toBeGreaterThan(0.9);
+    expect(share(() => 2.5)).toBeLessThan(0.1);
+    expect(share(() => 0.6)).toBeLessThan(1);
+    expect(share(() => 2.5)).toBeGreaterThan(0);
+  });
+
+  it('follows a machine that becomes busy', () => {
+    expect(share((scan) => (scan < 80 ? 0.6 : 2.5))).toBeLessThan(0.15);
+    expect(share((scan) => (scan < 80 ? 2.5 : 0.6))).toBeGreaterThan(0.5);
   });
 });

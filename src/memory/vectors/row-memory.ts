@@ -1,4 +1,5 @@
 import { F32_STEP, I8_STEP, plainMemory, type ScanMemory, wasmMemory } from './kernel.ts';
+import { Pace } from './pace.ts';
 import { MOST_BLOCKS, type ScanThreads, scanThreads } from './scan-threads.ts';
 
 /** `i8` holds a quarter of the bytes and gives approximations with a bound; `f32` is exact. */
@@ -9,13 +10,13 @@ export interface RowOptions {
   readonly precision: Precision;
   /** Default: WASM from {@link WASM_ROWS} rows on, where there is WebAssembly with SIMD. */
   readonly kernel?: 'plain' | 'wasm' | undefined;
-  /** From so many bytes on threads scan too; default {@link THREADS_FROM}. */
+  /** From so many bytes on threads scan too, always; default: from {@link THREADS_FROM} on, where that is faster. */
   readonly threadsFrom?: number | undefined;
 }
 
 /** Below this the memory of a WebAssembly module costs more than it saves. */
 const WASM_ROWS = 1_024;
-/** Below this threads are awake when the scan is over. */
+/** Below this threads are hardly awake when the scan is over. */
 export const THREADS_FROM = 33_554_432;
 /** Rows of one call of the kernel: its results stay in the processor's cache. */
 export const BLOCK = 1_024;
@@ -37,6 +38,7 @@ export class RowMemory {
   readonly #rows: number;
   #memory: ScanMemory;
   #capacity = FIRST_ROWS;
+  readonly #pace = new Pace();
   #threads: { readonly all: ScanThreads; readonly id: number } | undefined;
 
   constructor(options: RowOptions) {
@@ -96,11 +98,24 @@ export class RowMemory {
       this.#dot(from, length, this.#outs);
       take(this.#results(length), from);
     };
-    const isSmall = count * this.#stride < (this.#options.threadsFrom ?? THREADS_FROM);
-    if (isSmall || count > MOST_BLOCKS * BLOCK || !this.#useThreads()) {
-      for (let from = 0; from < count; from += BLOCK) score(from, Math.min(BLOCK, count - from));
-      return;
-    }
+    const began = performance.now();
+    const together = this.#isShared(count);
+    if (together) this.#scanTogether(count, score, take);
+    else for (let from = 0; from < count; from += BLOCK) score(from, Math.min(BLOCK, count - from));
+    if (this.#threads !== undefined) this.#pace.took(together, performance.now() - began, count * this.#stride);
+  }
+
+  #isShared(count: number): boolean {
+    const { threadsFrom } = this.#options;
+    if (count * this.#stride < (threadsFrom ?? THREADS_FROM) || count > MOST_BLOCKS * BLOCK) return false;
+    return this.#useThreads() && (threadsFrom !== undefined || this.#pace.next());
+  }
+
+  #scanTogether(
+    count: number,
+    score: (from: number, length: number) => void,
+    take: (results: Results, from: number) => void,
+  ): void {
     const scan = { count, block: BLOCK, rows: this.#rows, stride: this.#stride, query: this.#query };
     this.#threads?.all.scan(
       this.#threads.id,
