@@ -144,10 +144,19 @@ export class Listeners {
   #show(record: RunRecord): void {
     const { instrument } = this.#run;
     const { views } = this.#options;
-    if (instrument !== undefined && !this.#run.isReplay) this.observe(() => instrument(record));
+    if (instrument !== undefined && !this.#run.isReplay) this.#measure(instrument, record);
     for (const view of views) this.observe(() => view(record));
     if (this.#state === undefined || (this.#emitter === undefined && this.#queues === undefined)) return;
     for (const body of eventsOf(record, this.#state)) this.emit(body);
+  }
+
+  /** An instrument only measures: it needs no place of its own to decide from, which costs as much as a span. */
+  #measure(instrument: Instrument, record: RunRecord): void {
+    try {
+      instrument(record);
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   emit(body: EventBody): void {

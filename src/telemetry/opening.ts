@@ -3,7 +3,7 @@ import type { Json } from '../core/json.ts';
 import type { ModelSettings } from '../core/model.ts';
 import type { ModelIn, Place, RunIn, SpanStart, ToolIn } from '../core/record.ts';
 
-/** What a span is from its start on: samplers see it. */
+/** What a span is from its start on: samplers see it, and more of it is added then. */
 export interface Opening {
   readonly name: string;
   readonly kind: SpanKind;
@@ -51,9 +51,9 @@ export function opening(start: SpanStart): Opening {
   }
 }
 
-/** What a recording span says beside its first attributes, without any content. `transfer`: also what is only proposed of delegates. */
-export function startAttributes(start: SpanStart, transfer: boolean): Attributes {
-  const attributes = placeAttributes(start.run, start.place, start.step);
+/** Adds what a span says beside its first attributes, without any content. `transfer`: also what is only proposed of delegates. */
+export function addStartAttributes(attributes: Attributes, start: SpanStart, transfer: boolean): Attributes {
+  addPlace(attributes, start.run, start.place, start.step);
   if (start.waitedMs !== undefined) attributes['coxswain.queue.wait_ms'] = start.waitedMs;
   switch (start.kind) {
     case 'run':
@@ -65,7 +65,7 @@ export function startAttributes(start: SpanStart, transfer: boolean): Attributes
       if (start.request.model !== undefined) attributes['gen_ai.request.model'] = modelId(start.request.model);
       return attributes;
     case 'model':
-      Object.assign(attributes, settingAttributes(start.request.settings));
+      addSettings(attributes, start.request.settings);
       if (start.request.stream) attributes['gen_ai.request.stream'] = true;
       if (start.request.output !== undefined) attributes['gen_ai.output.type'] = 'json';
       return attributes;
@@ -165,15 +165,15 @@ function memoryOperation(operation: Json | undefined): string {
 }
 
 /** Where in the run a span stands: coxswain's own attributes. */
-function placeAttributes(run: string, { path, parentStep }: Place, step: number): Attributes {
-  const attributes: Attributes = { 'coxswain.run.id': run, 'coxswain.path': path };
+function addPlace(attributes: Attributes, run: string, { path, parentStep }: Place, step: number): void {
+  attributes['coxswain.run.id'] = run;
+  attributes['coxswain.path'] = path;
   if (step > 0) attributes['coxswain.step'] = step;
   if (parentStep !== undefined) {
     attributes['coxswain.parent_step'] = parentStep.step;
     attributes['coxswain.parent_step.path'] = parentStep.path;
     attributes['coxswain.parent_step.tool_call_id'] = parentStep.toolCallId;
   }
-  return attributes;
 }
 
 /** The link again, as attributes: trace views drop those of links, and search only these. */
@@ -225,8 +225,7 @@ export function shownSettings(settings: ModelSettings): { readonly [setting: str
   return shown;
 }
 
-function settingAttributes(settings: ModelSettings): Attributes {
-  const attributes: Attributes = {};
+function addSettings(attributes: Attributes, settings: ModelSettings): void {
   for (const [setting, attribute, type] of SETTINGS) {
     const value = settings[setting];
     if (type === 'number' && typeof value === 'number') attributes[attribute] = value;
@@ -234,5 +233,4 @@ function settingAttributes(settings: ModelSettings): Attributes {
     if (type === 'string' && typeof value === 'string') attributes[attribute] = value;
     if (type === 'texts' && Array.isArray(value)) attributes[attribute] = value.map(String);
   }
-  return attributes;
 }

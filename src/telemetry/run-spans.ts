@@ -3,7 +3,7 @@ import type { RecordOf } from '../core/events.ts';
 import type { RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
 import type { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 import { type Approval, approvalAttributes, approvalState } from './approval.ts';
-import { startAttributes } from './opening.ts';
+import { addStartAttributes } from './opening.ts';
 import { faultOf, outcome, type SpanContent } from './outcome.ts';
 import { finishReason, outputMessages } from './parts.ts';
 import { say } from './say.ts';
@@ -18,7 +18,7 @@ export interface SpanOptions {
   readonly transfer: boolean;
   /** What of that which was said is taken out. */
   readonly redaction: ExitRedaction;
-  tracerOf(agent: string): Tracer;
+  readonly tracerOf: (agent: string) => Tracer;
 }
 
 /** The open spans of one run. */
@@ -48,19 +48,20 @@ export class RunSpans {
 
   #openBelow(begun: SpanStart, parent: SpanHandle | undefined): OpenSpan {
     const above = parent instanceof OpenSpan ? parent : this.root;
-    return openSpan(this.#options.tracerOf(begun.place.agent), begun, above.context);
+    const { tracerOf, transfer } = this.#options;
+    return openSpan(tracerOf(begun.place.agent), begun, above.context, transfer);
   }
 
   #takeOver(begun: SpanStart): OpenSpan {
     this.#lone = false;
     this.root.start = begun;
+    this.root.span.setAttributes(addStartAttributes({}, begun, false));
     return this.root;
   }
 
   #describe({ start, span }: OpenSpan): void {
     if (start.kind === 'model') this.#options.redaction.note(start.request.tools);
     if (!span.isRecording()) return;
-    span.setAttributes(startAttributes(start, this.#options.transfer));
     const approval = this.#approvals.get(start.key);
     if (start.kind === 'tool' && approval !== undefined) {
       this.#approvals.delete(start.key);
@@ -80,9 +81,10 @@ export class RunSpans {
 
   /** False where no span of its own is open. */
   #end(record: Exclude<RunRecord, { kind: 'run' }>): boolean {
-    const open = this.#open.get(idOf(record));
+    const id = idOf(record);
+    const open = this.#open.get(id);
     if (open === undefined) return false;
-    this.#open.delete(idOf(record));
+    this.#open.delete(id);
     if (open.span.isRecording()) this.#conclude(open, record);
     open.span.end(hrTime(record.time));
     return true;
@@ -109,7 +111,8 @@ export class RunSpans {
   }
 
   #noteTurn({ span }: OpenSpan, record: RecordOf<'model'>): void {
-    if (this.#compacted.has(stepOf(record))) span.setAttribute('gen_ai.conversation.compacted', true);
+    if (this.#compacted.size > 0 && this.#compacted.has(stepOf(record)))
+      span.setAttribute('gen_ai.conversation.compacted', true);
     const agent = this.#agentOf(record);
     if (record.event === 'done' && agent !== undefined) agent.finishReason = finishReason(record.value.stop);
   }
@@ -130,6 +133,7 @@ export class RunSpans {
   }
 
   #noteAttempt(record: RunRecord): void {
+    if (record.waitedMs === undefined) return;
     const open = this.#open.get(idOf(record));
     if (open !== undefined && record.time > open.start.time) noteWait(open.span, record);
   }

@@ -11,7 +11,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Caller, SpanAbove, SpanHandle, SpanLink, SpanStart } from '../core/record.ts';
-import { opening } from './opening.ts';
+import { addStartAttributes, opening } from './opening.ts';
 
 /** A span that is under way, with the context its children start in. */
 export class OpenSpan implements SpanHandle {
@@ -49,9 +49,9 @@ export class OpenSpan implements SpanHandle {
 }
 
 /** Starts the span of a record. The attributes that samplers may look at are there from the start. */
-export function openSpan(tracer: Tracer, start: SpanStart, parent: Context): OpenSpan {
+export function openSpan(tracer: Tracer, start: SpanStart, parent: Context, transfer: boolean): OpenSpan {
   const { name, kind, attributes } = opening(start);
-  const options = { kind, attributes, startTime: hrTime(start.time) };
+  const options = { kind, attributes: addStartAttributes(attributes, start, transfer), startTime: hrTime(start.time) };
   return new OpenSpan(tracer.startSpan(name, options, parent), parent, start);
 }
 
@@ -66,6 +66,7 @@ export function openRun(tracer: Tracer, start: SpanStart & { kind: 'run' }, acti
   const above = trace.getSpanContext(around);
   const isChild = above !== undefined && isSpanContextValid(above) && (from === undefined || under !== undefined);
   const links = from === undefined ? [] : [linkTo(from)];
+  addStartAttributes(attributes, start, false);
   const options = { kind, attributes, startTime: hrTime(start.time), links, root: !isChild };
   return new OpenSpan(tracer.startSpan(name, options, around), around, start, isChild ? callerOf(above) : undefined);
 }
