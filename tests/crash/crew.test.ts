@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RunResult, steerRun } from 'coxswain';
+import { sqlite } from 'coxswain/sqlite';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { seeded } from '../support/random.ts';
+import { pairing } from '../support/turns.ts';
+import { crew, ONCE } from './crew.ts';
+
+/** How many runs are killed, each again and again until it ends: the short form takes few; `CRASH_KILLS=1000` takes a third of that. */
+const RUNS = process.env.CRASH_KILLS === undefined ? 6 : Math.ceil(Number(process.env.CRASH_KILLS) / 3);
+const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+const folder = mkdtempSync(join(tmpdir(), 'crew-'));
+const program = join(folder, 'program.mjs');
+
+beforeAll(async () => {
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
+  const bundle = await rolldown({
+    input: join(import.meta.dirname, 'crew-program.ts'),
+    platform: 'node',
+    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
+    logLevel: 'silent',
+  });
+  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
+  await bundle.close();
+}, 60_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** One life of the process; true where it was killed. */
+function live(file: string, outside: string, killRecords: number): Promise<boolean> {
+  const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, KILL_RECORDS: String(killRecords) };
+  const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (signal === 'SIGKILL') resolve(true);
+      else if (code === 0) resolve(false);
+      else reject(new Error(`the program ended with ${code}: ${said}`));
+    });
+  });
+}
+
+test(`killed again and again, a crew tells everything once (seed ${SEED})`, { timeout: 3_600_000 }, async () => {
+  const random = seeded(SEED);
+  let kills = 0;
+  for (let index = 0; index < RUNS; index += 1) {
+    const file = join(folder, `${index}.db`);
+    const outside = join(folder, `${index}.outside`);
+    const at = `seed ${SEED}, run ${index}`;
+    // Told once, after the first or second life: by another process, while nobody runs it.
+    const steerAfter = random.below(2);
+    let lives = 0;
+    while (await live(file, outside, 5 + random.below(60))) {
+      if (lives === steerAfter) {
+        const store = sqlite(file);
+        await steerRun('r1', 'lead', 'be quick', { journal: store });
+        store.close();
+      }
+      lives += 1;
+      expect(lives, at).toBeLessThan(60);
+    }
+    kills += lives;
+    const store = sqlite(file);
+    const stored = await store.read('r1');
+    store.close();
+    const result = stored?.result as unknown as RunResult<unknown>;
+    const wasSteered = lives > steerAfter;
+    expect(result.status, at).toBe('completed');
+    expect(JSON.parse(result.text), at).toEqual({ ...ONCE, steer: wasSteered ? 1 : 0 });
+    expect(pairing(result.messages), at).toBe('ok');
+    const ran = crew(outside).ran();
+    const sent = ran.filter(({ tool }) => tool === 'send').length;
+    const isUnknown = /whether it took effect is unknown/.test(JSON.stringify(result.messages));
+    expect(sent, at).toBeLessThan(2);
+    expect(sent === 1 || isUnknown, at).toBe(true);
+  }
+  expect(kills).toBeGreaterThan(RUNS);
+  console.log(`${RUNS} runs, ${kills} kills`);
+});
