@@ -32,6 +32,7 @@ const attack = (id: string) => ({ file: 'tests/cases/attacks.test.ts', name: id 
 const workspace = 'src/tools/workspace';
 const commands = 'src/tools/commands';
 const fetching = 'src/tools/fetch';
+const redaction = 'src/security/redaction';
 const openai = 'src/models/openai';
 const anthropic = 'src/models/anthropic';
 
@@ -571,5 +572,103 @@ export const MUTATIONS: readonly Mutation[] = [
     search: 'if (total > max) {',
     replacement: 'if (total > max * 1e9) {',
     test: 'tests/tools/fetch.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/redaction.ts`,
+    search: 'for (const secret of this.#secrets) if (out.includes(secret))',
+    replacement: 'for (const secret of this.#secrets) if (out === secret)',
+    test: attack('LR-006'),
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/text-forms.ts`,
+    search: '[text, encoded, encoded',
+    replacement: '[text, encoded.toUpperCase(), encoded',
+    test: attack('LR-008'),
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/redaction.ts`,
+    search: '(gap < 1 ? found.length : gap + 1)',
+    replacement: 'found.length',
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/redaction.ts`,
+    search: 'value !== null && !isDescribed',
+    replacement: 'value !== null',
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/personal-numbers.ts`,
+    search: 'return sum % 10 === 0;',
+    replacement: 'return sum >= 0;',
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/personal-numbers.ts`,
+    search: 'return remainder === 1;',
+    replacement: 'return remainder >= 0;',
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/personal-numbers.ts`,
+    search: 'return check === 0;',
+    replacement: 'return check >= 0;',
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/exit-redaction.ts`,
+    search: "(property.writeOnly === true || property.format === 'password')",
+    replacement: "property.format === 'never'",
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: `${redaction}/secrets.ts`,
+    search: '.replace(IN_URL, REDACTED)',
+    replacement: '.replace(IN_URL, (found) => found)',
+    test: attack('LR-011'),
+  },
+  {
+    duty: 'attacks',
+    file: 'src/telemetry/line.ts',
+    search: '/[\\u007f-\\u009f\\u2028\\u2029]/g',
+    replacement: '/[\\u2028\\u2029]/g',
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: 'src/telemetry/append.ts',
+    search: 'if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())',
+    replacement: 'if (lstatSync(file, { throwIfNoEntry: false })?.isSocket())',
+    test: attack('LR-028'),
+  },
+  {
+    duty: 'attacks',
+    file: 'src/telemetry/redacting-exporter.ts',
+    search: 'spans.map((span) => clean(span, redaction))',
+    replacement: '[...spans]',
+    test: attack('LR-013'),
+  },
+  {
+    duty: 'attacks',
+    file: 'src/core/talk.ts',
+    search: "given.role === 'assistant' ? given : toldMessage(given, talk.redact)",
+    replacement: 'given',
+    test: 'tests/security/redaction.test.ts',
+  },
+  {
+    duty: 'attacks',
+    file: 'src/orchestration/children.ts',
+    search: 'toldInput(child.input, this.#run.redact)',
+    replacement: 'child.input',
+    test: 'tests/security/redaction.test.ts',
   },
 ];

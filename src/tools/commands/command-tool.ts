@@ -165,11 +165,15 @@ function result(
     case 'abort':
       throw signal.reason;
     case 'timeout':
-      throw new ToolError('timeout', `${preset} was ended after ${timeoutMs} ms, with all that it started.${had}`, {
-        code: 'command_timeout',
-      });
+      throw new ToolError(
+        'timeout',
+        `${preset} was ended after ${timeoutMs} ms, with all that it started (${sandbox}).${had}`,
+        {
+          code: 'command_timeout',
+        },
+      );
     case 'output': {
-      const said = `${preset} wrote more than ${maxOutputChars} characters, so it was ended, with all that it started; ${end.cut} is cut.`;
+      const said = `${preset} wrote more than ${maxOutputChars} characters, so it was ended, with all that it started (${sandbox}); ${end.cut} is cut.`;
       throw new ToolError('threw', `${said}${had}`, { code: 'command_output_limit' });
     }
     case undefined:
