@@ -40,7 +40,7 @@ export class Recorder {
   /** Of a replay. */
   #played: Playback | undefined;
   #hasBegun = false;
-  readonly #facts = new TraceFacts();
+  #traceFacts: TraceFacts | undefined;
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
@@ -132,17 +132,18 @@ export class Recorder {
   #noteAt(given: Draft, time: bigint, opens: boolean): void {
     const draft = this.#reopened(given);
     const { key, kind, step, span } = draft;
-    const isKept = this.#parts.log !== undefined;
-    const { request, value } = isKept ? noteRow(draft) : NOTHING;
-    const traced = isKept ? this.#traced(draft, request) : undefined;
-    this.#write({ key, kind, step, span, ...this.#storedAs(draft), request: traced, value }, time, opens, () => draft);
+    const { request, value } = this.#parts.log === undefined ? NOTHING : this.#kept(draft);
+    this.#write({ key, kind, step, span, ...this.#storedAs(draft), request, value }, time, opens, () => draft);
   }
 
-  /** With what a trace says beside it. */
-  #traced(draft: Draft, request: unknown): unknown {
-    const trace = this.#facts.of(draft);
-    if (trace === undefined) return request;
-    return isPlainObject(request) ? { ...request, trace } : { trace };
+  #kept(draft: Draft): { readonly request: unknown; readonly value: unknown } {
+    const { request, value } = noteRow(draft);
+    return { request: traced(request, this.#facts.ofBoundary(draft)), value };
+  }
+
+  get #facts(): TraceFacts {
+    this.#traceFacts ??= new TraceFacts();
+    return this.#traceFacts;
   }
 
   /** How a boundary is kept: what was only interrupted has no end. Its attempt is the epoch, since one that no longer holds may be there. */
@@ -180,13 +181,11 @@ export class Recorder {
     }
     const time = timeNow();
     const { key, kind, step } = call;
-    let made: Draft | undefined;
-    const draft = () => {
-      made ??= { ...place(call, span, attempt), ...call.started(), ...(waitedMs > 0 && { waitedMs }) };
-      return made;
-    };
-    const request = this.#parts.log && this.#traced(draft(), call.request?.());
-    this.#write({ key, kind, event: 'started', attempt, step, span, request, value: undefined }, time, opens, draft);
+    const start = call.started();
+    const waited = waitedMs > 0 ? { waitedMs } : undefined;
+    const request = this.#parts.log && traced(call.request?.(), this.#facts.ofCall(start, waited?.waitedMs));
+    const kept = { key, kind, event: 'started', attempt, step, span, request, value: undefined } as const;
+    this.#write(kept, time, opens, () => ({ ...place(call, span, attempt), ...start, ...waited }));
     return time;
   }
 
@@ -279,6 +278,12 @@ export class Recorder {
     const { instrument } = this.#parts;
     if (instrument !== undefined && opensSpan(record)) span.handle = instrument.start(record, enclosing(span.parent));
   }
+}
+
+/** With what a trace says beside it. */
+function traced(request: unknown, trace: object | undefined): unknown {
+  if (trace === undefined) return request;
+  return isPlainObject(request) ? { ...request, trace } : { trace };
 }
 
 function place(call: Call<never> | Call<unknown>, span: Span, attempt: number) {

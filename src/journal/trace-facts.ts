@@ -1,66 +1,73 @@
-import type { Json } from '../core/json.ts';
-import type { Draft } from '../core/record.ts';
-import { asJson } from './row.ts';
+import type { Draft, EffectStart } from '../core/record.ts';
 
 /**
  * What a trace says of a start beside what its row keeps, so that an export from the records gives the very spans that were
  * sent live. Facts that are the same for many calls (a tool's description, a model's settings) stand in the first row of an
- * epoch that has them, under a number; later rows have the number alone.
+ * epoch that has them, under a number; later rows have the number alone: `{ of: number, facts?, … }`.
  */
 export class TraceFacts {
-  readonly #known = new Map<string, number>();
+  /** Numbers by description, of tools, which are called most; of all else by the facts' JSON. */
+  readonly #tools = new Map<string, number>();
+  readonly #others = new Map<string, number>();
 
-  /** The row's part `trace`: `{ of: number, facts?, … }`. */
-  of(draft: Draft): Json | undefined {
-    const own = ownFacts(draft);
-    const same = sameFacts(draft);
-    if (same === undefined) return own && asJson(own);
-    const text = JSON.stringify(same);
-    const known = this.#known.get(text);
-    if (known !== undefined) return own === undefined ? { of: known } : asJson({ of: known, ...own });
-    this.#known.set(text, this.#known.size);
-    return asJson({ of: this.#known.size - 1, facts: same, ...own });
-  }
-}
-
-function sameFacts(draft: Draft): object | undefined {
-  if (draft.event !== 'started') return undefined;
-  switch (draft.kind) {
-    case 'agent':
-      return { description: draft.request.description };
-    case 'model': {
-      const { provider, modelId, server, settings, stream, output } = draft.request;
-      return { provider, modelId, server, settings, stream, output: output === undefined ? undefined : output.name };
+  /** The row's part `trace`, of what is no effect. */
+  ofBoundary(draft: Draft): object | undefined {
+    if (draft.kind === 'run' && draft.event === 'started') {
+      const caller = draft.span.handle?.caller;
+      return caller && { caller };
     }
-    case 'tool':
-      return { description: draft.request.description, delegate: draft.request.delegate };
-    default:
-      return undefined;
-  }
-}
-
-function ownFacts(draft: Draft): object | undefined {
-  if (draft.kind === 'agent' && draft.event === 'done') {
+    if (draft.kind === 'tool' && draft.event === 'started') return this.#ofTool(draft, draft.waitedMs);
+    if (draft.kind !== 'agent') return undefined;
+    if (draft.event === 'started') {
+      const { description } = draft.request;
+      const facts = { description };
+      return {
+        ...this.#shared(JSON.stringify(facts), facts),
+        waitedMs: draft.waitedMs,
+        parentStep: draft.place.parentStep,
+      };
+    }
     const { ownUsage, usage } = draft.value;
     // Without workers it is all of it.
     return ownUsage.modelCalls === usage.modelCalls ? undefined : { ownUsage };
   }
-  if (draft.event !== 'started') return undefined;
-  const { waitedMs } = draft;
-  switch (draft.kind) {
-    case 'run': {
-      const caller = draft.span.handle?.caller;
-      return caller && { caller };
+
+  /** Of an effect's start. `waitedMs`: how long it stood in line, where it did. */
+  ofCall(start: EffectStart, waitedMs: number | undefined): object | undefined {
+    switch (start.kind) {
+      case 'tool':
+        return this.#ofTool(start, waitedMs);
+      case 'model': {
+        const { provider, modelId, server, settings, stream, output } = start.request;
+        const facts = { provider, modelId, server, settings, stream, output: output?.name };
+        return withWait(this.#shared(JSON.stringify(facts), facts), waitedMs);
+      }
+      case 'memory':
+      case 'embedding':
+        return { ...start.request, waitedMs };
+      default:
+        return undefined;
     }
-    case 'agent':
-      return { waitedMs, parentStep: draft.place.parentStep };
-    case 'memory':
-    case 'embedding':
-      return { ...draft.request, waitedMs };
-    case 'model':
-    case 'tool':
-      return waitedMs === undefined ? undefined : { waitedMs };
-    default:
-      return undefined;
   }
+
+  #ofTool({ request }: Extract<EffectStart, { kind: 'tool' }>, waitedMs: number | undefined): object {
+    const { description, delegate } = request;
+    const known = delegate === undefined ? this.#tools.get(description) : undefined;
+    if (known !== undefined) return withWait({ of: known }, waitedMs);
+    const facts = { description, delegate };
+    const shared = this.#shared(JSON.stringify(facts), facts);
+    if (delegate === undefined) this.#tools.set(description, shared.of);
+    return withWait(shared, waitedMs);
+  }
+
+  #shared(text: string, facts: object): { readonly of: number; readonly facts?: object } {
+    const known = this.#others.get(text);
+    if (known !== undefined) return { of: known };
+    this.#others.set(text, this.#others.size);
+    return { of: this.#others.size - 1, facts };
+  }
+}
+
+function withWait(facts: object, waitedMs: number | undefined): object {
+  return waitedMs === undefined ? facts : { ...facts, waitedMs };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Signal, TimedSignal } from '../record-store.ts';
+import type { Statements } from './statements.ts';
 
 const LOOK_MS = 50;
 
@@ -9,7 +10,7 @@ export class SignalWatch {
   readonly #run: string;
   readonly #onSignal: () => void;
   readonly #onFailure: (thrown: unknown) => void;
-  readonly #dataVersion: () => number;
+  readonly #statements: Statements;
   readonly #seen = new Set<string>();
   /** What was there when the run was opened is read then. */
   #version: number;
@@ -20,6 +21,7 @@ export class SignalWatch {
 
   constructor(of: {
     database: DatabaseSync;
+    statements: Statements;
     /** Its id. */
     run: string;
     onSignal: () => void;
@@ -29,8 +31,8 @@ export class SignalWatch {
     this.#run = of.run;
     this.#onSignal = of.onSignal;
     this.#onFailure = of.onFailure;
-    this.#dataVersion = dataVersion(of.database);
-    this.#version = this.#dataVersion();
+    this.#statements = of.statements;
+    this.#version = this.#statements.dataVersion();
   }
 
   /** Signals that came since the last look. */
@@ -67,7 +69,7 @@ export class SignalWatch {
 
   /** Whether somebody has written; cheap within a transaction. */
   look(): void {
-    const version = this.#dataVersion();
+    const version = this.#statements.dataVersion();
     if (version === this.#version) return;
     this.#version = version;
     this.#isNews = true;
@@ -94,10 +96,4 @@ export class SignalWatch {
     this.#isClosed = true;
     this.#rest();
   }
-}
-
-/** Changes whenever another connection has committed (https://sqlite.org/pragma.html#pragma_data_version). */
-function dataVersion(database: DatabaseSync): () => number {
-  const statement = database.prepare('PRAGMA data_version');
-  return () => Number(statement.get()?.data_version);
 }

@@ -1,16 +1,14 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { FencedError, JournalError } from '../../core/errors.ts';
 import type { FreshRow, RunLog, StoredRun, TimedSignal } from '../record-store.ts';
 import { type Chain, chainHash } from './chain.ts';
 import { SignalWatch } from './signal-watch.ts';
+import { COLUMNS, type Statements } from './statements.ts';
 import { asJournalError, transaction } from './transaction.ts';
 import { type Blob, blobOf, LARGE, storeBlob, storeValue } from './values.ts';
 
 /** Rows that are committed at once. */
 const BATCH = 256;
-/** Rows of one statement, where there are so many: cheaper than as many statements. */
-const TOGETHER = 8;
-const COLUMNS = 14;
 const HEARTBEAT_MS = 5_000;
 
 /** The log of one run in an SQLite file: buffers rows and commits them in groups, as long as it is the run's owner. */
@@ -24,9 +22,7 @@ export class SqliteLog implements RunLog {
   readonly #file: string;
   readonly #number: number;
   readonly #chain: Chain;
-  readonly #insert: StatementSync;
-  readonly #insertTogether: StatementSync;
-  readonly #advance: StatementSync;
+  readonly #statements: Statements;
   readonly #watch: SignalWatch;
   readonly #isInPlace: () => boolean;
   readonly #onEnd: () => void;
@@ -51,6 +47,7 @@ export class SqliteLog implements RunLog {
 
   constructor(of: {
     database: DatabaseSync;
+    statements: Statements;
     file: string;
     run: StoredRun;
     /** Its number within the file. */
@@ -76,13 +73,10 @@ export class SqliteLog implements RunLog {
     this.#isInPlace = of.isInPlace;
     this.#onEnd = () => of.onEnd(this);
     this.#addresses = new Set(of.count === 0 ? [] : of.run.rows.map(addressOf));
-    this.#insert = this.#database.prepare(insertOf(1));
-    this.#insertTogether = this.#database.prepare(insertOf(TOGETHER));
-    this.#advance = this.#database.prepare(
-      'UPDATE runs SET head = ?, count = ?, heartbeat = ?, updated = ? WHERE run = ? AND id = ? AND epoch = ? AND pid IS NOT NULL',
-    );
+    this.#statements = of.statements;
     this.#watch = new SignalWatch({
       database: this.#database,
+      statements: this.#statements,
       run: this.run.id,
       onSignal: () => this.onSignal?.(),
       onFailure: (thrown) => this.#fail(asJournalError(this.#file, thrown)),
@@ -102,7 +96,7 @@ export class SqliteLog implements RunLog {
     this.#tail = chainHash(this.#chain, this.#tail, row, request, value);
     const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId } = row;
     this.#buffer.push(this.#number, record, key, kind, event, attempt, epoch, time, step);
-    const filled = this.#buffer.push(bytesOf(traceId), bytesOf(spanId), request, value, bytesOf(this.#tail));
+    const filled = this.#buffer.push(bytesOf(traceId), bytesOf(spanId), request, value, this.#tail);
     if (filled >= BATCH * COLUMNS) this.#flush();
     else this.#schedule();
   }
@@ -160,10 +154,7 @@ export class SqliteLog implements RunLog {
       this.#own(tail, count);
       this.#watch.look();
       for (const blob of blobs) storeBlob(this.#database, blob);
-      let at = 0;
-      for (const step = TOGETHER * COLUMNS; at + step <= columns.length; at += step)
-        this.#insertTogether.run(...columns.slice(at, at + step));
-      for (; at < columns.length; at += COLUMNS) this.#insert.run(...columns.slice(at, at + COLUMNS));
+      this.#statements.insert(columns);
     });
     if (this.#failure !== undefined) return;
     this.#head = tail;
@@ -172,10 +163,9 @@ export class SqliteLog implements RunLog {
 
   /** Fails where another owner has come: its epoch is higher. */
   #own(head: string, count: number): void {
-    const now = Date.now();
-    const { changes } = this.#advance.run(head, count, now, now, this.#number, this.run.id, this.epoch);
-    if (changes !== 1)
-      throw new FencedError(`run ${this.run.id}: another process has taken it over; this one does nothing more`);
+    const run = { number: this.#number, id: this.run.id, epoch: this.epoch };
+    if (!this.#statements.advance(run, head, count))
+      throw new FencedError(`run ${run.id}: another process has taken it over; this one does nothing more`);
   }
 
   #transaction(work: () => void): void {
@@ -260,11 +250,6 @@ export class SqliteLog implements RunLog {
     if (this.#failure === undefined)
       this.#transaction(() => this.#database.prepare(release).run(this.#number, this.epoch));
   }
-}
-
-function insertOf(rows: number): string {
-  const row = `(${Array(COLUMNS).fill('?').join(', ')})`;
-  return `INSERT INTO records VALUES ${Array(rows).fill(row).join(', ')}`;
 }
 
 /** Unique within a run. */

@@ -11,6 +11,7 @@ import { thisProcess } from './owner.ts';
 import { type ReadRecords, readRecords } from './read-records.ts';
 import { isOwned, runRow, runRows, summaryOf } from './run-row.ts';
 import { SqliteLog } from './sqlite-log.ts';
+import { Statements } from './statements.ts';
 import { asJournalError, transaction } from './transaction.ts';
 import { loadValue, sweepBlobs } from './values.ts';
 
@@ -36,6 +37,7 @@ class SqliteStore implements RecordStore {
   readonly #file: string;
   readonly #key: string | undefined;
   #database: DatabaseSync | undefined;
+  #statements: Statements | undefined;
   #isInPlace = () => true;
   /** The run that was read just now. */
   #read: (ReadRecords & { readonly id: string }) | undefined;
@@ -56,11 +58,17 @@ class SqliteStore implements RecordStore {
     return this.#database;
   }
 
+  #prepared(database: DatabaseSync): Statements {
+    this.#statements ??= new Statements(database);
+    return this.#statements;
+  }
+
   /** The file was removed or replaced: runs under way have lost what they wrote, and say so; the next ones use what is there now. */
   #letGo(): void {
     for (const log of [...this.#logs]) log.lose();
     this.#database?.close();
     this.#database = undefined;
+    this.#statements = undefined;
   }
 
   async create(run: {
@@ -132,6 +140,7 @@ class SqliteStore implements RecordStore {
     if (row === undefined) throw unknownRun(id);
     const log = new SqliteLog({
       database,
+      statements: this.#prepared(database),
       file: this.#file,
       run: { ...summaryOf(row), rows: begins },
       number: row.run,
@@ -201,6 +210,7 @@ class SqliteStore implements RecordStore {
     for (const log of [...this.#logs]) log.closeWithStore();
     this.#database?.close();
     this.#database = undefined;
+    this.#statements = undefined;
   }
 
   #transaction(work: (database: DatabaseSync) => void): void {
