@@ -11,48 +11,48 @@ export interface ReadRecords {
   readonly head: string;
 }
 
+/** Lists rather than objects, and no integer that needs a bigint: half the work of reading thousands of rows. */
+const SELECT = `SELECT record, key, kind, event, attempt, epoch, time / 1000000000, time % 1000000000, step,
+  lower(hex(trace)), lower(hex(span)), request, value, lower(hex(hash)) FROM records WHERE run = ? ORDER BY record`;
+
 /** @throws JournalError where one was changed or is missing: it says which. */
 export function readRecords(database: DatabaseSync, run: RunRow, key: string | undefined): ReadRecords {
-  const select = database.prepare('SELECT * FROM records WHERE run = ? ORDER BY record');
-  select.setReadBigInts(true);
+  const select = database.prepare(SELECT);
+  select.setReturnArrays(true);
   const chain = { form: run.chain, run: run.id, key };
   let head = GENESIS;
   const rows: Row[] = [];
-  for (const columns of select.iterate(run.run)) {
-    const row = hashedRow(columns);
-    const request = textOf(columns.request);
-    const value = textOf(columns.value);
+  for (const columns of select.iterate(run.run) as Iterable<unknown>) {
+    const { row, request, value, hash } = rowOf(columns as readonly unknown[]);
     head = chainHash(chain, head, row, request, value);
-    if (head !== hex(columns.hash)) throw changed(run.id, `record ${row.record} (${row.key})`);
+    if (head !== hash) throw changed(run.id, `record ${row.record} (${row.key})`);
     rows.push({ ...row, request: loadValue(database, request), value: loadValue(database, value) });
   }
   if (run.head !== head || run.count !== rows.length) throw changed(run.id, 'the end of its records');
   return { rows, head };
 }
 
-function hashedRow(columns: Record<string, unknown>): HashedRow {
-  const { trace, span } = columns;
-  return {
-    record: Number(columns.record),
-    key: String(columns.key),
-    kind: String(columns.kind) as Row['kind'],
-    event: String(columns.event) as Row['event'],
-    attempt: Number(columns.attempt),
-    epoch: Number(columns.epoch),
-    time: columns.time as bigint,
-    step: Number(columns.step),
-    ...(trace !== null && { traceId: hex(trace) }),
-    ...(span !== null && { spanId: hex(span) }),
+function rowOf(columns: readonly unknown[]) {
+  const [record, key, kind, event, attempt, epoch, seconds, nanoseconds, step, trace, span, request, value, hash] =
+    columns;
+  const row: HashedRow = {
+    record: Number(record),
+    key: String(key),
+    kind: String(kind) as Row['kind'],
+    event: String(event) as Row['event'],
+    attempt: Number(attempt),
+    epoch: Number(epoch),
+    time: BigInt(Number(seconds)) * 1_000_000_000n + BigInt(Number(nanoseconds)),
+    step: Number(step),
+    ...(trace !== '' && { traceId: String(trace) }),
+    ...(span !== '' && { spanId: String(span) }),
   };
+  return { row, request: textOf(request), value: textOf(value), hash };
 }
 
 /** A column that somebody made something else than a text is none of ours. */
 function textOf(column: unknown): string | null {
   return column === null ? null : String(column);
-}
-
-function hex(bytes: unknown): string {
-  return bytes instanceof Uint8Array ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex') : '';
 }
 
 function changed(id: string, where: string): JournalError {
