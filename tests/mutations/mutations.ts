@@ -582,9 +582,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'attacks',
-    file: `${redaction}/text-forms.ts`,
-    search: '[text, encoded, encoded',
-    replacement: '[text, encoded.toUpperCase(), encoded',
+    file: `${redaction}/redaction.ts`,
+    search: 'for (const form of textForms(secret)) this.#secrets.add(form);',
+    replacement: 'this.#secrets.add(secret);',
     test: attack('LR-008'),
   },
   {

@@ -77,6 +77,12 @@ describe('numbers of people', () => {
     }
   });
 
+  test('two numbers side by side are two, also where the first has the form of more', () => {
+    const clean = redaction({ personal: ['card', 'pl-pesel', 'nl-bsn'] });
+    expect(clean.text('44051401359 5555-5555-5555-4444')).toMatch(/^\[pl-pesel:\w+\] \[card:\w+\]$/);
+    expect(clean.text('412 4111 1111 1111 1111')).toMatch(/^412 \[card:\w+\]$/);
+  });
+
   test('times, identifiers, hashes and prices are none', () => {
     const clean = redaction({ personal: 'all' });
     for (const text of [

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** One case, as its file holds it; the words are in WORDS.md beside the files. */
@@ -27,8 +27,17 @@ export function attackFolder(): string | undefined {
 
 /** The cases of a kind; none where its file is missing. */
 export function attackCases(folder: string, kind: string): readonly AttackCase[] {
-  const file = join(folder, `${kind}.json`);
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { cases: AttackCase[] }).cases : [];
+  return everyCase(folder).get(kind) ?? [];
+}
+
+/** All cases of all files of a folder, by kind. */
+export function everyCase(folder: string): ReadonlyMap<string, readonly AttackCase[]> {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.json') && !file.endsWith('.schema.json'));
+  const read = files.map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as { cases?: AttackCase[] });
+  return Map.groupBy(
+    read.flatMap(({ cases = [] }) => cases),
+    ({ kind }) => kind,
+  );
 }
 
 /** A case with its placeholders filled in and its generated values made. */

@@ -20,12 +20,19 @@ interface Input {
   readonly origin?: string;
   readonly fromOrigin?: number;
   readonly count?: number;
+  readonly asAgent?: string;
+  readonly k?: number;
+  readonly poison?: { readonly count: number; readonly sameVector?: boolean };
+  readonly honest?: number;
+  readonly perSourceLimit?: number;
 }
 
 /** What a play of a memory showed, and the store that it left. */
 interface Remembered extends Shown {
   readonly store: LongTermMemory;
   readonly crossAnswers?: number;
+  /** Of the hits of a search. */
+  readonly sources?: readonly string[];
 }
 
 /** memory: the agent's own memory tools on a store of the case's. */
@@ -33,7 +40,7 @@ export async function playMemory({ case: it }: Stage): Promise<Shown> {
   const input = it.input as unknown as Input;
   const play = PLAYS[input.op];
   if (play === undefined) throw new Error(`an operation that nobody knows: ${input.op}`);
-  const { store, crossAnswers, ...shown } = await play(input);
+  const { store, crossAnswers, sources = [], ...shown } = await play(input);
   const entries = await store.list({ namespace: 'team' });
   await store.close();
   return {
@@ -42,6 +49,9 @@ export async function playMemory({ case: it }: Stage): Promise<Shown> {
       'memory-count': ({ n }) => entries.length === n,
       'stored-label': ({ integrity }) => entries.length === 1 && entries[0]?.label.integrity === integrity,
       'cross-answers': ({ n }) => crossAnswers === n,
+      'store-unchanged': () => entries.length === [input.stored].flat().filter((one) => one !== undefined).length,
+      'results-from-one-source-at-most': ({ n }) =>
+        sources.length > 0 && sources.every((one) => sources.filter((other) => other === one).length <= Number(n)),
     },
   };
 }
@@ -51,7 +61,8 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Remembered> } = 
     const vector = input.vector?.map(Number);
     const embedder: Embedder | undefined = vector && { id: 'case', dimensions: 3, embed: async () => [vector] };
     const store = longTermMemory({ file: ':memory:', embedder });
-    const result = await play(store, input, ['memory_save', { text: input.text ?? 'x' }]);
+    const writer = input.asAgent === undefined ? {} : { agent: input.asAgent };
+    const result = await play(store, input, ['memory_save', { text: input.text ?? 'x', ...writer }]);
     return result;
   },
   'write-then-recall': async (input) => {
@@ -59,7 +70,19 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Remembered> } = 
     await play(store, input, ['memory_save', { text: input.text ?? '' }]);
     return play(store, {}, ['memory_search', { query: input.text ?? '' }]);
   },
+  /** A model's summary of what was read carries its label. */
+  'summarise-then-write': (input) => {
+    const store = longTermMemory({ file: ':memory:' });
+    return play(store, input, ['memory_save', { text: `In short: ${input.text ?? ''}` }]);
+  },
+  delete: async (input) => {
+    const store = longTermMemory({ file: ':memory:' });
+    const { text = 'kept' } = ([input.stored].flat()[0] ?? {}) as { text?: string };
+    const { id } = await store.add({ text, namespace: 'team', source: 'case' });
+    return play(store, input, ['memory_forget', { id, version: 1 }]);
+  },
   recall: async (input) => {
+    if (input.poison !== undefined) return poisoned(input, input.poison);
     const store = longTermMemory({ file: ':memory:' });
     const { tenant = 'team', filter } = input;
     for (const { text = '', tenant: of = 'team', ...metadata } of [input.stored].flat() as {
@@ -92,6 +115,7 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Remembered> } = 
     return { ...(await showRun(agentWith(store, {}, [sendMail()]), 'go', options)), store };
   },
   'shared-set': (input) => shared(input),
+  'shared-mutate-nested': (input) => shared(input),
   'shared-mutate-prototype': (input) => shared(input),
   'parallel-workers': async ({ count = 0 }) => {
     const store = longTermMemory({ file: ':memory:' });
@@ -135,6 +159,31 @@ const PLAYS: { readonly [op: string]: (input: Input) => Promise<Remembered> } = 
   },
 };
 
+/** Many entries of one source with the query's own vector, and some of others. */
+async function poisoned(input: Input, { count }: { readonly count: number }): Promise<Remembered> {
+  const query = [1, 0, 0];
+  const embedder: Embedder = { id: 'case', dimensions: 3, embed: async (texts) => texts.map(() => query) };
+  const store = longTermMemory({ file: ':memory:', embedder });
+  for (let index = 0; index < count; index += 1)
+    await store.add({
+      text: `poison ${index}`,
+      namespace: 'team',
+      source: 'poisoner',
+      vector: Float32Array.from(query),
+    });
+  for (let index = 0; index < (input.honest ?? 0); index += 1)
+    await store.add({
+      text: `honest ${index}`,
+      namespace: 'team',
+      source: `honest ${index}`,
+      vector: Float32Array.of(0.9, 0.1, index / 1_000),
+    });
+  const limit = input.perSourceLimit === undefined ? {} : { perSource: input.perSourceLimit };
+  const topK = input.k === undefined ? {} : { topK: input.k };
+  const hits = await store.search('what is it?', { namespace: 'team', minScore: 0, ...topK, ...limit });
+  return { outcome: 'allowed', store, results: [JSON.stringify(hits)], sources: hits.map(({ source }) => source) };
+}
+
 function agentWith(
   store: LongTermMemory,
   { mayWrite = true, tenant = 'team' }: Partial<Input>,
@@ -163,7 +212,7 @@ function sendMail() {
 async function play(
   store: LongTermMemory,
   input: Partial<Input>,
-  [name, args]: [string, { readonly [name: string]: string }],
+  [name, args]: [string, { readonly [name: string]: string | number }],
 ): Promise<Remembered> {
   const label = input.contextLabel ?? input.label;
   const context =
@@ -196,6 +245,7 @@ async function shared({ op }: Input): Promise<Remembered> {
       try {
         const target = ctx.shared as { [key: string]: object };
         if (op === 'shared-set') target.added = {};
+        else if (op === 'shared-mutate-nested') (target.list as { a: number }).a = 2;
         else Object.setPrototypeOf(target.list as object, { polluted: true });
       } catch (error) {
         refusal = { kind: error instanceof TypeError ? 'frozen' : 'threw', message: String(error) };
