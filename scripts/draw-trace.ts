@@ -63,6 +63,7 @@ export function drawTrace({ traceID, spans, processes }: JaegerTrace): string {
   const facts = `${spans.length} spans, ${services.length} services, ${errors} errors, ${length(end - begin)}`;
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12">`,
+    `<title>${escaped(titleOf(rows, processes))}: ${facts}</title>`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     `<text x="12" y="22" font-size="15" font-weight="600" fill="#222">${escaped(titleOf(rows, processes))}</text>`,
     `<text x="12" y="42" fill="#666">trace ${traceID.slice(0, 7)}: ${facts}</text>`,
