@@ -9,7 +9,7 @@ import type { Model } from '../core/model.ts';
 import { checkJudge, judgeAgent } from './judge-agent.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { asData } from './memory-effects.ts';
-import { fieldsOf, namespaceOf, wholeOf } from './memory-options.ts';
+import { fieldsOf, finiteOf, namespaceOf, wholeOf } from './memory-options.ts';
 import { type Change, type Consolidated, partName } from './operations.ts';
 import { type Pair, packed, relatedEntries } from './related-entries.ts';
 import type { MemoryVersion } from './versions.ts';
@@ -24,6 +24,8 @@ export interface ConsolidationOptions {
   readonly limits?: AgentLimits | undefined;
   /** Entries that the model sees at once; default 100. */
   readonly batch?: number | undefined;
+  /** Only what is new since then (milliseconds since 1970), and what is about the same; default: the newest 2,000 entries. */
+  readonly since?: number | undefined;
 }
 
 /** `name` is what `notes.undo` takes. */
@@ -45,13 +47,14 @@ export function consolidation(
   store: LongTermMemory,
   options: ConsolidationOptions,
 ): CodeAgent<Record<string, never>, ConsolidationResult, unknown> {
-  const fields = fieldsOf(options, 'consolidation', ['namespace', 'model', 'instructions', 'limits', 'batch']);
+  const fields = fieldsOf(options, 'consolidation', ['namespace', 'model', 'instructions', 'limits', 'batch', 'since']);
   const namespace = namespaceOf(fields, 'consolidation');
   const batch = fields.batch === undefined ? 100 : wholeOf(fields.batch, 'consolidation.batch');
   if (typeof store?.consolidated !== 'function') {
     throw new ConfigurationError('store', 'expected a long-term memory', 'Make one with longTermMemory({ file }).');
   }
   checkJudge(fields, 'consolidation');
+  const since = fields.since === undefined ? 0 : finiteOf(fields.since, 'consolidation.since');
   const judge = judgeOf(options);
   return Object.freeze({
     type: 'code',
@@ -65,27 +68,30 @@ export function consolidation(
     tools: Object.freeze([]),
     limits: Object.freeze({ ...options.limits }),
     permissions: Object.freeze({}),
-    run: (_: never, flow: Flow<never>) => consolidate(store, namespace, judge, batch, flow as BuiltinFlow<never>),
+    run: (_: never, flow: Flow<never>) =>
+      consolidate({ store, namespace, judge, batch, since }, flow as BuiltinFlow<never>),
   } as const);
 }
 
-async function consolidate(
-  store: LongTermMemory,
-  namespace: string,
-  judge: ModelAgent<JudgeInput, Verdict>,
-  batch: number,
-  flow: BuiltinFlow<never>,
-): Promise<ConsolidationResult> {
+interface Night {
+  readonly store: LongTermMemory;
+  readonly namespace: string;
+  readonly judge: ModelAgent<JudgeInput, Verdict>;
+  readonly batch: number;
+  readonly since: number;
+}
+
+async function consolidate(night: Night, flow: BuiltinFlow<never>): Promise<ConsolidationResult> {
+  const { store, namespace, judge, batch, since } = night;
   const facts = { store: store.id, namespace };
-  const read = (await memoryEffect(flow, 'read', { operation: 'list_memory', ...facts }, async (signal) => {
-    const entries = await store.list({ namespace, limit: MAX_ENTRIES });
-    const related = entries.length > batch ? await relatedEntries(store, namespace, entries, signal) : [];
-    return asJson({ entries, related });
-  })) as Readout;
+  const read = (await memoryEffect(flow, 'read', { operation: 'list_memory', ...facts }, async (signal) =>
+    asJson(await readout(night, signal)),
+  )) as Readout;
   const total = { closed: 0, merged: 0, skipped: 0 };
   const name = `${flow.runId}/${flow.path}`;
   let number = 0;
   for (const group of batchesOf(read, batch)) {
+    if (!group.some(({ validFrom }) => validFrom > since)) continue;
     number += 1;
     const label = group.reduce<Label>((joined, entry) => joinLabels(joined, entry.label), TRUSTED);
     flow.join(label);
@@ -114,10 +120,25 @@ async function consolidate(
 }
 
 interface Readout {
-  /** The newest first. */
   readonly entries: readonly MemoryVersion[];
   /** Those that are about the same; empty where all are shown at once. */
   readonly related: readonly Pair[];
+}
+
+/** What is new, and what else of the namespace is about the same, however old. */
+async function readout({ store, namespace, batch, since }: Night, signal: AbortSignal): Promise<Readout> {
+  const newest = await store.list({ namespace, limit: MAX_ENTRIES });
+  const fresh = newest.filter(({ validFrom }) => validFrom > since);
+  const isAll = fresh.length === newest.length && newest.length < MAX_ENTRIES;
+  if (fresh.length === 0 || (isAll && fresh.length <= batch)) return { entries: fresh, related: [] };
+  const related = await relatedEntries(store, namespace, fresh, signal);
+  const shown = new Set(fresh.map(({ id }) => id));
+  const older: MemoryVersion[] = [];
+  for (const id of new Set(related.map(({ b }) => b))) {
+    const entry = shown.has(id) ? undefined : await store.get(id);
+    if (entry !== undefined) older.push(entry);
+  }
+  return { entries: [...fresh, ...older], related };
 }
 
 /**
@@ -127,7 +148,7 @@ interface Readout {
 export function batchesOf({ entries, related }: Readout, size: number): MemoryVersion[][] {
   const groups = Map.groupBy(entries, ({ label }) => `${label.integrity} ${label.confidentiality}`);
   return [...groups.values()].flatMap((group) => {
-    // The list has the newest first: those of one moment are turned round with the rest.
+    // The newest come first: those of one moment are turned round with the rest.
     const ordered = group.toReversed().sort((a, b) => a.validFrom - b.validFrom);
     return packed(ordered, related, size).filter(({ length }) => length > 1);
   });

@@ -60,6 +60,11 @@ export function wholeOf(value: unknown, at: string): number {
   throw new ConfigurationError(at, 'expected a whole number above 0', 'Give 1, 2, 3, …');
 }
 
+export function finiteOf(value: unknown, at: string): number {
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw new ConfigurationError(at, 'expected a finite number', 'Give milliseconds.');
+}
+
 /** Metadata or a `where`: an object of JSON values; undefined where there is none. */
 export function jsonObjectOf(value: unknown, at: string): { readonly [key: string]: Json } | undefined {
   if (value === undefined) return undefined;

@@ -86,11 +86,15 @@ const BY_OPERATION = `
   CREATE INDEX versions_by_opening ON versions (opened_in) WHERE opened_in IS NOT NULL;
   CREATE INDEX versions_by_closing ON versions (closed_in) WHERE closed_in IS NOT NULL;`;
 
-/** Until which version a namespace was consolidated by itself, and who is at it: up to `next`, until its lease has run out. */
+/**
+ * Until which version, and time, a namespace was consolidated by itself, and who is at it: up to `next`, since `began`, until its
+ * lease has run out.
+ */
 const UPKEEP = `
   CREATE TABLE upkeep (
     namespace INTEGER PRIMARY KEY REFERENCES namespaces ON DELETE CASCADE, upto INTEGER NOT NULL DEFAULT 0,
-    next INTEGER NOT NULL DEFAULT 0, holder TEXT, until INTEGER NOT NULL DEFAULT 0
+    next INTEGER NOT NULL DEFAULT 0, since INTEGER NOT NULL DEFAULT 0, began INTEGER NOT NULL DEFAULT 0,
+    holder TEXT, until INTEGER NOT NULL DEFAULT 0
   );`;
 
 /** Vectors by the hash of a text that is not stored yet. */

@@ -2,7 +2,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { Embedder, MemoryQuery } from '../core/memory.ts';
-import { fieldsOf, jsonObjectOf, namespaceOf, stringOf, vectorOf, wholeOf } from './memory-options.ts';
+import { fieldsOf, finiteOf, jsonObjectOf, namespaceOf, stringOf, vectorOf, wholeOf } from './memory-options.ts';
 
 /** Below this a match is chance: a common word out of a long query. */
 export const DEFAULT_MIN_SCORE = 0.1;
@@ -71,9 +71,4 @@ function shareOf(value: unknown, at: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'number' && value >= 0 && value <= 1) return value;
   throw new ConfigurationError(at, 'expected a number from 0 to 1', 'Leave it out for the default.');
-}
-
-function finiteOf(value: unknown, at: string): number {
-  if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw new ConfigurationError(at, 'expected a finite number', 'Give milliseconds.');
 }

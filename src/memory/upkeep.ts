@@ -11,7 +11,7 @@ import { fieldsOf, wholeOf } from './memory-options.ts';
 import { namespaceNumber } from './versions.ts';
 
 /** When and how a memory is consolidated by itself, namespace by namespace. */
-export interface ConsolidateOptions extends Omit<ConsolidationOptions, 'namespace'> {
+export interface ConsolidateOptions extends Omit<ConsolidationOptions, 'namespace' | 'since'> {
   readonly model: Model;
   /** What has to be new since the last time, whichever comes first; a session is a run that wrote something. */
   readonly after: { readonly entries?: number | undefined; readonly sessions?: number | undefined };
@@ -57,9 +57,10 @@ export async function upkeepOf(
   const holder = randomUUID();
   const timeMs = options.limits?.timeMs ?? DEFAULTS.timeMs;
   const lease = { holder, now: Date.now(), until: Date.now() + timeMs + SLACK_MS };
-  if (!file.transaction(() => takeLease(file, namespace, after, lease))) return undefined;
+  const taken = file.transaction(() => takeLease(file, namespace, after, lease));
+  if (taken === undefined) return undefined;
   return {
-    agent: consolidation(store, { ...rest, limits: { ...options.limits, timeMs }, namespace }),
+    agent: consolidation(store, { ...rest, ...taken, limits: { ...options.limits, timeMs }, namespace }),
     end: async (completed) => file.transaction(() => endLease(file, holder, completed)),
   };
 }
@@ -70,41 +71,44 @@ interface Lease {
   readonly until: number;
 }
 
-/** True where it is due, and now this holder's; within a transaction. */
+/** Where it is due it is now this holder's: since when it looks at what is new. Within a transaction. */
 export function takeLease(
   file: MemoryFile,
   name: string,
   { entries = Infinity, sessions = Infinity }: ConsolidateOptions['after'],
   { holder, now, until }: Lease,
-): boolean {
+): { readonly since: number } | undefined {
   const namespace = namespaceNumber(file, name);
-  if (namespace === undefined) return false;
-  const state = file.get<{ upto: number; until: number }>(
-    'SELECT upto, until FROM upkeep WHERE namespace = ?',
+  if (namespace === undefined) return undefined;
+  const state = file.get<{ upto: number; since: number; until: number }>(
+    'SELECT upto, since, until FROM upkeep WHERE namespace = ?',
     namespace,
   );
-  if (state !== undefined && state.until > now) return false;
+  if (state !== undefined && state.until > now) return undefined;
   const fresh = file.get<{ entries: number; sessions: number; last: number | null }>(
     `SELECT count(*) AS entries, count(DISTINCT run) AS sessions, max(number) AS last FROM versions
      WHERE namespace = ? AND number > ? AND valid_to IS NULL AND opened_in IS NULL`,
     namespace,
     state?.upto ?? 0,
   );
-  if (fresh === undefined || (fresh.entries < entries && fresh.sessions < sessions)) return false;
+  if (fresh === undefined || (fresh.entries < entries && fresh.sessions < sessions)) return undefined;
   file.run(
-    `INSERT INTO upkeep (namespace, next, holder, until) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET next = excluded.next, holder = excluded.holder, until = excluded.until`,
+    `INSERT INTO upkeep (namespace, next, began, holder, until) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET next = excluded.next, began = excluded.began, holder = excluded.holder, until = excluded.until`,
     namespace,
     fresh.last,
+    // What is written in this very millisecond may be read or not: it is looked at again.
+    now - 1,
     holder,
     until,
   );
-  return true;
+  return { since: state?.since ?? 0 };
 }
 
 /** Gives a lease back, where this holder still has it. Within a transaction. */
 export function endLease(file: MemoryFile, holder: string, completed: boolean): void {
-  if (completed) file.run('UPDATE upkeep SET upto = next, holder = NULL, until = 0 WHERE holder = ?', holder);
+  if (completed)
+    file.run('UPDATE upkeep SET upto = next, since = began, holder = NULL, until = 0 WHERE holder = ?', holder);
   else file.run('UPDATE upkeep SET holder = NULL WHERE holder = ?', holder);
 }
 

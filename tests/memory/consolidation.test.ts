@@ -7,6 +7,7 @@ import { packed } from '../../src/memory/related-entries.ts';
 
 const notes = longTermMemory({ file: ':memory:' });
 const team = { namespace: 'team', source: 'test' };
+const trusted = { integrity: 'trusted', confidentiality: 'public', origins: [] } as const;
 const texts = async () => (await notes.list({ namespace: 'team' })).map(({ text }) => text).sort();
 
 afterEach(async () => {
@@ -106,6 +107,8 @@ it('a model that fails or talks nonsense changes nothing', async () => {
 it('options that are wrong are refused by name', () => {
   expect(() => consolidation(notes, { namespace: 'a/../b' })).toThrow(/consolidation\.namespace/);
   expect(() => consolidation(notes, { namespace: 'a', batch: 0 })).toThrow(/batch/);
+  expect(() => consolidation(notes, { namespace: 'a', since: Number.NaN })).toThrow(/since/);
+  expect(() => consolidation(notes, { namespace: 'a', limits: { tokens: 0 } })).toThrow(/limits\.tokens/);
   expect(() => consolidation(notes, { namespace: 'a', after: {} } as never)).toThrow(/after: unknown option/);
   expect(() => consolidation({} as never, { namespace: 'a' })).toThrow(/long-term memory/);
 });
@@ -139,6 +142,26 @@ it('what is about the same is judged together, however far apart it was saved', 
   await runAgent(consolidation(notes, { namespace: 'team', model, batch: 10 }), {});
   expect([...apart]).toEqual([]);
   expect(largest).toBeLessThanOrEqual(10);
+});
+
+it('what is new is judged with what is about the same, however old, and nothing else is shown', async () => {
+  await notes.add({ ...team, text: 'The harbour is deep and cold' });
+  await notes.add({ ...team, text: 'The violin needs new strings' });
+  await notes.add({ ...team, text: 'The garden has a gate', label: trusted });
+  const began = Math.max(...(await notes.list({ namespace: 'team' })).map(({ validFrom }) => validFrom));
+  while (Date.now() <= began) await Promise.resolve();
+  await notes.add({ ...team, text: 'Deep and cold is the harbour' });
+  await notes.add({ ...team, text: 'The garden gate is green' });
+  const shown: string[][] = [];
+  const model = scriptedModel(({ messages }) => {
+    const { entries } = JSON.parse(String(messages[0]?.content)) as { entries: { text: string }[] };
+    shown.push(entries.map(({ text }) => text));
+    return verdict([], []);
+  });
+  await runAgent(consolidation(notes, { namespace: 'team', model, since: began }), {});
+  expect(shown).toEqual([['The harbour is deep and cold', 'Deep and cold is the harbour', 'The garden gate is green']]);
+  await runAgent(consolidation(notes, { namespace: 'team', model, since: Date.now() + 1 }), {});
+  expect(shown).toHaveLength(1);
 });
 
 it('every entry is in one batch of the size, related ones together as far as they fit', () => {
