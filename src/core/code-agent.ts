@@ -34,7 +34,9 @@ export async function runCode(
     const stop = run.stops.at(self.path);
     self.label = flow.label;
     const facts = { self, messages: brief, label: flow.label, text: more.text ?? '' };
-    if (stop !== undefined && (status !== 'completed' || flow.isCut))
+    // One that had ended so before the stop came still has.
+    const past = run.journal.recall('agent', self.path) as { readonly status?: Status } | undefined;
+    if (stop !== undefined && past?.status !== status && (status !== 'completed' || flow.isCut))
       return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };

@@ -89,7 +89,10 @@ export async function callFanOut(
     }),
   );
   const stop = run.stops.at(base);
-  if (stop !== undefined) throw new FanOutStopped(stop, results);
+  // What had ended before the stop came, in whatever epoch, is not cut off by it.
+  const isCut = ({ path, status }: FanOutResult) =>
+    status === stop?.status && run.journal.recall('agent', path) === undefined;
+  if (stop !== undefined && results.some(isCut)) throw new FanOutStopped(stop, results);
   return results;
 }
 

@@ -168,7 +168,7 @@ class Procedure implements OpenProcedure {
     const { self, span, parentStep } = this.#place;
     const ending = await this.#run.invoke({ ...child, parent: self, parentStep, parentSpan: span, label: this.#label });
     if (!this.#underWay.isLeft(child.key)) this.join(ending.label);
-    if (ending.status !== 'completed') this.#failed();
+    if (ending.status !== 'completed') this.#failed('agent', child.key);
     return ending;
   }
 
@@ -229,7 +229,7 @@ class Procedure implements OpenProcedure {
     );
     if (!this.#underWay.isLeft(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
-    this.#failed();
+    this.#failed('tool', key);
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
   }
 
@@ -254,9 +254,10 @@ class Procedure implements OpenProcedure {
     return { requested: { call, tool, args: null, refused: error }, error };
   }
 
-  /** Told of each call that failed. */
-  #failed(): void {
-    this.isCut ||= this.#run.stops.at(this.#place.base) !== undefined;
+  /** Told of each call that failed: one that had failed in an earlier epoch was not cut off by what stops the procedure now. */
+  #failed(kind: 'agent' | 'tool' | 'wait' | 'sleep', key: string): void {
+    if (this.#run.stops.at(this.#place.base) === undefined) return;
+    this.isCut ||= this.#run.journal.recall(kind, key) === undefined;
   }
 
   async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {
@@ -285,7 +286,7 @@ class Procedure implements OpenProcedure {
     } as const;
     const outcome = await this.#run.waitFor(key, self, step, shown, compiled);
     if (!outcome.ok) {
-      this.#failed();
+      this.#failed('wait', key);
       throw toolError(outcome.error);
     }
     return outcome.value as InferOutput<S>;
@@ -301,7 +302,7 @@ class Procedure implements OpenProcedure {
     at.key = this.#addresses.of('@sleep', ms);
     const outcome = await this.#run.journal.sleep(at.key, this.#place.self, ms);
     if (!outcome.ok) {
-      this.#failed();
+      this.#failed('sleep', at.key);
       throw toolError(outcome.error);
     }
   }

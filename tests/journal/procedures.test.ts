@@ -193,4 +193,44 @@ describe('a procedure is as durable as a loop', () => {
       expect(resumed).toMatchObject({ status: 'completed', output: 'saved' });
     },
   );
+
+  test('whose code caught a failure before the run was cancelled has completed, also at a resume', async () => {
+    const bad = defineTool({
+      name: 'bad',
+      description: 'b',
+      input: z.object({}),
+      access: 'read',
+      execute: () => Promise.reject(new Error('no')),
+    });
+    const child = defineAgent({ name: 'child', description: 'c', run: (_input, ctx) => ctx.tool(bad, {}) });
+    const caught = defineAgent({
+      name: 'caught',
+      description: 'c',
+      async run(_input, ctx) {
+        const all = await ctx.fanOut(child, [go, { task: 'again' }], { policy: 'failFast' });
+        return all.map(({ status }) => status).join();
+      },
+    });
+    const agent = flow(async (ctx) => {
+      const said = await ctx.call(caught, go);
+      await ctx.sleep(60_000);
+      return said;
+    });
+    const store = journal();
+    const run = startRun(agent, go, { journal: store, runId: 'r1', graceMs: 0 });
+    run.on(
+      'agent.end',
+      ({ agent: name }) => name === 'caught' && setImmediate(() => void run.cancel('flow', 'enough')),
+    );
+    const before = await run.result;
+    expect(before).toMatchObject({ status: 'cancelled' });
+    expect(before.tree.children).toMatchObject([{ agent: 'caught', status: 'completed' }]);
+    const { rows = [] } = (await store.read('r1')) ?? {};
+    const stop = rows.findIndex(({ key }) => key === 'flow/@cancel') + 1;
+    for (let count = stop; count < rows.length; count += 1) {
+      const half = await killedAfter(rows, count, { id: 'r1', agent: 'flow' });
+      const { tree } = await resumeRun(agent, 'r1', { journal: half, graceMs: 0 }).result;
+      expect(tree, `after ${count}`).toEqual(before.tree);
+    }
+  });
 });

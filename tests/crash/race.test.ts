@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RunResult, resumeRun } from 'coxswain';
+import { sqlite } from 'coxswain/sqlite';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { seeded } from '../support/random.ts';
+import { checkRace } from './check-race.ts';
+import { doneOutside, regatta } from './race.ts';
+
+/** How many runs are killed, spread over all record boundaries; `CRASH_KILLS=1000 npm run test:crash` takes every one. */
+const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 24);
+const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const LANES = 2;
+
+const folder = mkdtempSync(join(tmpdir(), 'race-'));
+const program = join(folder, 'program.mjs');
+
+beforeAll(async () => {
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
+  const bundle = await rolldown({
+    input: join(import.meta.dirname, 'race-program.ts'),
+    platform: 'node',
+    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
+    logLevel: 'silent',
+  });
+  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
+  await bundle.close();
+}, 60_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Case {
+  readonly file: string;
+  readonly outside: string;
+}
+
+/** One life of the process; true where it was killed. */
+function live({ file, outside }: Case, records: number | undefined): Promise<boolean> {
+  const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, ...(records && { KILL_RECORDS: String(records) }) };
+  const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (signal === 'SIGKILL') resolve(true);
+      else if (code === 0) resolve(false);
+      else reject(new Error(`the program ended with ${code}: ${said}`));
+    });
+  });
+}
+
+async function recordsOf({ file, outside }: Case) {
+  const store = sqlite(file);
+  const stored = await store.read('r1');
+  store.close();
+  return { rows: stored?.rows ?? [], outside: doneOutside(outside), result: stored?.result };
+}
+
+test(`killed at its record boundaries, a decided race stays decided (seed ${SEED})`, {
+  timeout: 3_600_000,
+}, async () => {
+  const random = seeded(SEED);
+  const calm = { file: join(folder, 'calm.db'), outside: join(folder, 'calm.outside') };
+  expect(await live(calm, undefined)).toBe(false);
+  const whole = await recordsOf(calm);
+  const result = whole.result as unknown as RunResult<unknown>;
+  const boundaries = whole.rows.length - 1;
+  const kills = Math.min(KILLED_RUNS, boundaries);
+  let next = 0;
+  let decided = 0;
+  const lane = async (): Promise<void> => {
+    for (let index = next++; index < kills; index = next++) {
+      const at = { file: join(folder, `${index}.db`), outside: join(folder, `${index}.outside`) };
+      const boundary = 1 + Math.floor(((index + random.next()) * boundaries) / kills);
+      // Every third is killed again while it is resumed.
+      const lives = random.below(3) === 0 ? [boundary, 1 + random.below(20)] : [boundary];
+      for (const records of lives) if (!(await live(at, records))) break;
+      const wreck = await recordsOf(at);
+      decided += wreck.rows.filter(({ key }) => key.includes('/@fanout')).length;
+      const store = sqlite(at.file);
+      const { lead, model, options } = regatta(at.outside);
+      const resumed = await resumeRun(lead, 'r1', { ...options, model, journal: store }).result;
+      store.close();
+      try {
+        checkRace(wreck, await recordsOf(at), resumed, result);
+      } catch (cause) {
+        throw new Error(`seed ${SEED}, run ${index}, killed after ${lives.join(' and again after ')}`, { cause });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  console.log(`seed ${SEED}: ${kills} runs killed, ${decided} decisions were on record`);
+  expect(decided).toBeGreaterThan(0);
+});
