@@ -306,9 +306,6 @@ describe('a fork', () => {
     expect(results(result.messages).map((one) => one.text)).toEqual(['saw z']);
     const said = await forked({ key: 'lead/1.0' }, { key: 'lead/1/model', value: 'I stop here.' }, []);
     expect(said.result).toMatchObject({ status: 'completed', text: 'I stop here.' });
-    expect(() =>
-      forkRun(lead, 'r1', { journal: said.store, model: said.model, before: { key: 'x', record: 1 } as never }),
-    ).not.toThrow();
     await expect(forked({ key: 'lead/1.0' }, { key: 'lead/1/model', value: { content: 'x' } }, [])).rejects.toThrow(
       /edit\.value/,
     );
