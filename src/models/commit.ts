@@ -48,6 +48,11 @@ export function commit(provider: string, ending: Ending, turn: Omit<ModelTurn, '
   }
 }
 
+/** What the provider said of its answer. */
+export function responseOf(id: string | undefined, model: string | undefined): NonNullable<ModelTurn['response']> {
+  return { ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) };
+}
+
 /** Makes an id where the provider gave none, or gave one twice in a turn. */
 export function distinctId(given: string | undefined, taken: Set<string>, newId: () => string): string {
   let id = given;

@@ -1,9 +1,12 @@
 import { ModelError } from '../core/errors.ts';
 import type { ModelContext, ModelDelta, ModelTurn, ToolDefinition } from '../core/model.ts';
 import type { CallUsage } from '../core/usage.ts';
+import type { Reader } from './answer-parser.ts';
 import { modelFailure, withUsage } from './failure.ts';
 import { withPrintedCall } from './printed-call.ts';
-import { startWatch, type Watch } from './watch.ts';
+import { isResponse } from './raw-answer.ts';
+import { readAnswer } from './read-answer.ts';
+import { Watch } from './watch.ts';
 
 /** Puts a provider's raw events together. One protocol, one assembler; it knows nothing of networks or time. */
 export interface Assembler {
@@ -19,83 +22,99 @@ export interface Assembler {
 
 export interface Exchange {
   readonly provider: string;
-  readonly assembler: Assembler;
+  /** Makes the assembler for the answer: in pieces, or as a whole that cannot have been cut. */
+  assemble(inPieces: boolean): Assembler;
   readonly context: ModelContext;
   /** Tools that the model may call. */
   readonly offered: readonly ToolDefinition[];
   /** Makes an id for a call that came without one. */
   readonly newId: () => string;
   readonly timeoutMs: number;
-  /** Set for streams. */
+  /** Set where a stream is asked for. */
   readonly idleTimeoutMs: number | undefined;
   readonly secrets: readonly string[];
-  /** Sends the request; gives the answer, or its events. */
-  send(signal: AbortSignal): Promise<unknown>;
+  /** Gets what sends the request; no clock runs yet, since to load an SDK takes a while. */
+  open(): Promise<Send>;
 }
+
+/** Sends the request; gives the response, or what a client made of it: the answer, or its events. */
+export type Send = (signal: AbortSignal) => PromiseLike<unknown>;
 
 /** What comes after the terminal signal is worth this wait and no more. */
 const LAST_MS = 1_000;
 
 /** One request and its answer, streamed or not, as a whole turn or a {@link ModelError}. An abort rejects with the signal's reason. */
 export async function exchange(options: Exchange): Promise<ModelTurn> {
-  const { assembler, context } = options;
+  const { context } = options;
   context.signal.throwIfAborted();
-  const watch = startWatch(context.signal, options.timeoutMs, options.idleTimeoutMs);
+  const send = await opened(options);
+  const watch = new Watch(context.signal, options.timeoutMs, options.idleTimeoutMs);
+  const taking = new Taking(options, watch);
   let whole = false;
   try {
-    await watch.race(receive(options, watch));
+    await watch.race(receive(options, send, watch, taking));
     whole = true;
-    return withPrintedCall(assembler.turn(), options.offered, options.newId);
+    return withPrintedCall(taking.assembler.turn(), options.offered, options.newId);
   } catch (thrown) {
     if (context.signal.aborted) throw context.signal.reason;
     const failure = modelFailure(watch.ended?.reason ?? thrown, options.provider, options.secrets);
-    if (assembler.state === 'open' || !isTransport(failure)) throw withUsage(failure, assembler.usage);
-    return assembler.turn();
+    const { state, usage } = taking.assembler;
+    if (state === 'open' || !isTransport(failure)) throw withUsage(failure, usage);
+    return taking.assembler.turn();
   } finally {
     watch.stop(!whole);
   }
 }
 
-async function receive({ assembler, context, send }: Exchange, watch: Watch): Promise<void> {
+async function opened({ open, provider, secrets }: Exchange): Promise<Send> {
+  try {
+    return await open();
+  } catch (thrown) {
+    throw modelFailure(thrown, provider, secrets);
+  }
+}
+
+/** Hands on what comes to the assembler, and tells the watch of it. */
+class Taking implements Reader {
+  readonly #exchange: Exchange;
+  readonly #watch: Watch;
+  #assembler: Assembler | undefined;
+
+  constructor(exchange: Exchange, watch: Watch) {
+    this.#exchange = exchange;
+    this.#watch = watch;
+  }
+
+  get assembler(): Assembler {
+    this.#assembler ??= this.#exchange.assemble(true);
+    return this.#assembler;
+  }
+
+  event(event: unknown): boolean {
+    const { assembler } = this;
+    const watch = this.#watch;
+    // Ended by the caller or the clock: what still comes belongs to nobody.
+    if (watch.ended !== undefined) return true;
+    if (assembler.take(event, this.#exchange.context.onDelta)) watch.progress();
+    if (assembler.state === 'complete') watch.expectLast(LAST_MS);
+    return assembler.state === 'closed';
+  }
+
+  whole(answer: unknown): void {
+    if (this.#watch.ended !== undefined) return;
+    this.#assembler = this.#exchange.assemble(false);
+    this.#assembler.take(answer, this.#exchange.context.onDelta);
+  }
+}
+
+async function receive({ provider, idleTimeoutMs }: Exchange, send: Send, watch: Watch, taking: Taking): Promise<void> {
   const answer = await send(watch.signal);
-  if (!isStream(answer)) {
-    if (!watch.signal.aborted) assembler.take(answer, context.onDelta);
-    return;
-  }
-  const events = answer[Symbol.asyncIterator]();
-  for (;;) {
-    const next = await events.next();
-    if (next.done || watch.signal.aborted) return;
-    if (assembler.take(next.value, context.onDelta)) watch.progress();
-    switch (assembler.state) {
-      case 'closed':
-        return drain(events, answer);
-      case 'complete':
-        watch.expectLast(LAST_MS);
-    }
-  }
+  if (isResponse(answer)) return readAnswer(answer, provider, idleTimeoutMs !== undefined, taking);
+  if (!isStream(answer)) return taking.whole(answer);
+  for await (const event of answer) if (taking.event(event)) return;
 }
 
-/**
- * Reads the end of a body whose turn is complete. To leave the loop would make the SDK abort the request, and the next
- * step would need a new connection.
- */
-function drain(events: AsyncIterator<unknown>, answer: object): void {
-  const timer = setTimeout(() => abort(answer), LAST_MS);
-  timer.unref();
-  const rest = async () => {
-    while (!(await events.next()).done);
-  };
-  rest()
-    .catch(() => undefined)
-    .finally(() => clearTimeout(timer));
-}
-
-function abort(answer: object): void {
-  if ('controller' in answer && answer.controller instanceof AbortController) answer.controller.abort();
-}
-
-function isStream(answer: unknown): answer is AsyncIterable<unknown> & object {
+function isStream(answer: unknown): answer is AsyncIterable<unknown> {
   return answer !== null && typeof answer === 'object' && Symbol.asyncIterator in answer;
 }
 

@@ -113,12 +113,38 @@ function knownWindow(model: Priced): number | undefined {
   return provider === undefined ? undefined : load().calcPrice(NOWHERE, model.id, { provider })?.model.context_window;
 }
 
+/** Ids of providers by the address of their API, as far as it was asked for. */
+const ids = new Map<string, string | undefined>();
+/** Providers with one model alone: to look through all of them at each call would take longer than the rest of its step. */
+const narrowed = new WeakMap<Provider, Map<string, Provider>>();
+
 /** The endpoint decides where there is one: a model at a server of your own is not the provider's. */
-function providerOf({ provider, server }: Priced): Provider | undefined {
-  if (server !== undefined) {
-    return isPrivate(server.address) ? undefined : load().findProvider({ providerApiUrl: `https://${server.address}` });
+function providerOf({ provider, id, server }: Priced): Provider | undefined {
+  const providerId =
+    server === undefined ? (KNOWN_PROVIDERS.has(provider) ? provider : undefined) : providerAt(server.address);
+  const found = providerId === undefined ? undefined : load().findProvider({ providerId });
+  return found && withModel(found, id);
+}
+
+function providerAt(address: string): string | undefined {
+  if (isPrivate(address)) return undefined;
+  if (!ids.has(address)) ids.set(address, load().findProvider({ providerApiUrl: `https://${address}` })?.id);
+  return ids.get(address);
+}
+
+function withModel(provider: Provider, id: string): Provider {
+  let byModel = narrowed.get(provider);
+  if (byModel === undefined) {
+    byModel = new Map();
+    narrowed.set(provider, byModel);
   }
-  return KNOWN_PROVIDERS.has(provider) ? load().findProvider({ providerId: provider }) : undefined;
+  let one = byModel.get(id);
+  if (one === undefined) {
+    const model = load().calcPrice(NOWHERE, id, { provider })?.model;
+    one = { ...provider, models: model === undefined ? [] : [model], fallback_model_providers: [] };
+    byModel.set(id, one);
+  }
+  return one;
 }
 
 /** A name without a dot, an address in numbers: nobody whose prices are known, so nothing needs to be read. */

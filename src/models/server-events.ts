@@ -4,63 +4,67 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Takes the bytes of an event stream, in pieces of any size, and gives its events. */
-export interface ServerEvents {
-  push(bytes: Uint8Array): ServerEvent[];
-  /** The last event, where the stream ended without the blank line after it. */
-  end(): ServerEvent[];
-}
+const NONE: readonly ServerEvent[] = Object.freeze([]);
 
 /**
- * Reads `text/event-stream` (WHATWG HTML §9.2.6): line ends of all three kinds, comments, characters cut anywhere. Events
- * without data are dropped. An unfinished last event counts only where its data is whole.
+ * Takes the text of `text/event-stream` (WHATWG HTML §9.2.6) in pieces of any size: line ends of all three kinds, comments, lines cut
+ * anywhere. Events without data are dropped. An unfinished last event counts only where its data is whole.
  */
-export function serverEvents(): ServerEvents {
-  const decoder = new TextDecoder();
-  let rest = '';
-  let event: string | undefined;
-  let data: string[] = [];
+export class ServerEvents {
+  /** The line that has begun. Never searched again, however many pieces it comes in. */
+  #begun = '';
+  /** The last piece ended with a carriage return: a line feed that comes next belongs to it. */
+  #afterReturn = false;
+  #event: string | undefined;
+  #data: string | undefined;
 
-  const take = (line: string, into: ServerEvent[]) => {
+  push(text: string): readonly ServerEvent[] {
+    if (text === '') return NONE;
+    let start = this.#afterReturn && text.startsWith('\n') ? 1 : 0;
+    this.#afterReturn = text.endsWith('\r');
+    const hasReturns = text.includes('\r');
+    const into: ServerEvent[] = [];
+    for (;;) {
+      const end = hasReturns ? lineEnd(text, start) : text.indexOf('\n', start);
+      if (end < 0) break;
+      const line = text.slice(start, end);
+      this.#take(this.#begun === '' ? line : this.#begun + line, into);
+      this.#begun = '';
+      start = hasReturns && text.startsWith('\r\n', end) ? end + 2 : end + 1;
+    }
+    if (start < text.length) this.#begun += text.slice(start);
+    return into;
+  }
+
+  /** The last event, where the stream ended without the blank line after it. */
+  end(): readonly ServerEvent[] {
+    if (this.#begun === '' && this.#data === undefined) return NONE;
+    const last: ServerEvent[] = [];
+    if (this.#begun !== '') this.#take(this.#begun, last);
+    this.#take('', last);
+    this.#begun = '';
+    return last.filter(({ data }) => data.trim() === '[DONE]' || isJson(data));
+  }
+
+  #take(line: string, into: ServerEvent[]): void {
     if (line === '') {
-      if (data.length > 0) into.push({ event, data: data.join('\n') });
-      event = undefined;
-      data = [];
-      return;
+      const data = this.#data;
+      if (data !== undefined && data.trim() !== '') into.push({ event: this.#event, data });
+      this.#event = undefined;
+      this.#data = undefined;
+    } else if (line.startsWith('data:')) {
+      const value = line.slice(line.charCodeAt(5) === 32 ? 6 : 5);
+      this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+    } else if (line.startsWith('event:')) {
+      this.#event = line.slice(line.charCodeAt(6) === 32 ? 7 : 6) || undefined;
     }
-    const colon = line.indexOf(':');
-    if (colon === 0) return;
-    const name = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    if (name === 'data') data.push(value);
-    else if (name === 'event') event = value === '' ? undefined : value;
-  };
-  const lines = (text: string, into: ServerEvent[]) => {
-    rest += text;
-    let start = 0;
-    for (const found of rest.matchAll(/\r\n|\n|\r(?!$)/g)) {
-      take(rest.slice(start, found.index), into);
-      start = found.index + found[0].length;
-    }
-    // A carriage return at the very end waits: its line feed may come with the next piece.
-    rest = rest.slice(start);
-  };
-  return {
-    push(bytes) {
-      const events: ServerEvent[] = [];
-      lines(decoder.decode(bytes, { stream: true }), events);
-      return events;
-    },
-    end() {
-      const events: ServerEvent[] = [];
-      lines(decoder.decode(), events);
-      if (rest !== '') take(rest.endsWith('\r') ? rest.slice(0, -1) : rest, events);
-      rest = '';
-      const last: ServerEvent[] = [];
-      take('', last);
-      return [...events, ...last.filter(({ data }) => data.trim() === '[DONE]' || isJson(data))];
-    },
-  };
+  }
+}
+
+function lineEnd(text: string, from: number): number {
+  const feed = text.indexOf('\n', from);
+  const back = text.indexOf('\r', from);
+  return feed < 0 ? back : back < 0 ? feed : Math.min(feed, back);
 }
 
 function isJson(text: string): boolean {

@@ -19,21 +19,37 @@ export interface Settings {
  * @throws ConfigurationError where a setting is reserved or of the wrong type
  */
 export function readSettings(request: ModelRequest, extra: object | undefined, reserved: readonly string[]): Settings {
-  const all: { readonly [setting: string]: Json | undefined } = { ...extra, ...request.settings };
-  const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice, ...more } = all;
-  for (const name of reserved) {
-    if (more[name] !== undefined) {
+  const all: Given = extra === undefined ? request.settings : { ...extra, ...request.settings };
+  return {
+    temperature: typed('temperature', 'number', all.temperature),
+    maxOutputTokens: typed('maxOutputTokens', 'number', all.maxOutputTokens),
+    parallelToolCalls: typed('parallelToolCalls', 'boolean', all.parallelToolCalls),
+    reasoningEffort: typed('reasoningEffort', 'string', all.reasoningEffort),
+    toolChoice: request.toolChoice ?? choiceOf(all.toolChoice),
+    more: others(all, reserved),
+  };
+}
+
+type Given = { readonly [setting: string]: Json | undefined };
+
+const NEUTRAL: ReadonlySet<string> = new Set([
+  'temperature',
+  'maxOutputTokens',
+  'parallelToolCalls',
+  'reasoningEffort',
+  'toolChoice',
+]);
+
+function others(all: Given, reserved: readonly string[]): Given {
+  const more: { [setting: string]: Json | undefined } = {};
+  for (const name of Object.keys(all)) {
+    if (NEUTRAL.has(name) || all[name] === undefined) continue;
+    if (reserved.includes(name)) {
       throw new ConfigurationError(`settings.${name}`, 'is written by the model adapter', 'Leave it out.');
     }
+    more[name] = all[name];
   }
-  return {
-    temperature: typed('temperature', 'number', temperature),
-    maxOutputTokens: typed('maxOutputTokens', 'number', maxOutputTokens),
-    parallelToolCalls: typed('parallelToolCalls', 'boolean', parallelToolCalls),
-    reasoningEffort: typed('reasoningEffort', 'string', reasoningEffort),
-    toolChoice: request.toolChoice ?? choiceOf(toolChoice),
-    more,
-  };
+  return more;
 }
 
 interface Types {

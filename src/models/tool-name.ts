@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../core/errors.ts';
 import { sha256 } from '../core/json.ts';
 import type { ToolDefinition } from '../core/model.ts';
+import { oncePerFrozen } from './once-per-frozen.ts';
 
 const LEGAL = /^[a-zA-Z0-9_-]+$/;
 
@@ -14,8 +15,19 @@ export function legalName(name: string, length: number): string {
   return `${legal}_${sha256(name).slice(0, 8)}`;
 }
 
-/** Legal name → the tool's own name, for the way back. */
+/** Legal name → the tool's own name, for the way back. Worked out once per list of tools. */
 export function toolNames(tools: readonly ToolDefinition[], length: number): ReadonlyMap<string, string> {
+  let names = ofLength.get(length);
+  if (names === undefined) {
+    names = oncePerFrozen((list) => namesOf(list, length));
+    ofLength.set(length, names);
+  }
+  return names(tools);
+}
+
+const ofLength = new Map<number, (tools: readonly ToolDefinition[]) => ReadonlyMap<string, string>>();
+
+function namesOf(tools: readonly ToolDefinition[], length: number): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const { name } of tools) {
     const legal = legalName(name, length);

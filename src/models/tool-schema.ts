@@ -16,22 +16,8 @@ export interface ToolSchema {
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const;
 
-const converted = new WeakMap<ToolDefinition, Map<Dialect, ToolSchema>>();
-
 /** A tool's parameters as an endpoint of the dialect takes them. Arguments are validated by the whole schema in any case. */
-export function toolSchema(tool: ToolDefinition, dialect: Dialect): ToolSchema {
-  const known = converted.get(tool);
-  const before = known?.get(dialect);
-  if (before !== undefined) return before;
-  const fresh = convert(tool, dialect);
-  // What is frozen never changes, so it is converted once and not in every step.
-  if (!Object.isFrozen(tool)) return fresh;
-  if (known === undefined) converted.set(tool, new Map([[dialect, fresh]]));
-  else known.set(dialect, fresh);
-  return fresh;
-}
-
-function convert({ parameters }: ToolDefinition, dialect: Dialect): ToolSchema {
+export function toolSchema({ parameters }: ToolDefinition, dialect: Dialect): ToolSchema {
   const { schema, note } = withoutUnion(parameters);
   const whole = schema.properties === undefined ? { ...schema, properties: {} } : schema;
   return { schema: dialect === 'gemini' ? geminiSchema(whole) : whole, note };

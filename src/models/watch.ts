@@ -1,63 +1,77 @@
 import { ModelError } from '../core/errors.ts';
 
 /** Watches over one call: the caller's signal, the whole time, and the time without progress. */
-export interface Watch {
+export class Watch {
+  readonly #caller: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #whole: NodeJS.Timeout;
+  #idle: NodeJS.Timeout | undefined;
+  #idleMs: number | undefined;
+  #ended: { readonly reason: unknown } | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
+
+  constructor(caller: AbortSignal, timeoutMs: number, idleTimeoutMs: number | undefined) {
+    this.#caller = caller;
+    this.#idleMs = idleTimeoutMs;
+    if (caller.aborted) this.#onAbort();
+    else caller.addEventListener('abort', this.#onAbort, { once: true });
+    this.#whole = setTimeout(tooLong, timeoutMs, this, timeoutMs);
+    if (idleTimeoutMs !== undefined) this.#idle = setTimeout(tooQuiet, idleTimeoutMs, this, idleTimeoutMs);
+  }
+
   /** Aborted when the call must end, for whatever reason. */
-  readonly signal: AbortSignal;
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
   /** Why the call was ended from here: the caller's reason, or a timeout. */
-  readonly ended: { readonly reason: unknown } | undefined;
-  /** Rejects as soon as the call must end, whatever `work` does. */
-  race<T>(work: Promise<T>): Promise<T>;
+  get ended(): { readonly reason: unknown } | undefined {
+    return this.#ended;
+  }
+
+  /** Rejects as soon as the call must end, whatever `work` does. Once a watch. */
+  race<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) reject(this.#ended.reason);
+      this.#reject = reject;
+      work.then(resolve, reject);
+    });
+  }
+
   /** The answer moved on. */
-  progress(): void;
+  progress(): void {
+    this.#idle?.refresh();
+  }
+
   /** From now on silence of `ms` is long enough. */
-  expectLast(ms: number): void;
+  expectLast(ms: number): void {
+    if (this.#idle === undefined || this.#idleMs === undefined || this.#idleMs <= ms) return;
+    clearTimeout(this.#idle);
+    this.#idleMs = ms;
+    this.#idle = setTimeout(tooQuiet, ms, this, ms);
+  }
+
+  end(reason: unknown): void {
+    this.#ended ??= { reason };
+    this.#reject?.(this.#ended.reason);
+    this.#controller.abort(reason);
+  }
+
   /** Ends the watch, and with `abort` the request as well. */
-  stop(abort?: boolean): void;
+  stop(abort: boolean): void {
+    this.#caller.removeEventListener('abort', this.#onAbort);
+    clearTimeout(this.#whole);
+    clearTimeout(this.#idle);
+    if (abort) this.#controller.abort();
+  }
+
+  readonly #onAbort = () => this.end(this.#caller.reason);
 }
 
-export function startWatch(caller: AbortSignal, timeoutMs: number, idleTimeoutMs: number | undefined): Watch {
-  const controller = new AbortController();
-  let ended: { reason: unknown } | undefined;
-  let idleMs = idleTimeoutMs;
-  const end = (reason: unknown) => {
-    ended ??= { reason };
-    controller.abort(reason);
-  };
-  const onAbort = () => end(caller.reason);
-  const tooLong = () => end(new ModelError('timeout', `the model call took longer than ${timeoutMs} ms`));
-  const tooQuiet = () => end(new ModelError('timeout', `the answer made no progress for ${idleMs} ms`));
+function tooLong(watch: Watch, ms: number): void {
+  watch.end(new ModelError('timeout', `the model call took longer than ${ms} ms`));
+}
 
-  if (caller.aborted) onAbort();
-  else caller.addEventListener('abort', onAbort, { once: true });
-  const whole = setTimeout(tooLong, timeoutMs);
-  let idle = idleMs === undefined ? undefined : setTimeout(tooQuiet, idleMs);
-
-  return {
-    signal: controller.signal,
-    get ended() {
-      return ended;
-    },
-    race: (work) =>
-      new Promise((resolve, reject) => {
-        const { signal } = controller;
-        const onEnd = () => reject(ended?.reason);
-        if (signal.aborted) onEnd();
-        else signal.addEventListener('abort', onEnd, { once: true });
-        work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onEnd));
-      }),
-    progress: () => idle?.refresh(),
-    expectLast(ms) {
-      if (idle === undefined || idleMs === undefined || idleMs <= ms) return;
-      clearTimeout(idle);
-      idleMs = ms;
-      idle = setTimeout(tooQuiet, ms);
-    },
-    stop(abort = false) {
-      caller.removeEventListener('abort', onAbort);
-      clearTimeout(whole);
-      clearTimeout(idle);
-      if (abort) controller.abort();
-    },
-  };
+function tooQuiet(watch: Watch, ms: number): void {
+  watch.end(new ModelError('timeout', `the answer made no progress for ${ms} ms`));
 }

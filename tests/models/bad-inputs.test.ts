@@ -159,3 +159,27 @@ describe.each(PROTOCOLS)('%s: a call arrives whole', (protocol) => {
     await server.closed;
   });
 });
+
+test.each([
+  ['OPENAI_API_KEY', () => openai('m')],
+  ['ANTHROPIC_API_KEY', () => anthropic('m')],
+])('without a key (%s) the call is auth, and says what to do', async (variable, make) => {
+  const before = process.env[variable];
+  delete process.env[variable];
+  onTestFinished(() => {
+    if (before !== undefined) process.env[variable] = before;
+  });
+  const failure = { kind: 'auth', retryable: false, message: expect.stringContaining('Give apiKey') };
+  await expect(make().generate(request(), silent)).rejects.toMatchObject(failure);
+});
+
+test.each(PROTOCOLS)(
+  'a timeout that is longer than a timer can be is none that fires at once: %s',
+  async (protocol) => {
+    const server = await play({ chat: CHAT, responses: RESPONSE, messages: MESSAGE }[protocol]);
+    const model = modelAt(server.url, protocol, { timeoutMs: 9_000_000_000, idleTimeoutMs: 9_000_000_000 });
+    for (const context of [silent, listening()]) {
+      expect((await model.generate(request(), context)).content).toEqual([{ type: 'text', text: 'Hi.' }]);
+    }
+  },
+);

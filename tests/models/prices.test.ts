@@ -1,4 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineAgent, defineSupervisor, fallback, type ModelPrice, runAgent, startRun } from 'coxswain';
@@ -156,4 +157,21 @@ describe('the cost of a run', () => {
     const result = await runAgent(worker, 'go', { model: fallback([broken, dear]) });
     expect(result).toMatchObject({ costUsd: 1, byModel: { 'dear/d': { costUsd: 1 } } });
   });
+});
+
+it('gives for each known model what the data gives, however often it is asked', () => {
+  const { calcPrice, findProvider } = createRequire(import.meta.url)('@pydantic/genai-prices');
+  const usage = { inputTokens: 3_000, outputTokens: 70, cachedInputTokens: 1_000, cacheWriteTokens: 500 };
+  const given = { input_tokens: 3_000, output_tokens: 70, cache_read_tokens: 1_000, cache_write_tokens: 500 };
+  let models = 0;
+  for (const provider of [...KNOWN_PROVIDERS]) {
+    const data = findProvider({ providerId: provider });
+    for (const id of [...data.models.map((model: { id: string }) => model.id), 'gpt-4o', 'no such model']) {
+      const expected = calcPrice(given, id, { provider: data })?.total_price;
+      for (let round = 0; round < 2; round += 1)
+        expect([provider, id, costOf({ provider, id }, usage)]).toEqual([provider, id, expected]);
+      models += 1;
+    }
+  }
+  expect(models).toBeGreaterThan(500);
 });

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ModelTurn } from '../../src/core/model.ts';
+import { DONE } from '../../src/models/answer-parser.ts';
 import { assembleAnthropicTurn } from '../../src/models/anthropic/turn.ts';
-import { chatCalls } from '../../src/models/openai/chat-calls.ts';
+import { ChatCalls } from '../../src/models/openai/chat-calls.ts';
 import { assembleChatTurn } from '../../src/models/openai/chat-turn.ts';
-import { DONE, repairStream } from '../../src/models/repair.ts';
-import { serverEvents } from '../../src/models/server-events.ts';
+import { readAnswer } from '../../src/models/read-answer.ts';
 
 const NO_NAMES = new Map<string, string>();
 const newId = () => 'made';
@@ -13,16 +13,19 @@ const from = { names: NO_NAMES, newId, origin: { api: 'chat', endpoint: 'here' }
 const chat = (events: readonly unknown[]) => assembleChatTurn(events, { ...from, stream: true });
 const messages = (events: readonly unknown[]) => assembleAnthropicTurn(events, from);
 
-/** Cuts bytes at the given places, sends them through the repair, and gives the data of the events. */
-async function repaired(bytes: Uint8Array, cuts: readonly number[]): Promise<unknown[]> {
+/** Cuts bytes at the given places, and reads them as an answer: its events, and what came whole. */
+async function read(text: string | Uint8Array, cuts: readonly number[] = [], headers = {}, stream = true) {
+  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text;
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   const pieces = [0, ...places].map((from, index) => bytes.subarray(from, places[index] ?? bytes.length));
-  const events = serverEvents();
-  const read: unknown[] = [];
-  for await (const piece of ReadableStream.from(pieces).pipeThrough(repairStream())) {
-    for (const { data } of events.push(piece)) if (data !== '[DONE]') read.push(JSON.parse(data));
-  }
-  return read;
+  const events: unknown[] = [];
+  const wholes: unknown[] = [];
+  const response = new Response(ReadableStream.from(pieces), { headers });
+  await readAnswer(response, 'somebody', stream, {
+    event: (event) => events.push(event) < 0,
+    whole: (answer) => wholes.push(answer),
+  });
+  return { events, wholes };
 }
 
 const CHAT = [
@@ -44,11 +47,11 @@ describe('any cut of the bytes gives the same turn', () => {
     ['anthropic', MESSAGE, messages, '{"t":"🍣"}'],
   ])('%s', async (_, text, assemble, args) => {
     const bytes = new TextEncoder().encode(text);
-    const whole = assemble(await repaired(bytes, []));
+    const whole = assemble((await read(bytes)).events);
     expect(whole.content.at(-1)).toEqual({ type: 'tool_call', id: 'a', name: 'n', arguments: args });
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(), { maxLength: 30 }), async (cuts) => {
-        expect(assemble(await repaired(bytes, cuts))).toEqual(whole);
+        expect(assemble((await read(bytes, cuts)).events)).toEqual(whole);
       }),
       { numRuns: 200 },
     );
@@ -60,7 +63,7 @@ describe('any cut of the bytes gives the same turn', () => {
       bytes.length - new TextEncoder().encode(CHAT.slice(CHAT.indexOf('data: {"choices":[{"delta":{},"'))).length;
     await fc.assert(
       fc.asyncProperty(fc.nat({ max: finish }), async (length) => {
-        const events = await repaired(bytes.subarray(0, length), []);
+        const { events } = await read(bytes.subarray(0, length));
         expect(() => chat(events)).toThrow(expect.objectContaining({ kind: 'network', retryable: true }));
       }),
       { numRuns: 100 },
@@ -69,23 +72,77 @@ describe('any cut of the bytes gives the same turn', () => {
 });
 
 describe('an event stream', () => {
-  const read = async (text: string) => {
-    let out = '';
-    const pieces = ReadableStream.from([new TextEncoder().encode(text)]).pipeThrough(repairStream());
-    for await (const piece of pieces) out += new TextDecoder().decode(piece);
-    return out;
-  };
-  test('gets the names that its events lack', async () => {
-    expect(await read('data: {"type":"ping"}\n\n')).toBe('event: ping\ndata: {"type":"ping"}\n\n');
-    expect(await read('data: {"a":1,"type":"x.y"}\n\n')).toBe('event: x.y\ndata: {"a":1,"type":"x.y"}\n\n');
-    expect(await read('event: kept\ndata: {"type":"x"}\n\n')).toBe('event: kept\ndata: {"type":"x"}\n\n');
+  test('gives its events by the names that stand before them, where they have none themselves', async () => {
+    const { events } = await read(
+      'event: message_stop\ndata: {}\n\nevent: ping\ndata: {"type":"x"}\n\nevent: chunk\ndata: {"a":1}\n\n',
+    );
+    expect(events).toEqual([{ type: 'message_stop' }, { type: 'x' }, { a: 1 }]);
+  });
+  test('tells what is named an error as one, whatever it holds', async () => {
+    const { events } = await read('event: error\ndata: too busy\n\nevent: error\ndata: {"code":"x"}\n\n');
+    expect(events).toEqual([
+      { type: 'error', error: { message: 'too busy' } },
+      { type: 'error', code: 'x' },
+    ]);
   });
   test('loses events without data and a last event that is not whole', async () => {
-    expect(await read('event: message\n\n: comment\n\ndata: {"a":')).toBe('');
-    expect(await read('data: {"a":1}')).toBe('data: {"a":1}\n\n');
+    expect((await read('event: message\n\ndata:\n\n: comment\n\ndata: {"a":')).events).toEqual([]);
+    expect((await read('data: {"a":1}')).events).toEqual([{ a: 1 }]);
   });
-  test('shows its end, which the SDK would swallow', async () => {
-    expect(await read('data:[DONE] \n\n')).toBe(`data: {"object":"${DONE}"}\n\ndata: [DONE]\n\n`);
+  test('shows its end', async () => {
+    expect((await read('data:[DONE] \n\n')).events).toEqual([{ object: DONE }]);
+  });
+  test('may hold data in lines of any kind', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom('\n', '\r', '\r\n'), { minLength: 6, maxLength: 6 }), async (ends) => {
+        const [a, b, c, d, e, f] = ends;
+        const text = `: x${a}${b}data: {"a":${c}data: 1}${d}id: 7${e}${f}`;
+        expect((await read(text, [1, 4, 5, 20, 21, 30])).events).toEqual([{ a: 1 }]);
+      }),
+    );
+  });
+  // Where each piece looks through all before it, this takes minutes.
+  test('of millions of characters in one line, in small pieces, is read in linear time', async () => {
+    const text = 'x'.repeat(4_000_000);
+    const cuts = Array.from({ length: 40_000 }, (_, index) => index * 100);
+    expect((await read(`data: ${JSON.stringify({ text })}\n\n`, cuts)).events).toEqual([{ text }]);
+  });
+});
+
+describe('an answer is read by what it holds', () => {
+  test('JSON where a stream was asked for, whatever it is called', async () => {
+    for (const type of ['application/json', 'text/event-stream', 'text/plain']) {
+      expect(await read(' \n{"a":1}', [3], { 'content-type': type })).toEqual({ events: [], wholes: [{ a: 1 }] });
+    }
+  });
+  test('a stream where none was asked for', async () => {
+    const headers = { 'content-type': 'application/json' };
+    expect((await read('data: {"a":1}\n\n', [], headers, false)).events).toEqual([{ a: 1 }]);
+  });
+  test('nothing at all, as what was asked for', async () => {
+    expect(await read('\n \n', [1])).toEqual({ events: [], wholes: [] });
+    expect(await read('', [], {}, false)).toEqual({ events: [], wholes: [undefined] });
+    expect(await read('upstream connect error', [], {}, false)).toEqual({ events: [], wholes: [undefined] });
+  });
+  test('a page, which is no answer', async () => {
+    const page = { kind: 'malformed_response', message: expect.stringContaining('an HTML page ("Sign in")') };
+    await expect(read('<!doctype html><title>Sign in</title>', [2, 9])).rejects.toMatchObject(page);
+    await expect(read('Sign in', [], { 'content-type': 'text/html' })).rejects.toMatchObject({
+      kind: 'malformed_response',
+    });
+  });
+  test('JSON that is cut, which is none', async () => {
+    await expect(read('{"a":', [2])).rejects.toThrow(SyntaxError);
+  });
+  test('arguments as an object keep integers as they were written, in words', async () => {
+    const text = '{"input":{"n":12345678901234567890,"m":[1,-9007199254740993]},"created":12345678901234567890}';
+    const { wholes } = await read(text);
+    expect(wholes).toEqual([
+      { input: '{"n":12345678901234567890,"m":[1,-9007199254740993]}', created: Number('12345678901234567890') },
+    ]);
+    expect((await read('{"input":{"n":1},"id":1234567890123456}')).wholes).toEqual([
+      { input: { n: 1 }, id: 1_234_567_890_123_456 },
+    ]);
   });
 });
 
@@ -125,7 +182,7 @@ describe('a chat turn', () => {
 
 describe('fragments of calls', () => {
   const assemble = (...fragments: object[]) => {
-    const calls = chatCalls();
+    const calls = new ChatCalls();
     for (const fragment of fragments) calls.take(fragment);
     return calls.calls.map(({ id, name, arguments: args }) => [id, name, args]);
   };

@@ -1,16 +1,17 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
-import { DEFAULTS } from '../../core/limits.ts';
 import type { Model } from '../../core/model.ts';
 import { callIds } from '../call-id.ts';
 import { checkRequest, RULES } from '../check-request.ts';
 import { exchange } from '../exchange.ts';
 import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
+import { rawAnswer } from '../raw-answer.ts';
+import { timeouts } from '../timeouts.ts';
 import { toolNames } from '../tool-name.ts';
 import { MAX_NAME } from './blocks.ts';
 import type { CacheOption } from './cache.ts';
 import { anthropicClient, anthropicSecrets, anthropicUrl } from './client.ts';
-import { anthropicRequest } from './request.ts';
-import { anthropicAssembler } from './turn.ts';
+import { anthropicRequests } from './request.ts';
+import { AnthropicAssembler } from './turn.ts';
 
 /** Fields of the SDK's request type that an adapter may be given: not those it writes itself. */
 type Extra = Partial<
@@ -47,17 +48,17 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
   const client = anthropicClient(options);
   const url = anthropicUrl(options);
   const secrets = anthropicSecrets(options);
-  const { timeoutMs = DEFAULTS.modelTimeoutMs, idleTimeoutMs = DEFAULTS.modelIdleTimeoutMs, limits } = options;
+  const { timeoutMs, idleTimeoutMs } = timeouts(options);
   const origin = { api: 'messages', endpoint: urlOf(url)?.host ?? '' } as const;
-  const fixed = {
+  const bodyOf = anthropicRequests({
     model: id,
     structured: takesSchema(id, url),
-    maxOutputTokens: limits?.maxOutputTokens,
+    maxOutputTokens: options.limits?.maxOutputTokens,
     cache: options.cache ?? true,
     dialect: options.dialect ?? 'anthropic',
     origin,
     extra: options.extra,
-  };
+  });
 
   return Object.freeze({
     provider: 'anthropic',
@@ -67,25 +68,24 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
     check: (request) => void checkRequest(request, options.extra, RULES.messages),
     async generate(request, context) {
       const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
-      const body = anthropicRequest(request, { ...fixed, stream });
+      const body = bodyOf(request, stream);
       const names = toolNames(request.tools, MAX_NAME);
       return exchange({
         provider: 'anthropic',
-        assembler: anthropicAssembler({ names, newId, origin, secrets }),
+        assemble: () => new AnthropicAssembler({ names, newId, origin, secrets }),
         context,
         offered: request.toolChoice === 'none' ? [] : request.tools,
         newId,
         timeoutMs,
         idleTimeoutMs: stream ? idleTimeoutMs : undefined,
         secrets,
-        // The body is made of fields that the SDK's types do not all know: settings pass through.
-        send: async (signal) =>
-          (await client()).messages.create(body as unknown as Anthropic.MessageCreateParams, {
-            signal,
-            maxRetries: 0,
-            timeout: timeoutMs,
-            ...(options.headers === undefined ? {} : { headers: { ...options.headers } }),
-          }),
+        open: async () => {
+          const { messages } = await client();
+          const own = options.headers === undefined ? undefined : { headers: { ...options.headers } };
+          // The body is made of fields that the SDK's types do not all know: settings pass through.
+          const params = body as unknown as Anthropic.MessageCreateParams;
+          return (signal) => rawAnswer(messages.create(params, { signal, maxRetries: 0, timeout: timeoutMs, ...own }));
+        },
       });
     },
   } satisfies Model);

@@ -7,6 +7,7 @@ import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
 import { fieldsOf, listField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
+import { type WireLine, wireLines } from '../wire-lines.ts';
 
 /** Longest name of a tool. */
 export const MAX_NAME = RULES.messages.maxName;
@@ -19,38 +20,49 @@ export interface WireMessage {
   readonly content: readonly Block[];
 }
 
-/** A message never changes once it is frozen, so it is converted once and not in every step. */
-const converted = new WeakMap<Origin, WeakMap<Message, readonly Block[]>>();
-
 /**
- * The transcript as the Messages API takes it: roles alternate, all results of a turn stand first in the one user message
+ * Converts transcripts to what the Messages API takes: roles alternate, all results of a turn stand first in the one user message
  * after it, no text is blank.
  */
-export function anthropicMessages(messages: readonly Message[], origin: Origin): WireMessage[] {
-  let known = converted.get(origin);
-  if (known === undefined) {
-    known = new WeakMap();
-    converted.set(origin, known);
-  }
-  const wire: { role: 'user' | 'assistant'; content: Block[] }[] = [];
-  const ids = distinctIds(MAX_ID);
-  for (const message of messages) {
-    const role = message.role === 'assistant' ? 'assistant' : 'user';
-    let blocks = known.get(message);
-    if (blocks === undefined) {
-      blocks = convert(message, origin);
-      if (Object.isFrozen(message)) known.set(message, blocks);
-    }
-    const last = wire.at(-1);
-    if (blocks.length === 0) continue;
-    const distinct = blocks.map((block) => withDistinctId(block, ids));
-    if (last?.role === role) last.content.push(...distinct);
-    else wire.push({ role, content: distinct });
-  }
-  // The API wants a user message first, with something in it.
-  if (wire[0]?.role !== 'user') wire.unshift({ role: 'user', content: [{ type: 'text', text: '(no input)' }] });
-  return wire;
+export function messagesTranscripts(origin: Origin): (messages: readonly Message[]) => WireMessage[] {
+  return wireLines(() => new BlockLine(origin));
 }
+
+class BlockLine implements WireLine<WireMessage> {
+  readonly #origin: Origin;
+  readonly #wire: { role: WireMessage['role']; content: Block[] }[] = [];
+  readonly #ids = distinctIds(MAX_ID);
+  /** What stands before is in a list that was given away. */
+  #given = 0;
+
+  constructor(origin: Origin) {
+    this.#origin = origin;
+  }
+
+  add(message: Message): void {
+    const role = message.role === 'assistant' ? 'assistant' : 'user';
+    const blocks = convert(message, this.#origin).map((block) => withDistinctId(block, this.#ids));
+    if (blocks.length === 0) return;
+    const last = this.#wire.at(-1);
+    // The API wants a user message first, with something in it.
+    if (last === undefined && role === 'assistant') this.#wire.push({ ...NO_INPUT, content: [...NO_INPUT.content] });
+    if (last?.role !== role) this.#wire.push({ role, content: blocks });
+    else if (this.#wire.length > this.#given) last.content.push(...blocks);
+    else this.#goOn({ role, content: [...last.content, ...blocks] });
+  }
+
+  #goOn(last: { role: WireMessage['role']; content: Block[] }): void {
+    this.#wire[this.#wire.length - 1] = last;
+    this.#given = this.#wire.length - 1;
+  }
+
+  list(): WireMessage[] {
+    this.#given = this.#wire.length;
+    return this.#wire.length === 0 ? [NO_INPUT] : this.#wire.slice();
+  }
+}
+
+const NO_INPUT = { role: 'user', content: [{ type: 'text', text: '(no input)' }] } as const;
 
 function withDistinctId(block: Block, ids: DistinctIds): Block {
   const { type, id, tool_use_id } = block;

@@ -20,17 +20,14 @@ export function markLast<T extends Marked>(list: readonly T[], mark: Marked | un
 
 /**
  * Marks the end of the transcript, and where the request before ended: the provider looks back 20 blocks only, which one
- * turn with many calls exceeds. With system and tools these are the four marks that the API takes.
+ * turn with many calls exceeds. With system and tools these are the four marks that the API takes. `messages` is changed.
  */
-export function markMessages(messages: readonly WireMessage[], mark: Marked | undefined): readonly WireMessage[] {
-  if (mark === undefined) return messages;
-  const users = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []));
-  const ends = new Set(users.slice(-2));
-  return messages.map((message, index) => (ends.has(index) ? markMessage(message, mark) : message));
-}
-
-function markMessage(message: WireMessage, mark: Marked): WireMessage {
-  const last: Block | undefined = message.content.at(-1);
-  if (last === undefined) return message;
-  return { ...message, content: [...message.content.slice(0, -1), { ...last, cache_control: mark }] };
+export function markMessages(messages: WireMessage[], mark: Marked | undefined): void {
+  let marks = mark === undefined ? 0 : 2;
+  for (let index = messages.length - 1; index >= 0 && marks > 0; index -= 1) {
+    const message = messages[index];
+    if (message?.role !== 'user') continue;
+    messages[index] = { ...message, content: markLast<Block>(message.content, mark) };
+    marks -= 1;
+  }
 }

@@ -1,8 +1,8 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
-import { DEFAULTS } from '../../core/limits.ts';
 import { type AdapterOptions, withoutSlash } from '../options.ts';
 import { repairingFetch } from '../repair.ts';
 import { loadSdk, once } from '../sdk.ts';
+import { timeouts } from '../timeouts.ts';
 import { loggingFetch } from '../wire-log.ts';
 
 /** The user's client, or one of ours, made when it is first needed. */
@@ -18,7 +18,7 @@ export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promi
       ...(baseURL === undefined ? {} : { baseURL: withoutSlash(baseURL), apiKey: apiKey ?? 'none' }),
       ...(headers === undefined ? {} : { defaultHeaders: { ...headers } }),
       maxRetries: 0,
-      timeout: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
+      timeout: timeouts(options).timeoutMs,
       // Looked up at each call, so that one that is replaced later is used.
       fetch: repairingFetch(
         'anthropic',

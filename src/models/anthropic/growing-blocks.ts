@@ -1,80 +1,75 @@
 import type { AssistantPart } from '../../core/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import { distinctId } from '../commit.ts';
-import { type Fields, listField, textField } from '../fields.ts';
+import { type Fields, textField } from '../fields.ts';
 import { nativeTurn, type Origin } from '../native-turn.ts';
 import { inputOf } from './blocks.ts';
 
 type OnDelta = ((delta: ModelDelta) => void) | undefined;
 
-/** The blocks of one message as they grow. Each method is true where it moved the message on. */
-export interface GrowingBlocks {
-  readonly size: number;
-  open(index: unknown, block: Fields, onDelta: OnDelta): boolean;
-  grow(index: unknown, delta: Fields, onDelta: OnDelta): boolean;
-  finish(
-    names: ReadonlyMap<string, string>,
-    newId: () => string,
-    origin: Origin,
-  ): Pick<ModelTurn, 'content' | 'native'>;
-}
-
 /** A block as it grows: as the provider sent it, and the JSON text of its input. */
 interface GrowingBlock {
   readonly block: { [field: string]: unknown };
   json: string;
+  /** Of a call: its place among the calls, when it began. */
+  readonly call: number;
 }
 
-export function growingBlocks(): GrowingBlocks {
-  /** By index, which may have gaps; a Map keeps the order in which they began. */
-  const blocks = new Map<unknown, GrowingBlock>();
-  return {
-    get size() {
-      return blocks.size;
-    },
-    open(index, block, onDelta) {
-      const growing = openBlock(blocks, index, block);
-      if (growing !== undefined) announce(blocks, growing, onDelta);
-      return growing !== undefined;
-    },
-    grow(index, delta, onDelta) {
-      const growing = blocks.get(index) ?? openBlock(blocks, index, impliedBlock(delta));
-      const piece = growing === undefined ? undefined : grow(growing, delta);
-      if (growing === undefined || piece === undefined || piece === '') return false;
-      if (growing.block.type === 'tool_use') {
-        onDelta?.({ type: 'tool_call', index: callIndex(blocks, growing), arguments: piece });
-      } else if (delta.type === 'text_delta') onDelta?.({ type: 'text', text: piece });
-      else if (delta.type === 'thinking_delta') onDelta?.({ type: 'reasoning', text: piece });
-      return true;
-    },
-    finish(names, newId, origin) {
-      const taken = new Set<string>();
-      const native: Fields[] = [];
-      const content: AssistantPart[] = [];
-      for (const growing of blocks.values()) {
-        const block = finish(growing, taken, newId);
-        native.push(block);
-        const part = partOf(block, growing, names);
-        if (part !== undefined) content.push(part);
-      }
-      return { content, native: nativeTurn(origin, native) };
-    },
-  };
-}
+/** The blocks of one message as they grow. `open` and `grow` are true where they moved the message on. */
+export class GrowingBlocks {
+  /** In the order in which they began. */
+  readonly #blocks: GrowingBlock[] = [];
+  /** The block that an index stands for now; indexes may have gaps, and come again. */
+  readonly #atIndex = new Map<unknown, GrowingBlock>();
+  #calls = 0;
 
-function openBlock(blocks: Map<unknown, GrowingBlock>, index: unknown, block: Fields): GrowingBlock | undefined {
-  if (typeof block.type !== 'string') return undefined;
-  const growing = { block: { ...block }, json: '' };
-  // A start that comes twice for one index is another block, not the end of the first.
-  if (blocks.has(index)) blocks.set(Symbol('replaced'), takeOut(blocks, index));
-  blocks.set(index, growing);
-  return growing;
-}
+  get size(): number {
+    return this.#blocks.length;
+  }
 
-function takeOut(blocks: Map<unknown, GrowingBlock>, index: unknown): GrowingBlock {
-  const before = blocks.get(index) ?? { block: {}, json: '' };
-  blocks.delete(index);
-  return before;
+  open(index: unknown, block: Fields, onDelta: OnDelta): boolean {
+    const growing = this.#open(index, block);
+    if (growing !== undefined && onDelta !== undefined) announce(growing, onDelta);
+    return growing !== undefined;
+  }
+
+  grow(index: unknown, delta: Fields, onDelta: OnDelta): boolean {
+    const growing = this.#atIndex.get(index) ?? this.#open(index, impliedBlock(delta));
+    const piece = growing === undefined ? undefined : grow(growing, delta);
+    if (growing === undefined || piece === undefined || piece === '') return false;
+    if (onDelta === undefined) return true;
+    if (growing.block.type === 'tool_use') onDelta({ type: 'tool_call', index: growing.call, arguments: piece });
+    else if (delta.type === 'text_delta') onDelta({ type: 'text', text: piece });
+    else if (delta.type === 'thinking_delta') onDelta({ type: 'reasoning', text: piece });
+    return true;
+  }
+
+  #open(index: unknown, block: Fields): GrowingBlock | undefined {
+    if (typeof block.type !== 'string') return undefined;
+    const growing = { block: { ...block }, json: '', call: this.#calls };
+    if (block.type === 'tool_use') this.#calls += 1;
+    // A start that comes twice for one index is another block, not the end of the first.
+    this.#blocks.push(growing);
+    this.#atIndex.set(index, growing);
+    return growing;
+  }
+
+  finish(
+    names: ReadonlyMap<string, string>,
+    newId: () => string,
+    origin: Origin,
+  ): Pick<ModelTurn, 'content' | 'native'> {
+    const taken = new Set<string>();
+    const native: Fields[] = [];
+    const content: AssistantPart[] = [];
+    for (const growing of this.#blocks) {
+      const block = finish(growing, taken, newId);
+      native.push(block);
+      const part = partOf(block, growing, names);
+      if (part !== undefined) content.push(part);
+    }
+    return { content, native: nativeTurn(origin, native) };
+  }
 }
 
 /** A text or thought whose start was lost can still be read; a call without its name cannot. */
@@ -83,56 +78,46 @@ function impliedBlock({ type }: Fields): Fields {
   return type === 'thinking_delta' ? { type: 'thinking', thinking: '', signature: '' } : {};
 }
 
-function announce(
-  blocks: Map<unknown, GrowingBlock>,
-  growing: GrowingBlock,
-  onDelta: ((delta: ModelDelta) => void) | undefined,
-): void {
-  const { type, id, name, text, thinking } = growing.block;
-  if (onDelta === undefined) return;
+function announce({ block, call }: GrowingBlock, onDelta: (delta: ModelDelta) => void): void {
+  const { type, id, name, text, thinking } = block;
   if (type === 'tool_use') {
     const [known, called] = [textField(id), textField(name)];
-    onDelta({
-      type: 'tool_call',
-      index: callIndex(blocks, growing),
-      ...(known === undefined ? {} : { id: known }),
-      ...(called === undefined ? {} : { name: called }),
-    });
+    const given = { ...(known !== undefined && { id: known }), ...(called !== undefined && { name: called }) };
+    onDelta({ type: 'tool_call', index: call, ...given });
   } else if (type === 'text' && textField(text) !== undefined) onDelta({ type: 'text', text: String(text) });
   else if (type === 'thinking' && textField(thinking) !== undefined) {
     onDelta({ type: 'reasoning', text: String(thinking) });
   }
 }
 
-function callIndex(blocks: Map<unknown, GrowingBlock>, growing: GrowingBlock): number {
-  return [...blocks.values()].filter(({ block }) => block.type === 'tool_use').indexOf(growing);
-}
-
 /** Adds a delta to its block; gives what it added, or undefined where the kind of delta is not known. */
 function grow(growing: GrowingBlock, delta: Fields): string | undefined {
   const { block } = growing;
-  const append = (field: string, piece: unknown): string => {
-    const text = typeof piece === 'string' ? piece : '';
-    block[field] = `${typeof block[field] === 'string' ? block[field] : ''}${text}`;
-    return text;
-  };
   switch (delta.type) {
     case 'text_delta':
-      return append('text', delta.text);
+      return append(block, 'text', delta.text);
     case 'thinking_delta':
-      return append('thinking', delta.thinking);
+      return append(block, 'thinking', delta.thinking);
     case 'signature_delta':
-      return append('signature', delta.signature);
+      return append(block, 'signature', delta.signature);
     case 'input_json_delta': {
       const piece = typeof delta.partial_json === 'string' ? delta.partial_json : '';
       growing.json += piece;
       return piece;
     }
     case 'citations_delta':
-      block.citations = [...listField(block.citations), delta.citation];
+      if (Array.isArray(block.citations)) block.citations.push(delta.citation);
+      else block.citations = [delta.citation];
       return '';
   }
   return undefined;
+}
+
+function append(block: GrowingBlock['block'], field: string, piece: unknown): string {
+  const text = typeof piece === 'string' ? piece : '';
+  const before = block[field];
+  block[field] = typeof before === 'string' ? before + text : text;
+  return text;
 }
 
 /** The block as it goes back. The input that came with the start counts where no text of it followed. */

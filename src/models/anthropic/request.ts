@@ -1,20 +1,21 @@
 import { isPlainObject } from '../../core/json.ts';
 import { DEFAULTS } from '../../core/limits.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
+import type { JsonSchema } from '../../core/schema.ts';
 import { checkRequest, RULES } from '../check-request.ts';
 import type { Origin } from '../native-turn.ts';
+import { oncePerFrozen } from '../once-per-frozen.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
 import type { Settings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
-import { anthropicMessages, MAX_NAME } from './blocks.ts';
+import { MAX_NAME, messagesTranscripts } from './blocks.ts';
 import { type CacheOption, cacheMark, markLast, markMessages } from './cache.ts';
-import { type Thinking, thinkingOf } from './thinking.ts';
+import { thinkingOf } from './thinking.ts';
 
 export interface AnthropicRequestOptions {
   readonly model: string;
-  readonly stream: boolean;
   /** True where the model can be held to a schema (`output_config.format`). */
   readonly structured: boolean;
   readonly maxOutputTokens: number | undefined;
@@ -24,53 +25,60 @@ export interface AnthropicRequestOptions {
   readonly extra: object | undefined;
 }
 
-/** A request as the body of `POST /v1/messages`. */
-export function anthropicRequest(
-  request: ModelRequest,
-  options: AnthropicRequestOptions,
-): { readonly [field: string]: unknown } {
-  const settings = checkRequest(request, options.extra, RULES.messages);
-  const { output_config, max_tokens, thinking: own, ...more } = settings.more;
-  const { output, tools } = request;
-  const schema =
-    output === undefined || !options.structured ? undefined : schemaSubset(output.schema, { allRequired: false });
-  const inWords = output !== undefined && schema === undefined ? outputInstruction(output) : undefined;
-  const system = joinTexts(request.instructions, inWords).toWellFormed();
+type Body = { [field: string]: unknown };
+
+/** Writes requests as bodies of `POST /v1/messages`. */
+export function anthropicRequests(options: AnthropicRequestOptions): (request: ModelRequest, stream: boolean) => Body {
+  const transcript = messagesTranscripts(options.origin);
+  const wireTools = oncePerFrozen((tools: readonly ToolDefinition[]) => wireToolsOf(tools, options.dialect));
   const most = Math.min(options.maxOutputTokens ?? Number.POSITIVE_INFINITY, DEFAULTS.maxOutputTokens);
-  const maxTokens = settings.maxOutputTokens ?? (typeof max_tokens === 'number' ? max_tokens : most);
-  const choice = tools.length === 0 ? undefined : wireChoice(settings);
-  const isForced = choice?.type === 'any' || choice?.type === 'tool';
-  const thought: Thinking =
-    own === undefined ? thinkingOf(settings.reasoningEffort, options.model, maxTokens, isForced) : { thinking: own };
-  const config = {
-    ...(isPlainObject(output_config) ? output_config : {}),
-    ...(thought.effort === undefined ? {} : { effort: thought.effort }),
-    ...(schema === undefined ? {} : { format: { type: 'json_schema', schema } }),
-  };
-  const messages = anthropicMessages(request.messages, options.origin);
-  // Marks of the user's own go alone: the API takes four.
-  const mark = more.cache_control === undefined ? cacheMark(options.cache) : undefined;
-  // A single question without tools is not asked again with more behind it.
-  const goesOn = tools.length > 0 || messages.length > 1;
-  return {
-    // First, see `repairingFetch`.
-    ...(options.stream ? { stream: true } : {}),
-    model: options.model,
-    max_tokens: maxTokens,
-    ...(system === ''
-      ? {}
-      : { system: mark === undefined ? system : markLast([{ type: 'text', text: system }], mark) }),
-    messages: goesOn ? markMessages(messages, mark) : messages,
-    ...(tools.length === 0 ? {} : { tools: markLast(wireTools(tools, options.dialect), mark) }),
-    ...(choice === undefined ? {} : { tool_choice: choice }),
-    ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
-    ...(thought.thinking === undefined ? {} : { thinking: thought.thinking }),
-    ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
-    ...more,
+  const cached = cacheMark(options.cache);
+  return (request, stream) => {
+    const settings = checkRequest(request, options.extra, RULES.messages);
+    const { maxOutputTokens, temperature, reasoningEffort, more } = settings;
+    const { output, tools } = request;
+    const schema = output === undefined || !options.structured ? undefined : outputSchema(output);
+    const inWords = output !== undefined && schema === undefined ? outputInstruction(output) : undefined;
+    const system = joinTexts(request.instructions, inWords).toWellFormed();
+    const maxTokens = maxOutputTokens ?? (typeof more.max_tokens === 'number' ? more.max_tokens : most);
+    const choice = tools.length === 0 ? undefined : wireChoice(settings);
+    const messages = transcript(request.messages);
+    // Marks of the user's own go alone: the API takes four.
+    const mark = more.cache_control === undefined ? cached : undefined;
+    // A single question without tools is not asked again with more behind it.
+    if (tools.length > 0 || messages.length > 1) markMessages(messages, mark);
+    const body: Body = { model: options.model };
+    if (system !== '') body.system = mark === undefined ? system : markLast([{ type: 'text', text: system }], mark);
+    body.messages = messages;
+    if (tools.length > 0) body.tools = markLast(wireTools(tools), mark);
+    if (choice !== undefined) body.tool_choice = choice;
+    if (temperature !== undefined) body.temperature = temperature;
+    if (stream) body.stream = true;
+    const isForced = choice?.type === 'any' || choice?.type === 'tool';
+    const thought = more.thinking === undefined ? thinkingOf(reasoningEffort, options.model, maxTokens, isForced) : {};
+    if (thought.thinking !== undefined) body.thinking = thought.thinking;
+    Object.assign(body, more);
+    body.max_tokens = maxTokens;
+    const config = configOf(more.output_config, thought.effort, schema);
+    if (config !== undefined) body.output_config = config;
+    return body;
   };
 }
 
-function wireTools(tools: readonly ToolDefinition[], dialect: Dialect): { readonly [field: string]: unknown }[] {
+const outputSchema = oncePerFrozen(({ schema }: NonNullable<ModelRequest['output']>) =>
+  schemaSubset(schema, { allRequired: false }),
+);
+
+function configOf(own: unknown, effort: string | undefined, schema: JsonSchema | undefined): object | undefined {
+  if (effort === undefined && schema === undefined) return undefined;
+  return {
+    ...(isPlainObject(own) ? own : {}),
+    ...(effort === undefined ? {} : { effort }),
+    ...(schema === undefined ? {} : { format: { type: 'json_schema', schema } }),
+  };
+}
+
+function wireToolsOf(tools: readonly ToolDefinition[], dialect: Dialect): { readonly [field: string]: unknown }[] {
   return tools.map((tool) => {
     const { schema, note } = toolSchema(tool, dialect);
     const description = joinTexts(tool.description, note).toWellFormed();

@@ -1,12 +1,12 @@
 import { ModelError } from '../../core/errors.ts';
-import type { ModelTurn } from '../../core/model.ts';
+import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import type { CallUsage } from '../../core/usage.ts';
-import { commit, type Ending } from '../commit.ts';
+import { commit, type Ending, responseOf } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
 import { bodyFailure } from '../failure.ts';
 import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
 import type { Origin } from '../native-turn.ts';
-import { growingBlocks } from './growing-blocks.ts';
+import { GrowingBlocks } from './growing-blocks.ts';
 
 export interface AnthropicTurnOptions {
   /** Legal name → the tool's own. */
@@ -19,7 +19,7 @@ export interface AnthropicTurnOptions {
 
 /** Events of a message stream, or a whole message, as a turn. */
 export function assembleAnthropicTurn(events: Iterable<unknown>, options: AnthropicTurnOptions): ModelTurn {
-  const assembler = anthropicAssembler(options);
+  const assembler = new AnthropicAssembler(options);
   for (const event of events) {
     assembler.take(event);
     if (assembler.state === 'closed') break;
@@ -35,69 +35,72 @@ const ENDINGS: { readonly [reason: string]: Ending } = {
 };
 
 /** One turn of the Messages protocol, streamed or whole. */
-export function anthropicAssembler(options: AnthropicTurnOptions): Assembler {
-  const blocks = growingBlocks();
-  let state: Assembler['state'] = 'open';
-  let ending: Ending = 'cut';
-  let usage: Fields = {};
-  let response: { id?: string; model?: string } = {};
+export class AnthropicAssembler implements Assembler {
+  state: Assembler['state'] = 'open';
+  readonly #options: AnthropicTurnOptions;
+  readonly #blocks = new GrowingBlocks();
+  #ending: Ending = 'cut';
+  #usage: Fields = {};
+  #id: string | undefined;
+  #model: string | undefined;
 
-  const begin = (message: Fields) => {
-    usage = { ...usage, ...present(message.usage) };
-    response = { ...response, ...identityOf(message) };
-    return true;
-  };
-  const takeDelta = ({ delta, usage: counts }: Fields) => {
-    usage = { ...usage, ...present(counts) };
-    const reason = textField(fieldsOf(delta).stop_reason);
-    if (reason !== undefined) ending = ENDINGS[reason] ?? 'end';
-    if (reason !== undefined && state === 'open') state = 'complete';
-    return true;
-  };
-  const close = () => {
-    state = 'closed';
-    if (ending === 'cut' && blocks.size > 0) ending = 'end';
-    return true;
-  };
-  const take: Assembler['take'] = (event, onDelta) => {
+  constructor(options: AnthropicTurnOptions) {
+    this.#options = options;
+  }
+
+  get usage(): CallUsage | undefined {
+    return usageOf(this.#usage);
+  }
+
+  take(event: unknown, onDelta?: (delta: ModelDelta) => void): boolean {
     const fields = fieldsOf(event);
     switch (fields.type) {
-      case 'message_start':
-        return begin(fieldsOf(fields.message));
-      case 'content_block_start':
-        return blocks.open(fields.index, fieldsOf(fields.content_block), onDelta);
       case 'content_block_delta':
-        return blocks.grow(fields.index, fieldsOf(fields.delta), onDelta);
+        return this.#blocks.grow(fields.index, fieldsOf(fields.delta), onDelta);
+      case 'content_block_start':
+        return this.#blocks.open(fields.index, fieldsOf(fields.content_block), onDelta);
+      case 'message_start':
+        return this.#begin(fieldsOf(fields.message));
       case 'message_delta':
-        return takeDelta(fields);
+        return this.#end(fields);
       case 'message_stop':
-        return close();
+        this.state = 'closed';
+        if (this.#ending === 'cut' && this.#blocks.size > 0) this.#ending = 'end';
+        return true;
       case 'message':
-        for (const part of eventsOf(fields)) take(part, onDelta);
+        for (const part of eventsOf(fields)) this.take(part, onDelta);
         return true;
       case 'error':
-        throw bodyFailure(event, 'anthropic', options.secrets);
+        throw bodyFailure(event, 'anthropic', this.#options.secrets);
     }
-    if (fields.type === undefined) refuseOther(event, fields, options.secrets);
+    if (fields.type === undefined) refuseOther(event, fields, this.#options.secrets);
     return false;
-  };
-  return {
-    get state() {
-      return state;
-    },
-    get usage() {
-      return usageOf(usage);
-    },
-    take,
-    turn() {
-      const counted = usageOf(usage);
-      return commit('anthropic', ending, {
-        ...blocks.finish(options.names, options.newId, options.origin),
-        ...(counted === undefined ? {} : { usage: counted }),
-        response,
-      });
-    },
-  };
+  }
+
+  #begin(message: Fields): boolean {
+    this.#usage = { ...this.#usage, ...present(message.usage) };
+    this.#id = textField(message.id) ?? this.#id;
+    this.#model = textField(message.model) ?? this.#model;
+    return true;
+  }
+
+  #end({ delta, usage }: Fields): boolean {
+    this.#usage = { ...this.#usage, ...present(usage) };
+    const reason = textField(fieldsOf(delta).stop_reason);
+    if (reason !== undefined) this.#ending = ENDINGS[reason] ?? 'end';
+    if (reason !== undefined && this.state === 'open') this.state = 'complete';
+    return true;
+  }
+
+  turn(): ModelTurn {
+    const { names, newId, origin } = this.#options;
+    const { usage } = this;
+    return commit('anthropic', this.#ending, {
+      ...this.#blocks.finish(names, newId, origin),
+      ...(usage === undefined ? {} : { usage }),
+      response: responseOf(this.#id, this.#model),
+    });
+  }
 }
 
 /** A whole message as the events that a stream would have sent. */
@@ -118,11 +121,6 @@ function eventsOf(message: Fields): Fields[] {
 function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] | undefined): never {
   if (fields.error !== undefined) throw bodyFailure(event, 'anthropic', secrets);
   throw new ModelError('malformed_response', 'anthropic: the answer is no message');
-}
-
-function identityOf({ id, model }: Fields): { id?: string; model?: string } {
-  const [known, name] = [textField(id), textField(model)];
-  return { ...(known === undefined ? {} : { id: known }), ...(name === undefined ? {} : { model: name }) };
 }
 
 /** Counts that are there: a later null takes nothing back. */

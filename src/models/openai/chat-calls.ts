@@ -1,5 +1,6 @@
 import type { ModelDelta } from '../../core/model.ts';
 import { type Fields, fieldsOf, textField } from '../fields.ts';
+import { JsonEnd } from './json-end.ts';
 
 /** A call as it grows. `extra` is what the provider wants back and we do not know. */
 export interface GrowingCall {
@@ -7,41 +8,42 @@ export interface GrowingCall {
   name: string;
   arguments: string;
   extra: { [name: string]: unknown };
+  /** Where its arguments may end. */
+  readonly end: JsonEnd;
 }
 
 /**
  * Puts the fragments of streamed calls together. A call begins on a new index; on a new id where there is no index; on a
  * new id and name, or a repeated name, after arguments that are whole. All else goes on with a call that has begun.
  */
-export function chatCalls(): {
-  readonly calls: readonly GrowingCall[];
-  take(fragment: unknown, onDelta?: (delta: ModelDelta) => void): boolean;
-} {
-  const calls: GrowingCall[] = [];
+export class ChatCalls {
+  readonly #calls: GrowingCall[] = [];
   /** The call that an index stands for now; servers use one index for several, one after another. */
-  const atIndex = new Map<number, GrowingCall>();
+  readonly #atIndex = new Map<number, GrowingCall>();
 
-  const begin = (index: number | undefined): GrowingCall => {
-    const call: GrowingCall = { id: undefined, name: '', arguments: '', extra: {} };
-    calls.push(call);
-    if (index !== undefined) atIndex.set(index, call);
+  get calls(): readonly GrowingCall[] {
+    return this.#calls;
+  }
+
+  take(fragment: unknown, onDelta?: (delta: ModelDelta) => void): boolean {
+    const fields = fieldsOf(fragment);
+    const piece = readPiece(fields);
+    const known = piece.index === undefined ? findCall(this.#calls, piece) : this.#atIndex.get(piece.index);
+    const call = known === undefined || beginsAnother(known, piece) ? this.#begin(piece.index) : known;
+    const added = grow(call, piece);
+    keepExtra(call.extra, fields);
+    if (onDelta !== undefined && added !== undefined) {
+      onDelta({ type: 'tool_call', index: this.#calls.indexOf(call), ...added });
+    }
+    return added !== undefined;
+  }
+
+  #begin(index: number | undefined): GrowingCall {
+    const call: GrowingCall = { id: undefined, name: '', arguments: '', extra: {}, end: new JsonEnd() };
+    this.#calls.push(call);
+    if (index !== undefined) this.#atIndex.set(index, call);
     return call;
-  };
-  return {
-    calls,
-    take(fragment, onDelta) {
-      const fields = fieldsOf(fragment);
-      const piece = readPiece(fields);
-      const known = piece.index === undefined ? findCall(calls, piece) : atIndex.get(piece.index);
-      const call = known === undefined || beginsAnother(known, piece) ? begin(piece.index) : known;
-      const added = grow(call, piece);
-      keepExtra(call.extra, fields);
-      if (onDelta !== undefined && added !== undefined) {
-        onDelta({ type: 'tool_call', index: calls.indexOf(call), ...added });
-      }
-      return added !== undefined;
-    },
-  };
+  }
 }
 
 interface Piece {
@@ -74,10 +76,10 @@ function findCall(calls: readonly GrowingCall[], piece: Piece): GrowingCall | un
 function beginsAnother(call: GrowingCall, piece: Piece): boolean {
   if (piece.name === undefined || call.name === '') return false;
   const otherId = piece.id !== undefined && piece.id !== call.id;
-  if (otherId && call.id !== undefined && piece.name !== call.name && call.arguments.trim() === '') return true;
-  // Asked last, since it reads all that came so far.
+  if (otherId && call.id !== undefined && piece.name !== call.name && isBlank(call)) return true;
   const fresh = piece.arguments.trimStart().startsWith('{') && piece.arguments !== call.arguments;
-  return (otherId || fresh) && isWhole(call.arguments);
+  // Asked last, since it reads all that came so far.
+  return (otherId || fresh) && isWhole(call);
 }
 
 /** What the fragment added, or undefined where it repeated what was there. */
@@ -89,9 +91,10 @@ function grow(call: GrowingCall, piece: Piece): { id?: string; name?: string; ar
     added.name = call.name;
   }
   // Some servers flush the whole arguments once more at the end.
-  const isRepeat = piece.arguments !== '' && piece.arguments === call.arguments && isWhole(call.arguments);
+  const isRepeat = piece.arguments !== '' && piece.arguments === call.arguments && isWhole(call);
   if (piece.arguments !== '' && !isRepeat) {
     call.arguments += piece.arguments;
+    call.end.push(piece.arguments);
     added.arguments = piece.arguments;
   }
   return Object.keys(added).length > 0 ? added : undefined;
@@ -105,12 +108,17 @@ function keepExtra(extra: { [name: string]: unknown }, fields: Fields): void {
   }
 }
 
-function isWhole(text: string): boolean {
-  if (!text.trimEnd().endsWith('}')) return false;
+/** Asked of a call at many of its fragments: only arguments that end like JSON are read. */
+function isWhole({ arguments: text, end }: GrowingCall): boolean {
+  if (!end.isClosed) return false;
   try {
     JSON.parse(text);
     return true;
   } catch {
     return false;
   }
+}
+
+function isBlank({ arguments: text }: GrowingCall): boolean {
+  return text.length < 1_000 && text.trim() === '';
 }

@@ -11,58 +11,61 @@ import { RULES } from '../check-request.ts';
 import { fieldsOf, listField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
+import { type WireLine, wireLines } from '../wire-lines.ts';
 
 /** Longest name of a tool. */
 export const MAX_NAME = RULES.chat.maxName;
 
 export type WireMessage = { readonly [field: string]: unknown };
 
-/** A message never changes once it is frozen, so it is converted once and not in every step. */
-const converted = new WeakMap<Origin, WeakMap<Message, readonly WireMessage[]>>();
+/**
+ * Converts transcripts to what Chat Completions takes. Pictures of tool results follow them in a user message: results are text
+ * there.
+ */
+export function chatTranscripts(origin: Origin): (messages: readonly Message[]) => WireMessage[] {
+  return wireLines(() => new ChatLine(origin));
+}
 
-/** The transcript as Chat Completions takes it. Pictures of tool results follow them in a user message: results are text there. */
-export function chatMessages(instructions: string, messages: readonly Message[], origin: Origin): WireMessage[] {
-  const wire: WireMessage[] = [];
-  let known = converted.get(origin);
-  if (known === undefined) {
-    known = new WeakMap();
-    converted.set(origin, known);
+class ChatLine implements WireLine<WireMessage> {
+  readonly #origin: Origin;
+  readonly #wire: WireMessage[] = [];
+  /** Of the results at the end. */
+  #attached: unknown[] = [];
+
+  constructor(origin: Origin) {
+    this.#origin = origin;
   }
-  if (instructions.trim() !== '') wire.push({ role: 'system', content: instructions.toWellFormed() });
-  let pending: unknown[] = [];
-  for (const message of messages) {
-    if (message.role !== 'tool' && pending.length > 0) {
-      wire.push(attachments(pending));
-      pending = [];
+
+  add(message: Message): void {
+    if (message.role !== 'tool' && this.#attached.length > 0) {
+      this.#wire.push(attachments(this.#attached));
+      this.#attached = [];
     }
-    let fresh = known.get(message);
-    if (fresh === undefined) {
-      fresh = convert(message, origin);
-      if (Object.isFrozen(message)) known.set(message, fresh);
-    }
-    wire.push(...fresh);
+    this.#wire.push(convert(message, this.#origin));
     if (message.role === 'tool' && typeof message.content !== 'string') {
-      pending.push(...message.content.filter((part) => part.type !== 'text').map(wirePart));
+      this.#attached.push(...message.content.filter((part) => part.type !== 'text').map(wirePart));
     }
   }
-  if (pending.length > 0) wire.push(attachments(pending));
-  return wire;
+
+  list(): WireMessage[] {
+    return this.#attached.length === 0 ? this.#wire.slice() : [...this.#wire, attachments(this.#attached)];
+  }
 }
 
 function attachments(parts: readonly unknown[]): WireMessage {
   return { role: 'user', content: [{ type: 'text', text: 'Attachments of the tool results above:' }, ...parts] };
 }
 
-function convert(message: Message, origin: Origin): readonly WireMessage[] {
+function convert(message: Message, origin: Origin): WireMessage {
   switch (message.role) {
     case 'user': {
       const { content } = message;
-      return [{ role: 'user', content: typeof content === 'string' ? content.toWellFormed() : content.map(wirePart) }];
+      return { role: 'user', content: typeof content === 'string' ? content.toWellFormed() : content.map(wirePart) };
     }
     case 'assistant':
-      return [nativeMessage(message, origin) ?? neutralMessage(message)];
+      return nativeMessage(message, origin) ?? neutralMessage(message);
     case 'tool':
-      return [{ role: 'tool', tool_call_id: message.callId, content: resultText(message) }];
+      return { role: 'tool', tool_call_id: message.callId, content: resultText(message) };
   }
 }
 

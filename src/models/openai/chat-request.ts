@@ -2,15 +2,15 @@ import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.
 import type { JsonSchema } from '../../core/schema.ts';
 import { checkRequest, RULES } from '../check-request.ts';
 import type { Origin } from '../native-turn.ts';
+import { oncePerFrozen } from '../once-per-frozen.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
-import { chatMessages, MAX_NAME } from './chat-messages.ts';
+import { chatTranscripts, MAX_NAME } from './chat-messages.ts';
 
 export interface ChatRequestOptions {
   readonly model: string;
-  readonly stream: boolean;
   /** OpenAI's own endpoints take `max_completion_tokens` only, most others `max_tokens` only. */
   readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
   readonly dialect: Dialect;
@@ -20,33 +20,37 @@ export interface ChatRequestOptions {
   readonly extra: object | undefined;
 }
 
-/** A request as the body of `POST /chat/completions`. */
-export function chatRequest(request: ModelRequest, options: ChatRequestOptions): { readonly [field: string]: unknown } {
-  const settings = checkRequest(request, options.extra, RULES.chat);
-  const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice } = settings;
-  const { stream_options, ...more } = settings.more;
-  const { output, tools } = request;
-  const format = output === undefined ? undefined : responseFormat(output);
-  const inWords = output !== undefined && format === undefined ? outputInstruction(output) : undefined;
-  const usage = stream_options === undefined ? { include_usage: true } : stream_options;
-  return {
-    // First, see `repairingFetch`.
-    ...(options.stream ? { stream: true } : {}),
-    ...(options.stream && usage !== null ? { stream_options: usage } : {}),
-    model: options.model,
-    messages: chatMessages(joinTexts(request.instructions, inWords), request.messages, options.origin),
-    ...(tools.length === 0
-      ? {}
-      : {
-          tools: tools.map((tool) => wireTool(tool, options)),
-          ...(toolChoice === undefined ? {} : { tool_choice: wireChoice(toolChoice) }),
-          ...(parallelToolCalls === undefined ? {} : { parallel_tool_calls: parallelToolCalls }),
-        }),
-    ...(format === undefined ? {} : { response_format: format }),
-    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxOutputTokens === undefined ? {} : { [options.maxTokensField]: maxOutputTokens }),
-    ...more,
+type Body = { [field: string]: unknown };
+
+/** Writes requests as bodies of `POST /chat/completions`. */
+export function chatRequests(options: ChatRequestOptions): (request: ModelRequest, stream: boolean) => Body {
+  const transcript = chatTranscripts(options.origin);
+  const wireTools = oncePerFrozen((tools: readonly ToolDefinition[]) => tools.map((tool) => wireTool(tool, options)));
+  return (request, stream) => {
+    const settings = checkRequest(request, options.extra, RULES.chat);
+    const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice, more } = settings;
+    const { output, tools } = request;
+    const format = output === undefined ? undefined : responseFormat(output);
+    const inWords = output !== undefined && format === undefined ? outputInstruction(output) : undefined;
+    const instructions = joinTexts(request.instructions, inWords).toWellFormed();
+    const messages = transcript(request.messages);
+    const body: Body = { model: options.model };
+    body.messages = instructions === '' ? messages : [{ role: 'system', content: instructions }, ...messages];
+    if (tools.length > 0) {
+      body.tools = wireTools(tools);
+      if (toolChoice !== undefined) body.tool_choice = wireChoice(toolChoice);
+      if (parallelToolCalls !== undefined) body.parallel_tool_calls = parallelToolCalls;
+    }
+    if (format !== undefined) body.response_format = format;
+    if (reasoningEffort !== undefined) body.reasoning_effort = reasoningEffort;
+    if (temperature !== undefined) body.temperature = temperature;
+    if (maxOutputTokens !== undefined) body[options.maxTokensField] = maxOutputTokens;
+    if (stream) body.stream = true;
+    // Null for a server that refuses it; without a stream nobody takes it.
+    const usage = more.stream_options === undefined ? { include_usage: true } : more.stream_options;
+    if (stream && usage !== null) body.stream_options = usage;
+    for (const name of Object.keys(more)) if (name !== 'stream_options') body[name] = more[name];
+    return body;
   };
 }
 
@@ -65,18 +69,9 @@ function wireTool(tool: ToolDefinition, { dialect, strictTools }: ChatRequestOpt
   };
 }
 
-const strictSchemas = new WeakMap<JsonSchema, boolean>();
-
 /** True where strict decoding takes the schema as it is: closed objects, all properties required, no keyword beyond the subset. */
-export function isStrict(schema: JsonSchema): boolean {
-  let strict = strictSchemas.get(schema);
-  if (strict === undefined) {
-    const { $schema, ...rest } = schema;
-    strict =
-      $schema === undefined && JSON.stringify(schemaSubset(rest, { allRequired: true })) === JSON.stringify(rest);
-    strictSchemas.set(schema, strict);
-  }
-  return strict;
+export function isStrict({ $schema, ...rest }: JsonSchema): boolean {
+  return $schema === undefined && JSON.stringify(schemaSubset(rest, { allRequired: true })) === JSON.stringify(rest);
 }
 
 function wireChoice(choice: ToolChoice): unknown {
@@ -86,7 +81,7 @@ function wireChoice(choice: ToolChoice): unknown {
 }
 
 /** A schema that strict mode does not take is sent as a hint; one that is no object cannot be sent at all. */
-function responseFormat({ name, schema }: NonNullable<ModelRequest['output']>): unknown {
+const responseFormat = oncePerFrozen(({ name, schema }: NonNullable<ModelRequest['output']>): unknown => {
   if (schema.type !== 'object') return undefined;
   const strict = schemaSubset(schema, { allRequired: true });
   const { $schema, ...rest } = schema;
@@ -94,4 +89,4 @@ function responseFormat({ name, schema }: NonNullable<ModelRequest['output']>): 
     type: 'json_schema',
     json_schema: { name: legalName(name, MAX_NAME), strict: strict !== undefined, schema: strict ?? rest },
   };
-}
+});

@@ -1,13 +1,13 @@
 import { ModelError } from '../../core/errors.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import type { CallUsage } from '../../core/usage.ts';
-import { commit, type Ending } from '../commit.ts';
+import { DONE } from '../answer-parser.ts';
+import { commit, type Ending, responseOf } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
 import { bodyFailure } from '../failure.ts';
-import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import { countField, type Fields, fieldsOf, textField } from '../fields.ts';
 import type { Origin } from '../native-turn.ts';
-import { DONE } from '../repair.ts';
-import { growingMessage } from './growing-message.ts';
+import { GrowingMessage } from './growing-message.ts';
 
 export interface ChatTurnOptions {
   /** Legal name → the tool's own. */
@@ -22,7 +22,7 @@ export interface ChatTurnOptions {
 
 /** Chunks of a chat completion, or a whole one, as a turn. */
 export function assembleChatTurn(chunks: Iterable<unknown>, options: ChatTurnOptions): ModelTurn {
-  const assembler = chatAssembler(options);
+  const assembler = new ChatAssembler(options);
   for (const chunk of chunks) {
     assembler.take(chunk);
     if (assembler.state === 'closed') break;
@@ -47,67 +47,73 @@ const ENDINGS: { readonly [reason: string]: Ending } = {
 };
 
 /** One turn of the Chat Completions protocol, streamed (`choice.delta`) or whole (`choice.message`). */
-export function chatAssembler(options: ChatTurnOptions): Assembler {
-  const message = growingMessage();
-  let state: Assembler['state'] = 'open';
-  let ending: Ending = options.stream ? 'cut' : 'end';
-  let choices = 0;
-  let isForeign = false;
-  let usage: CallUsage | undefined;
-  let response: { id?: string; model?: string } = {};
+export class ChatAssembler implements Assembler {
+  state: Assembler['state'] = 'open';
+  usage: CallUsage | undefined;
+  readonly #options: ChatTurnOptions;
+  readonly #message = new GrowingMessage();
+  #ending: Ending;
+  #choices = 0;
+  #isForeign = false;
+  #id: string | undefined;
+  #model: string | undefined;
 
-  const takeChoice = (choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean => {
-    choices++;
-    usage = usageOf(choice) ?? usage;
-    if (choice.error) throw bodyFailure(choice.error, 'openai', options.secrets);
-    const moved = message.take(choice, onDelta);
+  constructor(options: ChatTurnOptions) {
+    this.#options = options;
+    this.#ending = options.stream ? 'cut' : 'end';
+  }
+
+  take(chunk: unknown, onDelta?: (delta: ModelDelta) => void): boolean {
+    const fields = fieldsOf(chunk);
+    if (fields.object === DONE) {
+      if (this.state === 'open' && this.#choices > 0) this.#ending = 'end';
+      this.state = 'closed';
+      return true;
+    }
+    const { choices } = fields;
+    if (choices === undefined && !('choices' in fields)) refuseOther(chunk, fields, this.#options);
+    // Chunks have an `object`; a `type` is how other protocols name their events.
+    this.#isForeign ||= textField(fields.type) !== undefined;
+    if (fields.error) throw bodyFailure(fields.error, 'openai', this.#options.secrets);
+    this.#id = textField(fields.id) ?? this.#id;
+    this.#model = textField(fields.model) ?? this.#model;
+    this.usage = usageOf(fields) ?? this.usage;
+    if (!Array.isArray(choices)) return false;
+    let moved = false;
+    for (const one of choices) {
+      const choice = fieldsOf(one);
+      const isFirst = choice.index === undefined || choice.index === null || choice.index === 0;
+      if (isFirst && this.#takeChoice(choice, onDelta)) moved = true;
+    }
+    return moved;
+  }
+
+  #takeChoice(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
+    this.#choices++;
+    this.usage = usageOf(choice) ?? this.usage;
+    if (choice.error) throw bodyFailure(choice.error, 'openai', this.#options.secrets);
+    const moved = this.#message.take(choice, onDelta);
     const reason = textField(choice.finish_reason)?.toLowerCase() ?? (choice.message ? 'stop' : undefined);
     if (reason === undefined) return moved;
-    if (state === 'open') state = 'complete';
+    if (this.state === 'open') this.state = 'complete';
     // What cuts an answer is not taken back by a later "stop".
-    if (ending === 'cut' || ending === 'end') ending = endingOf(reason);
+    if (this.#ending === 'cut' || this.#ending === 'end') this.#ending = endingOf(reason);
     return true;
-  };
-  return {
-    get state() {
-      return state;
-    },
-    get usage() {
-      return usage;
-    },
-    take(chunk, onDelta) {
-      const fields = fieldsOf(chunk);
-      if (fields.object === DONE) {
-        if (state === 'open' && choices > 0) ending = 'end';
-        state = 'closed';
-        return true;
-      }
-      if (!('choices' in fields)) refuseOther(chunk, fields, options);
-      // Chunks have an `object`; a `type` is how other protocols name their events.
-      isForeign ||= textField(fields.type) !== undefined;
-      if (fields.error) throw bodyFailure(fields.error, 'openai', options.secrets);
-      response = { ...response, ...identityOf(fields) };
-      usage = usageOf(fields) ?? usage;
-      let moved = false;
-      for (const choice of listField(fields.choices).map(fieldsOf)) {
-        const isFirst = choice.index === undefined || choice.index === null || choice.index === 0;
-        if (isFirst) moved = takeChoice(choice, onDelta) || moved;
-      }
-      return moved;
-    },
-    turn() {
-      if (choices === 0 && isForeign) throw notChat();
-      if (choices === 0 && (!options.stream || state === 'closed' || usage !== undefined)) {
-        throw new ModelError('empty_response', 'openai: the answer has no choices');
-      }
-      const isRefusal = message.refused && (ending === 'end' || ending === 'filtered');
-      return commit('openai', isRefusal ? 'refused' : ending, {
-        ...message.finish(options.names, options.newId, options.origin),
-        ...(usage === undefined ? {} : { usage }),
-        response,
-      });
-    },
-  };
+  }
+
+  turn(): ModelTurn {
+    const { names, newId, origin, stream } = this.#options;
+    if (this.#choices === 0 && this.#isForeign) throw notChat();
+    if (this.#choices === 0 && (!stream || this.state === 'closed' || this.usage !== undefined)) {
+      throw new ModelError('empty_response', 'openai: the answer has no choices');
+    }
+    const isRefusal = this.#message.refused && (this.#ending === 'end' || this.#ending === 'filtered');
+    return commit('openai', isRefusal ? 'refused' : this.#ending, {
+      ...this.#message.finish(names, newId, origin),
+      ...(this.usage === undefined ? {} : { usage: this.usage }),
+      response: responseOf(this.#id, this.#model),
+    });
+  }
 }
 
 function endingOf(reason: string): Ending {
@@ -129,14 +135,11 @@ function notChat(): ModelError {
   return new ModelError('malformed_response', 'openai: the answer is no chat completion');
 }
 
-function identityOf({ id, model }: Fields): { id?: string; model?: string } {
-  const [known, name] = [textField(id), textField(model)];
-  return { ...(known === undefined ? {} : { id: known }), ...(name === undefined ? {} : { model: name }) };
-}
-
 /** Prompt tokens include the cached ones here. Running totals: the last one counts. */
 function usageOf(holder: Fields): CallUsage | undefined {
-  const usage = fieldsOf(holder.usage ?? fieldsOf(holder.x_groq).usage);
+  const given = holder.usage ?? (holder.x_groq === undefined ? undefined : fieldsOf(holder.x_groq).usage);
+  if (given === undefined || given === null) return undefined;
+  const usage = fieldsOf(given);
   const inputTokens = countField(usage.prompt_tokens);
   const outputTokens = countField(usage.completion_tokens);
   if (inputTokens === undefined || outputTokens === undefined) return undefined;

@@ -1,9 +1,9 @@
 import type { OpenAI } from 'openai';
-import { DEFAULTS } from '../../core/limits.ts';
 import type { AdapterOptions } from '../options.ts';
 import { withoutSlash } from '../options.ts';
 import { repairingFetch } from '../repair.ts';
 import { loadSdk, once } from '../sdk.ts';
+import { timeouts } from '../timeouts.ts';
 import { loggingFetch } from '../wire-log.ts';
 
 /** The user's client, or one of ours, made when it is first needed. */
@@ -27,7 +27,7 @@ export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<Ope
           }),
       ...(headers === undefined ? {} : { defaultHeaders: { ...headers } }),
       maxRetries: 0,
-      timeout: options.timeoutMs ?? DEFAULTS.modelTimeoutMs,
+      timeout: timeouts(options).timeoutMs,
       // Looked up at each call, so that one that is replaced later is used.
       fetch: repairingFetch(
         'openai',

@@ -6,7 +6,8 @@ import { gateOf } from '../../core/model-facts.ts';
 import { modelFailure } from '../failure.ts';
 import { fieldsOf, listField } from '../fields.ts';
 import { type AdapterOptions, checkCount, checkOptions, modelFields } from '../options.ts';
-import { startWatch } from '../watch.ts';
+import { timeouts } from '../timeouts.ts';
+import { Watch } from '../watch.ts';
 import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';
 
 export interface EmbedderOptions
@@ -29,13 +30,14 @@ const BATCH = 512;
  */
 export function openaiEmbedder(id: string, options: EmbedderOptions): Embedder {
   checkOptions(id, options, { names: ['dimensions', 'apiKey', 'baseURL', 'client', 'headers', 'timeoutMs'] });
-  const { dimensions, timeoutMs = DEFAULTS.toolTimeoutMs, headers } = options;
+  const { dimensions, headers } = options;
+  const { timeoutMs } = timeouts({ timeoutMs: options.timeoutMs ?? DEFAULTS.toolTimeoutMs });
   checkCount('dimensions', dimensions ?? null, 1);
   const client = openaiClient({ ...options, timeoutMs });
   const secrets = openaiSecrets(options);
 
   const embedBatch = async (texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> => {
-    const watch = startWatch(signal, timeoutMs, undefined);
+    const watch = new Watch(signal, timeoutMs, undefined);
     try {
       const { embeddings } = await client();
       const body = {
@@ -56,7 +58,7 @@ export function openaiEmbedder(id: string, options: EmbedderOptions): Embedder {
       if (signal.aborted) throw signal.reason;
       throw modelFailure(watch.ended?.reason ?? thrown, 'openai', secrets);
     } finally {
-      watch.stop();
+      watch.stop(true);
     }
   };
   return Object.freeze({

@@ -5,117 +5,119 @@ import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
 
 type OnDelta = ((delta: ModelDelta) => void) | undefined;
 
-/** The items of one response as they grow. */
-export interface GrowingItems {
-  readonly size: number;
-  /** True where the answer refuses and says nothing else. */
-  readonly refused: boolean;
-  open(event: Fields, onDelta: OnDelta): void;
-  /** Adds to an item; true where it moved the answer on. */
-  grow(event: Fields, onDelta: OnDelta): boolean;
-  close(event: Fields, onDelta: OnDelta): void;
-  /** A part is done, and said whole once more: that counts. */
-  settle(event: Fields): void;
-  /** The whole output, as the last event has it: it mends what was not streamed. */
-  whole(output: unknown): void;
-  finish(names: ReadonlyMap<string, string>, newId: () => string): { content: AssistantPart[]; items: Fields[] };
-}
-
 /** An item as it was announced, what was streamed of it, and as it was when it was done. */
 interface GrowingItem {
   readonly first: Fields;
   readonly order: number;
+  /** Of a call: its place among the calls, when it began. */
+  readonly call: number;
   /** Streamed text by part, in order of appearance: thoughts, texts and refusals. */
   readonly texts: Map<string, string>;
   arguments: string;
   done: Fields | undefined;
 }
 
-/** Calls and texts of the Responses protocol. An item is known by its id; by its place where the id is new or not there. */
-export function growingItems(): GrowingItems {
-  const items: GrowingItem[] = [];
-  const byId = new Map<unknown, GrowingItem>();
-  const byPlace = new Map<unknown, GrowingItem>();
+/**
+ * The items of one response as they grow: calls, texts and thoughts. An item is known by its id; by its place where the id is new or
+ * not there.
+ */
+export class GrowingItems {
+  readonly #items: GrowingItem[] = [];
+  readonly #byId = new Map<unknown, GrowingItem>();
+  readonly #byPlace = new Map<unknown, GrowingItem>();
+  #calls = 0;
 
-  const add = ({ output_index }: Fields, item: Fields): GrowingItem => {
-    const order = typeof output_index === 'number' ? output_index : items.length;
-    const growing = { first: item, order, texts: new Map(), arguments: '', done: undefined };
-    items.push(growing);
-    if (textField(item.id) !== undefined) byId.set(item.id, growing);
-    byPlace.set(output_index, growing);
-    return growing;
-  };
-  const find = (id: unknown, place: unknown) => byId.get(id) ?? byPlace.get(place);
-  const callIndex = (item: GrowingItem) => items.filter(({ first }) => first.type === 'function_call').indexOf(item);
+  get size(): number {
+    return this.#items.length;
+  }
 
-  const announce = (item: GrowingItem, onDelta: OnDelta) => {
-    const { type, call_id, name } = item.first;
-    if (onDelta === undefined || type !== 'function_call') return;
-    const [id, called] = [textField(call_id), textField(name)];
-    const known = { ...(id !== undefined && { id }), ...(called !== undefined && { name: called }) };
-    onDelta({ type: 'tool_call', index: callIndex(item), ...known });
-  };
-  return {
-    get size() {
-      return items.length;
-    },
-    get refused() {
-      const said = items.map((item) => saidBy(finished(item)));
-      return said.some(({ refusal }) => refusal !== '') && said.every(({ text }) => text === '');
-    },
-    open(event, onDelta) {
-      const item = fieldsOf(event.item);
-      if (byId.get(item.id) !== undefined) return;
-      announce(add(event, item), onDelta);
-    },
-    grow(event, onDelta) {
-      const piece = textField(event.delta);
-      if (piece === undefined) return false;
-      const kind = String(event.type);
-      const item = find(event.item_id, event.output_index) ?? add(event, impliedItem(kind, event.item_id));
-      if (kind.includes('function_call_arguments')) {
-        item.arguments += piece;
-        onDelta?.({ type: 'tool_call', index: callIndex(item), arguments: piece });
-        return true;
-      }
-      const part = `${partOf(kind)}/${event.content_index ?? event.summary_index ?? 0}`;
-      item.texts.set(part, (item.texts.get(part) ?? '') + piece);
-      if (part.startsWith('text')) onDelta?.({ type: 'text', text: piece });
-      else if (part.startsWith('thought')) onDelta?.({ type: 'reasoning', text: piece });
+  /** True where the answer refuses and says nothing else. */
+  get refused(): boolean {
+    const said = this.#items.map((item) => saidBy(finished(item)));
+    return said.some(({ refusal }) => refusal !== '') && said.every(({ text }) => text === '');
+  }
+
+  open(event: Fields, onDelta: OnDelta): void {
+    const item = fieldsOf(event.item);
+    if (this.#byId.get(item.id) === undefined) announce(this.#add(event, item), onDelta);
+  }
+
+  /** Adds to an item; true where it moved the answer on. */
+  grow(event: Fields, onDelta: OnDelta): boolean {
+    const piece = textField(event.delta);
+    if (piece === undefined) return false;
+    const kind = String(event.type);
+    const item = this.#find(event.item_id, event.output_index) ?? this.#add(event, impliedItem(kind, event.item_id));
+    if (kind.includes('function_call_arguments')) {
+      item.arguments += piece;
+      onDelta?.({ type: 'tool_call', index: item.call, arguments: piece });
       return true;
-    },
-    close(event, onDelta) {
-      const done = fieldsOf(event.item);
-      const known = byId.get(done.id) ?? openAt(byPlace.get(event.output_index), done);
-      const item = known ?? add(event, done);
-      if (known === undefined) announce(item, onDelta);
-      item.done = done;
-    },
-    settle({ type, item_id, output_index, arguments: args, text, content_index, summary_index }) {
-      const item = find(item_id, output_index);
-      if (item === undefined) return;
-      if (typeof args === 'string' && args !== '') item.arguments = args;
-      if (typeof text === 'string')
-        item.texts.set(`${partOf(String(type))}/${content_index ?? summary_index ?? 0}`, text);
-    },
-    whole(output) {
-      const all = listField(output).map(fieldsOf);
-      const isKnown = all.length <= items.length;
-      all.forEach((item, index) => {
-        const known = byId.get(item.id) ?? (isKnown ? [...items].sort(inOrder)[index] : undefined);
-        if (known === undefined) add({ output_index: index }, item).done = item;
-        else if (known.done === undefined && known.first.type === item.type) known.done = item;
-      });
-    },
-    finish(names, newId) {
-      const taken = new Set<string>();
-      const whole = [...items]
-        .sort(inOrder)
-        .map(finished)
-        .map((item) => withId(item, taken, newId));
-      return { content: whole.flatMap((item) => partsOf(item, names)), items: whole };
-    },
-  };
+    }
+    const part = `${partOf(kind)}/${event.content_index ?? event.summary_index ?? 0}`;
+    item.texts.set(part, (item.texts.get(part) ?? '') + piece);
+    if (onDelta === undefined) return true;
+    if (part.startsWith('text')) onDelta({ type: 'text', text: piece });
+    else if (part.startsWith('thought')) onDelta({ type: 'reasoning', text: piece });
+    return true;
+  }
+
+  close(event: Fields, onDelta: OnDelta): void {
+    const done = fieldsOf(event.item);
+    const known = this.#byId.get(done.id) ?? openAt(this.#byPlace.get(event.output_index), done);
+    const item = known ?? this.#add(event, done);
+    if (known === undefined) announce(item, onDelta);
+    item.done = done;
+  }
+
+  /** A part is done, and said whole once more: that counts. */
+  settle({ type, item_id, output_index, arguments: args, text, content_index, summary_index }: Fields): void {
+    const item = this.#find(item_id, output_index);
+    if (item === undefined) return;
+    if (typeof args === 'string' && args !== '') item.arguments = args;
+    if (typeof text === 'string')
+      item.texts.set(`${partOf(String(type))}/${content_index ?? summary_index ?? 0}`, text);
+  }
+
+  /** The whole output, as the last event has it: it mends what was not streamed. */
+  whole(output: unknown): void {
+    const all = listField(output).map(fieldsOf);
+    const isKnown = all.length <= this.#items.length;
+    all.forEach((item, index) => {
+      const known = this.#byId.get(item.id) ?? (isKnown ? [...this.#items].sort(inOrder)[index] : undefined);
+      if (known === undefined) this.#add({ output_index: index }, item).done = item;
+      else if (known.done === undefined && known.first.type === item.type) known.done = item;
+    });
+  }
+
+  finish(names: ReadonlyMap<string, string>, newId: () => string): { content: AssistantPart[]; items: Fields[] } {
+    const taken = new Set<string>();
+    const whole = [...this.#items]
+      .sort(inOrder)
+      .map(finished)
+      .map((item) => withId(item, taken, newId));
+    return { content: whole.flatMap((item) => partsOf(item, names)), items: whole };
+  }
+
+  #add({ output_index }: Fields, item: Fields): GrowingItem {
+    const order = typeof output_index === 'number' ? output_index : this.#items.length;
+    const growing = { first: item, order, call: this.#calls, texts: new Map(), arguments: '', done: undefined };
+    if (item.type === 'function_call') this.#calls += 1;
+    this.#items.push(growing);
+    if (textField(item.id) !== undefined) this.#byId.set(item.id, growing);
+    this.#byPlace.set(output_index, growing);
+    return growing;
+  }
+
+  #find(id: unknown, place: unknown): GrowingItem | undefined {
+    return this.#byId.get(id) ?? this.#byPlace.get(place);
+  }
+}
+
+function announce({ first: { type, call_id, name }, call }: GrowingItem, onDelta: OnDelta): void {
+  if (onDelta === undefined || type !== 'function_call') return;
+  const [id, called] = [textField(call_id), textField(name)];
+  const known = { ...(id !== undefined && { id }), ...(called !== undefined && { name: called }) };
+  onDelta({ type: 'tool_call', index: call, ...known });
 }
 
 function inOrder(a: GrowingItem, b: GrowingItem): number {

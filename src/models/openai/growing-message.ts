@@ -3,73 +3,75 @@ import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import { distinctId } from '../commit.ts';
 import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
 import { nativeTurn, type Origin } from '../native-turn.ts';
-import { chatCalls, type GrowingCall } from './chat-calls.ts';
+import { ChatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
 
 /** An assistant message as it grows, or a whole one. */
-export interface GrowingMessage {
+export class GrowingMessage {
+  readonly #calls = new ChatCalls();
+  readonly #extra: { [name: string]: unknown } = {};
+  #text = '';
+  #reasoning = '';
+  #refusal = '';
+
   /** True where the message refuses and says nothing else. */
-  readonly refused: boolean;
+  get refused(): boolean {
+    return this.#refusal !== '' && this.#text === '';
+  }
+
   /** Takes a choice; true where it moved the message on. */
-  take(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean;
+  take(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
+    const message = fieldsOf(choice.delta ?? choice.message);
+    const { content } = message;
+    const isText = typeof content === 'string';
+    const text = isText ? content : textOfContent(content, 'text');
+    const thought =
+      textField(message.reasoning_content) ??
+      textField(message.reasoning) ??
+      (isText ? '' : textOfContent(content, 'reasoning'));
+    const refusal = textField(message.refusal) ?? '';
+    let moved = text !== '' || thought !== '' || refusal !== '';
+    if (moved) {
+      this.#text += text;
+      this.#reasoning += thought;
+      this.#refusal += refusal;
+      if (thought !== '') onDelta?.({ type: 'reasoning', text: thought });
+      if (text !== '') onDelta?.({ type: 'text', text });
+    }
+    for (const call of fragmentsOf(message, !choice.delta)) moved = this.#calls.take(call, onDelta) || moved;
+    return keepExtra(this.#extra, message) || moved;
+  }
+
   finish(
     names: ReadonlyMap<string, string>,
     newId: () => string,
     origin: Origin,
-  ): Pick<ModelTurn, 'content' | 'native'>;
-}
-
-export function growingMessage(): GrowingMessage {
-  const calls = chatCalls();
-  const extra: { [name: string]: unknown } = {};
-  let text = '';
-  let reasoning = '';
-  let refusal = '';
-  return {
-    get refused() {
-      return refusal !== '' && text === '';
-    },
-    take(choice, onDelta) {
-      const message = fieldsOf(choice.delta ?? choice.message);
-      const said = textOfContent(message.content);
-      const thought = textField(message.reasoning_content) ?? textField(message.reasoning) ?? said.reasoning;
-      const declined = textField(message.refusal) ?? '';
-      text += said.text;
-      reasoning += thought;
-      refusal += declined;
-      if (thought !== '') onDelta?.({ type: 'reasoning', text: thought });
-      if (said.text !== '') onDelta?.({ type: 'text', text: said.text });
-      let moved = said.text !== '' || thought !== '' || declined !== '';
-      for (const call of fragmentsOf(message, !choice.delta)) moved = calls.take(call, onDelta) || moved;
-      return keepExtra(extra, message) || moved;
-    },
-    finish(names, newId, origin) {
-      const taken = new Set<string>();
-      const whole = calls.calls.map((call) => ({ ...call, id: distinctId(call.id, taken, newId) }));
-      const content: AssistantPart[] = [];
-      if (reasoning !== '') content.push({ type: 'reasoning', text: reasoning });
-      if (text !== '') content.push({ type: 'text', text });
-      for (const call of whole) content.push(partOf(call, names));
-      return { content, native: nativeTurn(origin, wireMessage(text, whole, extra)) };
-    },
-  };
+  ): Pick<ModelTurn, 'content' | 'native'> {
+    const taken = new Set<string>();
+    const whole = this.#calls.calls.map((call) => ({ ...call, id: distinctId(call.id, taken, newId) }));
+    const content: AssistantPart[] = [];
+    if (this.#reasoning !== '') content.push({ type: 'reasoning', text: this.#reasoning });
+    if (this.#text !== '') content.push({ type: 'text', text: this.#text });
+    for (const call of whole) content.push(partOf(call, names));
+    return { content, native: nativeTurn(origin, wireMessage(this.#text, whole, this.#extra)) };
+  }
 }
 
 type WholeCall = GrowingCall & { id: string };
 
-/** Content is text, or a list of parts, among which may be thoughts. */
-function textOfContent(content: unknown): { text: string; reasoning: string } {
-  if (typeof content === 'string') return { text: content, reasoning: '' };
-  let text = '';
-  let reasoning = '';
+/** Content that is no text is a list of parts, among which may be thoughts. */
+function textOfContent(content: unknown, kind: 'text' | 'reasoning'): string {
+  if (typeof content === 'string') return kind === 'text' ? content : '';
+  let all = '';
   for (const part of listField(content)) {
-    const { type, text: said, thinking } = fieldsOf(part);
-    if (type === 'thinking' || type === 'reasoning') {
-      reasoning += typeof thinking === 'string' ? thinking : textOfContent(thinking ?? said).text;
-    } else if (typeof part === 'string') text += part;
-    else if (typeof said === 'string') text += said;
+    const { type, text, thinking } = fieldsOf(part);
+    const isThought = type === 'thinking' || type === 'reasoning';
+    if (isThought !== (kind === 'reasoning')) continue;
+    if (isThought) all += typeof thinking === 'string' ? thinking : textOfContent(thinking ?? text, 'text');
+    else if (typeof part === 'string') all += part;
+    else if (typeof text === 'string') all += text;
   }
-  return { text, reasoning };
+  return all;
 }
 
 /** In a whole message each entry is a call of its own; in a delta entries go on with calls that have begun. */
@@ -77,8 +79,10 @@ function fragmentsOf({ tool_calls, function_call }: Fields, isWhole: boolean): r
   if (Array.isArray(tool_calls)) {
     return isWhole ? tool_calls.map((call, index) => ({ ...fieldsOf(call), index })) : tool_calls;
   }
-  return function_call === undefined || function_call === null ? [] : [{ index: 0, function: function_call }];
+  return function_call === undefined || function_call === null ? NO_CALLS : [{ index: 0, function: function_call }];
 }
+
+const NO_CALLS: readonly unknown[] = Object.freeze([]);
 
 /** Fields that are read above, or that requests may not hold. */
 const NOT_REPLAYED = new Set([
@@ -98,8 +102,9 @@ const STREAMED = /reason|think|thought|signature/;
 /** Unknown fields go back as they came: thoughts and lists that were streamed in pieces are put together. */
 function keepExtra(extra: { [name: string]: unknown }, message: Fields): boolean {
   let moved = false;
-  for (const [name, value] of Object.entries(message)) {
-    if (NOT_REPLAYED.has(name) || value === null || value === undefined || value === '') continue;
+  for (const name of Object.keys(message)) {
+    const value = message[name];
+    if (value === null || value === undefined || value === '' || NOT_REPLAYED.has(name)) continue;
     const before = extra[name];
     moved = true;
     if (typeof value === 'string' && typeof before === 'string' && STREAMED.test(name)) extra[name] = before + value;

@@ -11,6 +11,7 @@ import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
 import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
 import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
 import { legalName } from '../tool-name.ts';
+import { type WireLine, wireLines } from '../wire-lines.ts';
 import { wireFunction } from './chat-messages.ts';
 
 /** Longest id of a call. */
@@ -24,27 +25,27 @@ export interface Destination {
   readonly keepsPlainReasoning: boolean;
 }
 
-/** A message never changes once it is frozen, so it is converted once and not in every step. */
-const converted = new WeakMap<Destination, WeakMap<Message, readonly Item[]>>();
+/** Converts transcripts to the items of `input`. */
+export function responsesTranscripts(destination: Destination): (messages: readonly Message[]) => Item[] {
+  return wireLines(() => new ItemLine(destination));
+}
 
-/** The transcript as the items of `input`. */
-export function responsesItems(messages: readonly Message[], destination: Destination): Item[] {
-  let known = converted.get(destination);
-  if (known === undefined) {
-    known = new WeakMap();
-    converted.set(destination, known);
+class ItemLine implements WireLine<Item> {
+  readonly #destination: Destination;
+  readonly #items: Item[] = [];
+  readonly #ids = distinctIds(MAX_ID);
+
+  constructor(destination: Destination) {
+    this.#destination = destination;
   }
-  const items: Item[] = [];
-  const ids = distinctIds(MAX_ID);
-  for (const message of messages) {
-    let fresh = known.get(message);
-    if (fresh === undefined) {
-      fresh = convert(message, destination);
-      if (Object.isFrozen(message)) known.set(message, fresh);
-    }
-    for (const item of fresh) items.push(withDistinctId(item, ids));
+
+  add(message: Message): void {
+    for (const item of convert(message, this.#destination)) this.#items.push(withDistinctId(item, this.#ids));
   }
-  return items;
+
+  list(): Item[] {
+    return this.#items.slice();
+  }
 }
 
 function withDistinctId(item: Item, ids: DistinctIds): Item {

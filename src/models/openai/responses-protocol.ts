@@ -1,24 +1,23 @@
 import type { OpenAI } from 'openai';
-import { responsesRequest } from './responses-request.ts';
-import { responsesAssembler } from './responses-turn.ts';
+import { responsesRequests } from './responses-request.ts';
+import { ResponsesAssembler } from './responses-turn.ts';
 import type { Endpoint, Protocol } from './send.ts';
 
 /** The Responses API, without state at the provider. */
 export function responsesProtocol({ id, host, isOpenAI, dialect, extra, secrets, newId }: Endpoint): Protocol {
   // Thoughts are encrypted for the model that had them.
   const origin = { api: 'responses', endpoint: host, model: id } as const;
-  const options = {
-    model: id,
-    strictTools: isOpenAI,
-    // Models that do not think refuse to be asked for it.
-    encryptedReasoning: isOpenAI && thinks(id),
-    destination: { origin, keepsPlainReasoning: !isOpenAI },
-    dialect,
-    extra,
-  } as const;
   return {
-    body: (request, stream) => responsesRequest(request, { ...options, stream }),
-    assembler: (names) => responsesAssembler({ names, newId, origin, secrets }),
+    body: responsesRequests({
+      model: id,
+      strictTools: isOpenAI,
+      // Models that do not think refuse to be asked for it.
+      encryptedReasoning: isOpenAI && thinks(id),
+      destination: { origin, keepsPlainReasoning: !isOpenAI },
+      dialect,
+      extra,
+    }),
+    assembler: (names) => new ResponsesAssembler({ names, newId, origin, secrets }),
     create: (client, body, how) =>
       client.responses.create(body as unknown as OpenAI.Responses.ResponseCreateParams, how),
   };

@@ -1,17 +1,17 @@
 import { isPlainObject } from '../../core/json.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
 import { checkRequest, RULES } from '../check-request.ts';
+import { oncePerFrozen } from '../once-per-frozen.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
 import { schemaSubset } from '../schema-subset.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
 import { MAX_NAME } from './chat-messages.ts';
 import { isStrict } from './chat-request.ts';
-import { type Destination, responsesItems } from './responses-items.ts';
+import { type Destination, responsesTranscripts } from './responses-items.ts';
 
 export interface ResponsesRequestOptions {
   readonly model: string;
-  readonly stream: boolean;
   readonly dialect: Dialect;
   /** True where the endpoint is OpenAI's: tools whose schema allows it are decoded strictly. */
   readonly strictTools: boolean;
@@ -21,44 +21,41 @@ export interface ResponsesRequestOptions {
   readonly extra: object | undefined;
 }
 
-/** A request as the body of `POST /responses`. Nothing is stored at the provider: the whole transcript is sent each time. */
-export function responsesRequest(
-  request: ModelRequest,
-  options: ResponsesRequestOptions,
-): { readonly [field: string]: unknown } {
-  const settings = checkRequest(request, options.extra, RULES.responses);
-  const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice } = settings;
-  const { reasoning, text, ...more } = settings.more;
-  const { output, tools } = request;
-  const format = output === undefined ? undefined : textFormat(output);
-  const inWords = output !== undefined && format === undefined ? outputInstruction(output) : undefined;
-  const instructions = joinTexts(request.instructions, inWords).toWellFormed();
-  const thoughts = {
-    ...(isPlainObject(reasoning) ? reasoning : {}),
-    ...(reasoningEffort === undefined ? {} : { effort: reasoningEffort }),
+type Body = { [field: string]: unknown };
+
+/** Writes requests as bodies of `POST /responses`. Nothing is stored at the provider: the whole transcript is sent each time. */
+export function responsesRequests(options: ResponsesRequestOptions): (request: ModelRequest, stream: boolean) => Body {
+  const transcript = responsesTranscripts(options.destination);
+  const wireTools = oncePerFrozen((tools: readonly ToolDefinition[]) => tools.map((tool) => wireTool(tool, options)));
+  return (request, stream) => {
+    const settings = checkRequest(request, options.extra, RULES.responses);
+    const { temperature, maxOutputTokens, parallelToolCalls, reasoningEffort, toolChoice, more } = settings;
+    const { output, tools } = request;
+    const format = output === undefined ? undefined : textFormat(output);
+    const inWords = output !== undefined && format === undefined ? outputInstruction(output) : undefined;
+    const instructions = joinTexts(request.instructions, inWords).toWellFormed();
+    const body: Body = { model: options.model, store: false };
+    if (options.encryptedReasoning) body.include = ['reasoning.encrypted_content'];
+    if (instructions !== '') body.instructions = instructions;
+    body.input = transcript(request.messages);
+    if (tools.length > 0) {
+      body.tools = wireTools(tools);
+      if (toolChoice !== undefined) body.tool_choice = wireChoice(toolChoice);
+      if (parallelToolCalls !== undefined) body.parallel_tool_calls = parallelToolCalls;
+    }
+    if (temperature !== undefined) body.temperature = temperature;
+    if (maxOutputTokens !== undefined) body.max_output_tokens = maxOutputTokens;
+    if (stream) body.stream = true;
+    Object.assign(body, more);
+    // Whoever sets one of them by the API's name keeps what else stands in it.
+    if (reasoningEffort !== undefined) body.reasoning = { ...objectOf(more.reasoning), effort: reasoningEffort };
+    if (format !== undefined) body.text = { ...objectOf(more.text), format };
+    return body;
   };
-  const said = { ...(isPlainObject(text) ? text : {}), ...(format === undefined ? {} : { format }) };
-  return {
-    // First, see `repairingFetch`.
-    ...(options.stream ? { stream: true } : {}),
-    model: options.model,
-    store: false,
-    ...(options.encryptedReasoning ? { include: ['reasoning.encrypted_content'] } : {}),
-    ...(instructions === '' ? {} : { instructions }),
-    input: responsesItems(request.messages, options.destination),
-    ...(tools.length === 0
-      ? {}
-      : {
-          tools: tools.map((tool) => wireTool(tool, options)),
-          ...(toolChoice === undefined ? {} : { tool_choice: wireChoice(toolChoice) }),
-          ...(parallelToolCalls === undefined ? {} : { parallel_tool_calls: parallelToolCalls }),
-        }),
-    ...(Object.keys(said).length === 0 ? {} : { text: said }),
-    ...(Object.keys(thoughts).length === 0 ? {} : { reasoning: thoughts }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
-    ...more,
-  };
+}
+
+function objectOf(value: unknown): object {
+  return isPlainObject(value) ? value : {};
 }
 
 /** `strict` is always said: left out, it counts as true here. */
@@ -79,7 +76,7 @@ function wireChoice(choice: ToolChoice): unknown {
 }
 
 /** A schema that strict mode does not take is sent as a hint; one that is no object cannot be sent at all. */
-function textFormat({ name, schema }: NonNullable<ModelRequest['output']>): unknown {
+const textFormat = oncePerFrozen(({ name, schema }: NonNullable<ModelRequest['output']>): unknown => {
   if (schema.type !== 'object') return undefined;
   const strict = schemaSubset(schema, { allRequired: true });
   const { $schema, ...rest } = schema;
@@ -89,4 +86,4 @@ function textFormat({ name, schema }: NonNullable<ModelRequest['output']>): unkn
     strict: strict !== undefined,
     schema: strict ?? rest,
   };
-}
+});

@@ -1,8 +1,9 @@
 import type { OpenAI } from 'openai';
-import { DEFAULTS } from '../../core/limits.ts';
 import type { Model, ModelRequest } from '../../core/model.ts';
 import { type Assembler, exchange } from '../exchange.ts';
 import type { AdapterOptions } from '../options.ts';
+import { rawAnswer } from '../raw-answer.ts';
+import { timeouts } from '../timeouts.ts';
 import { toolNames } from '../tool-name.ts';
 import type { Dialect } from '../tool-schema.ts';
 import { MAX_NAME } from './chat-messages.ts';
@@ -24,7 +25,7 @@ export interface Endpoint {
 /** One of OpenAI's two protocols: how a request is written, sent, and its answer put together. */
 export interface Protocol {
   body(request: ModelRequest, stream: boolean): object;
-  assembler(names: ReadonlyMap<string, string>, stream: boolean): Assembler;
+  assembler(names: ReadonlyMap<string, string>, inPieces: boolean): Assembler;
   /** The body is made of fields that the SDK's types do not all know: settings pass through. */
   create(client: OpenAI, body: object, options: OpenAI.RequestOptions): PromiseLike<unknown>;
 }
@@ -36,26 +37,25 @@ export function sendOpenAI(
   options: AdapterOptions<OpenAI>,
   { secrets, newId }: Endpoint,
 ): Model['generate'] {
-  const { timeoutMs = DEFAULTS.modelTimeoutMs, idleTimeoutMs = DEFAULTS.modelIdleTimeoutMs, headers } = options;
+  const { headers } = options;
+  const { timeoutMs, idleTimeoutMs } = timeouts(options);
   return async (request, context) => {
     const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
     const body = protocol.body(request, stream);
     return exchange({
       provider: 'openai',
-      assembler: protocol.assembler(toolNames(request.tools, MAX_NAME), stream),
+      assemble: (inPieces) => protocol.assembler(toolNames(request.tools, MAX_NAME), inPieces),
       context,
       offered: request.toolChoice === 'none' ? [] : request.tools,
       newId,
       timeoutMs,
       idleTimeoutMs: stream ? idleTimeoutMs : undefined,
       secrets,
-      send: async (signal) =>
-        protocol.create(await client(), body, {
-          signal,
-          maxRetries: 0,
-          timeout: timeoutMs,
-          ...(headers === undefined ? {} : { headers: { ...headers } }),
-        }),
+      open: async () => {
+        const sdk = await client();
+        const own = headers === undefined ? undefined : { headers: { ...headers } };
+        return (signal) => rawAnswer(protocol.create(sdk, body, { signal, maxRetries: 0, timeout: timeoutMs, ...own }));
+      },
     });
   };
 }
