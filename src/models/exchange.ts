@@ -33,12 +33,9 @@ export interface Exchange {
   /** Set where a stream is asked for. */
   readonly idleTimeoutMs: number | undefined;
   readonly secrets: readonly string[];
-  /** Gets what sends the request; no clock runs yet, since to load an SDK takes a while. */
-  open(): Promise<Send>;
+  /** Sends the request; gives the response, or what a client made of it: the answer, or its events. */
+  send(signal: AbortSignal): PromiseLike<unknown>;
 }
-
-/** Sends the request; gives the response, or what a client made of it: the answer, or its events. */
-export type Send = (signal: AbortSignal) => PromiseLike<unknown>;
 
 /** What comes after the terminal signal is worth this wait and no more. */
 const LAST_MS = 1_000;
@@ -47,12 +44,11 @@ const LAST_MS = 1_000;
 export async function exchange(options: Exchange): Promise<ModelTurn> {
   const { context } = options;
   context.signal.throwIfAborted();
-  const send = await opened(options);
   const watch = new Watch(context.signal, options.timeoutMs, options.idleTimeoutMs);
   const taking = new Taking(options, watch);
   let whole = false;
   try {
-    await watch.race(receive(options, send, watch, taking));
+    await watch.race(receive(options, watch, taking));
     whole = true;
     return withPrintedCall(taking.assembler.turn(), options.offered, options.newId);
   } catch (thrown) {
@@ -63,14 +59,6 @@ export async function exchange(options: Exchange): Promise<ModelTurn> {
     return taking.assembler.turn();
   } finally {
     watch.stop(!whole);
-  }
-}
-
-async function opened({ open, provider, secrets }: Exchange): Promise<Send> {
-  try {
-    return await open();
-  } catch (thrown) {
-    throw modelFailure(thrown, provider, secrets);
   }
 }
 
@@ -107,11 +95,15 @@ class Taking implements Reader {
   }
 }
 
-async function receive({ provider, idleTimeoutMs }: Exchange, send: Send, watch: Watch, taking: Taking): Promise<void> {
-  const answer = await send(watch.signal);
-  if (isResponse(answer)) return readAnswer(answer, provider, idleTimeoutMs !== undefined, taking);
-  if (!isStream(answer)) return taking.whole(answer);
-  for await (const event of answer) if (taking.event(event)) return;
+function receive({ provider, idleTimeoutMs, send }: Exchange, watch: Watch, taking: Taking): PromiseLike<void> {
+  return send(watch.signal).then((answer) => {
+    if (isResponse(answer)) return readAnswer(answer, provider, idleTimeoutMs !== undefined, taking);
+    return isStream(answer) ? takeAll(answer, taking) : taking.whole(answer);
+  });
+}
+
+async function takeAll(events: AsyncIterable<unknown>, taking: Taking): Promise<void> {
+  for await (const event of events) if (taking.event(event)) return;
 }
 
 function isStream(answer: unknown): answer is AsyncIterable<unknown> {

@@ -197,6 +197,11 @@ function serverOf(url: URL): NonNullable<Model['server']> {
   return Object.freeze({ address: url.hostname, port });
 }
 
+/** Headers for each request, where the client is the user's; one of ours has them already. */
+export function ownHeaders({ client, headers }: AdapterOptions<unknown>): { headers?: { [name: string]: string } } {
+  return client === undefined || headers === undefined ? {} : { headers: { ...headers } };
+}
+
 /** A URL without the slashes at its end. */
 export function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');

@@ -2,8 +2,9 @@
  * The response behind what an SDK's `create` gives, before the SDK reads its body: then an answer is read once, by {@link readAnswer}.
  * What has no such response (a stand-in for a client), or one in a form of its own (Bedrock's), is left to the client.
  */
-export function rawAnswer(created: PromiseLike<unknown>): PromiseLike<unknown> {
-  if (!('asResponse' in created) || typeof created.asResponse !== 'function') return created;
+export function rawAnswer(created: unknown): Promise<unknown> {
+  if (created === null || typeof created !== 'object' || !('asResponse' in created)) return Promise.resolve(created);
+  if (typeof created.asResponse !== 'function') return Promise.resolve(created);
   const sent: unknown = created.asResponse();
   return Promise.resolve(sent).then((response) => (isResponse(response) && isReadable(response) ? response : created));
 }

@@ -30,7 +30,7 @@ export class Watch {
   }
 
   /** Rejects as soon as the call must end, whatever `work` does. Once a watch. */
-  race<T>(work: Promise<T>): Promise<T> {
+  race<T>(work: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) reject(this.#ended.reason);
       this.#reject = reject;

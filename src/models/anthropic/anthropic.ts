@@ -3,7 +3,7 @@ import type { Model } from '../../core/model.ts';
 import { callIds } from '../call-id.ts';
 import { checkRequest, RULES } from '../check-request.ts';
 import { exchange } from '../exchange.ts';
-import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
+import { type AdapterOptions, checkChoice, checkOptions, modelFields, ownHeaders, urlOf } from '../options.ts';
 import { rawAnswer } from '../raw-answer.ts';
 import { timeouts } from '../timeouts.ts';
 import { toolNames } from '../tool-name.ts';
@@ -49,6 +49,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
   const url = anthropicUrl(options);
   const secrets = anthropicSecrets(options);
   const { timeoutMs, idleTimeoutMs } = timeouts(options);
+  const how = { maxRetries: 0, timeout: timeoutMs, ...ownHeaders(options) };
   const origin = { api: 'messages', endpoint: urlOf(url)?.host ?? '' } as const;
   const bodyOf = anthropicRequests({
     model: id,
@@ -69,6 +70,8 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
     async generate(request, context) {
       const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
       const body = bodyOf(request, stream);
+      // Before the clocks start: loading the SDK is no silence of the provider's.
+      const { messages } = await client();
       const names = toolNames(request.tools, MAX_NAME);
       return exchange({
         provider: 'anthropic',
@@ -79,13 +82,9 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
         timeoutMs,
         idleTimeoutMs: stream ? idleTimeoutMs : undefined,
         secrets,
-        open: async () => {
-          const { messages } = await client();
-          const own = options.headers === undefined ? undefined : { headers: { ...options.headers } };
-          // The body is made of fields that the SDK's types do not all know: settings pass through.
-          const params = body as unknown as Anthropic.MessageCreateParams;
-          return (signal) => rawAnswer(messages.create(params, { signal, maxRetries: 0, timeout: timeoutMs, ...own }));
-        },
+        // The body is made of fields that the SDK's types do not all know: settings pass through.
+        send: (signal) =>
+          rawAnswer(messages.create(body as unknown as Anthropic.MessageCreateParams, { signal, ...how })),
       });
     },
   } satisfies Model);

@@ -1,4 +1,5 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
+import { modelFailure } from '../failure.ts';
 import { type AdapterOptions, withoutSlash } from '../options.ts';
 import { repairingFetch } from '../repair.ts';
 import { loadSdk, once } from '../sdk.ts';
@@ -10,7 +11,7 @@ export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promi
   const { client, baseURL, apiKey, headers } = options;
   if (client !== undefined) return () => Promise.resolve(client);
   const secrets = anthropicSecrets(options);
-  return once(async () => {
+  const make = async () => {
     const { Anthropic } = await loadSdk('@anthropic-ai/sdk', () => import('@anthropic-ai/sdk'));
     return new Anthropic({
       ...(apiKey === undefined ? {} : { apiKey }),
@@ -29,7 +30,12 @@ export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promi
       // A model call has its span already; a second one would count its tokens twice.
       openTelemetry: false,
     });
-  });
+  };
+  return once(() =>
+    make().catch((thrown: unknown) => {
+      throw modelFailure(thrown, 'anthropic', secrets);
+    }),
+  );
 }
 
 /** Where requests go, for traces. */

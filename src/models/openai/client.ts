@@ -1,4 +1,5 @@
 import type { OpenAI } from 'openai';
+import { modelFailure } from '../failure.ts';
 import type { AdapterOptions } from '../options.ts';
 import { withoutSlash } from '../options.ts';
 import { repairingFetch } from '../repair.ts';
@@ -11,7 +12,7 @@ export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<Ope
   const { client, baseURL, apiKey, headers } = options;
   if (client !== undefined) return () => Promise.resolve(client);
   const secrets = openaiSecrets(options);
-  return once(async () => {
+  const make = async () => {
     const { OpenAI } = await loadSdk('openai', () => import('openai'));
     return new OpenAI({
       ...(apiKey === undefined ? {} : { apiKey }),
@@ -36,7 +37,12 @@ export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<Ope
       // The SDK prints what it cannot parse, and that may be anybody's text.
       logLevel: 'off',
     });
-  });
+  };
+  return once(() =>
+    make().catch((thrown: unknown) => {
+      throw modelFailure(thrown, 'openai', secrets);
+    }),
+  );
 }
 
 /** Where requests go, for traces. */

@@ -1,7 +1,7 @@
 import type { OpenAI } from 'openai';
 import type { Model, ModelRequest } from '../../core/model.ts';
 import { type Assembler, exchange } from '../exchange.ts';
-import type { AdapterOptions } from '../options.ts';
+import { type AdapterOptions, ownHeaders } from '../options.ts';
 import { rawAnswer } from '../raw-answer.ts';
 import { timeouts } from '../timeouts.ts';
 import { toolNames } from '../tool-name.ts';
@@ -37,11 +37,13 @@ export function sendOpenAI(
   options: AdapterOptions<OpenAI>,
   { secrets, newId }: Endpoint,
 ): Model['generate'] {
-  const { headers } = options;
   const { timeoutMs, idleTimeoutMs } = timeouts(options);
+  const how = { maxRetries: 0, timeout: timeoutMs, ...ownHeaders(options) };
   return async (request, context) => {
     const stream = options.stream === true || (options.stream !== false && context.onDelta !== undefined);
     const body = protocol.body(request, stream);
+    // Before the clocks start: loading the SDK is no silence of the provider's.
+    const sdk = await client();
     return exchange({
       provider: 'openai',
       assemble: (inPieces) => protocol.assembler(toolNames(request.tools, MAX_NAME), inPieces),
@@ -51,11 +53,7 @@ export function sendOpenAI(
       timeoutMs,
       idleTimeoutMs: stream ? idleTimeoutMs : undefined,
       secrets,
-      open: async () => {
-        const sdk = await client();
-        const own = headers === undefined ? undefined : { headers: { ...headers } };
-        return (signal) => rawAnswer(protocol.create(sdk, body, { signal, maxRetries: 0, timeout: timeoutMs, ...own }));
-      },
+      send: (signal) => rawAnswer(protocol.create(sdk, body, { signal, ...how })),
     });
   };
 }
