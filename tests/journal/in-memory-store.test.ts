@@ -28,6 +28,20 @@ describe('a store in memory', () => {
     ]);
   });
 
+  test('takes values as they are when they are appended', async () => {
+    const store = inMemoryStore();
+    const log = await store.create({ id: 'r1', agent: 'lead' });
+    const value = { list: [1], when: new Date(0), gone: undefined };
+    log.append({ ...row(1), value });
+    value.list.push(2);
+    await log.close('completed', value, [value]);
+    value.list.push(3);
+    const stored = await store.read('r1');
+    expect(stored?.rows[0]?.value).toEqual({ list: [1], when: '1970-01-01T00:00:00.000Z' });
+    expect(stored?.result).toEqual({ list: [1, 2], when: '1970-01-01T00:00:00.000Z' });
+    expect(stored?.pending).toEqual([stored?.result]);
+  });
+
   test('has one owner of a run, and an old one writes nothing more', async () => {
     const store = inMemoryStore();
     const first = await store.create({ id: 'r1', agent: 'lead' });
