@@ -13,6 +13,8 @@ export class Received {
   /** Those whose whole is kept, oldest first. */
   readonly #kept: Message[] = [];
   #chars = 0;
+  /** Wholes of what was not told as the result of a call, by name, oldest first. */
+  #named: Map<string, string> | undefined;
 
   /** The transcript as it grows. A conversation that goes on has addresses of its own in each run. */
   constructor(messages: readonly Message[]) {
@@ -39,13 +41,28 @@ export class Received {
     }
   }
 
+  /** Keeps the whole of what was told in part in another way than as the result of a call. */
+  keepAs(name: string, whole: string): void {
+    if (whole.length > LONGEST_KEPT) return;
+    this.#named ??= new Map();
+    this.#named.set(name, whole);
+    let chars = 0;
+    for (const text of this.#named.values()) chars += text.length;
+    for (const [oldest, text] of this.#named) {
+      if (chars <= LONGEST_KEPT) return;
+      this.#named.delete(oldest);
+      chars -= text.length;
+    }
+  }
+
   /** The whole of a result, or of the part of it that a JSON Pointer behind `#` leads to; else why there is none. */
   read(ref: string): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string } {
     const [name = '', ...pointer] = ref.split('#');
+    const named = this.#named?.get(name);
     const message = this.#messages.findLast((one) => one.role === 'tool' && one.ref === name);
-    if (message === undefined)
+    if (named === undefined && message === undefined)
       return { ok: false, message: `There is no result ${shown(name)} here. ${this.#known()}` };
-    const whole = wholes.get(message);
+    const whole = named ?? (message && wholes.get(message));
     if (whole === undefined)
       return { ok: false, message: `The whole of ${shown(name)} is no longer kept: call that tool again.` };
     if (pointer.length === 0) return { ok: true, text: whole };
@@ -56,7 +73,8 @@ export class Received {
   }
 
   #known(): string {
-    const refs = this.#kept.slice(-10).map((message) => (message.role === 'tool' ? (message.ref ?? '') : ''));
+    const told = this.#kept.map((message) => (message.role === 'tool' ? (message.ref ?? '') : ''));
+    const refs = [...told, ...(this.#named?.keys() ?? [])].slice(-10);
     return refs.length === 0 ? 'No result was cut.' : `Those that were cut are: ${refs.join(', ')}.`;
   }
 }

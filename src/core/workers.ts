@@ -99,13 +99,17 @@ export class Workers {
   /** The result of one, once it has ended; it is given with that. */
   async give(id: string, maxChars: number): Promise<{ readonly result: WorkerResult; readonly label: Label }> {
     const { ending, worker } = await this.#end(id);
-    return { result: { id: worker.id, ...resultOf(ending, maxChars) }, label: ending.label };
+    return { result: { id: worker.id, ...this.#resultOf(worker, ending, maxChars) }, label: ending.label };
   }
 
   /** The result of one as a message, likewise. */
   async message(id: string): Promise<UserMessage> {
     const { ending, worker } = await this.#end(id);
-    const { status, text, error } = resultOf(ending, DEFAULTS.maxResultChars);
+    const { status, text, error }: { status: string; text: string; error?: string } = this.#resultOf(
+      worker,
+      ending,
+      DEFAULTS.maxResultChars,
+    );
     const cause = error === undefined ? '' : `: ${error}`;
     const content = `Worker ${worker.id}: ${status}${cause}${text === '' ? '' : `\n${text}`}`;
     return Object.freeze({ role: 'user', content, from: worker.self.agent, label: ending.label });
@@ -118,6 +122,17 @@ export class Workers {
     worker.isGiven = true;
     this.#run.inbox.remove(this.#self.path, resultId(worker.self));
     return { ending, worker };
+  }
+
+  /** What its supervisor's model is told: status, what it said or the JSON of its output, and the cause. */
+  #resultOf({ id }: Worker, { status, text, output, error }: Ending, maxChars: number) {
+    const whole = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
+    const said = status === 'completed' ? whole : text;
+    const { received } = this.#self;
+    if (said.length > maxChars) received?.keepAs(id, said);
+    const result = { status, text: boundText(said, maxChars, received && id) };
+    if (status === 'completed') return result;
+    return { ...result, error: boundText(error?.message ?? 'no cause given', maxChars) };
   }
 
   /** Resolves when all have ended, or when something else came for the supervisor. */
@@ -150,16 +165,6 @@ export class Workers {
   #those(which: (worker: Worker) => boolean): readonly string[] {
     return [...this.#all.values()].filter(which).map(({ id }) => id);
   }
-}
-
-/** What of a worker's end its supervisor's model is told: status, what it said or the JSON of its output, and the cause. */
-function resultOf({ status, text, output, error }: Ending, maxChars: number) {
-  if (status !== 'completed') {
-    const cause = boundText(error?.message ?? 'no cause given', maxChars);
-    return { status, error: cause, text: boundText(text, maxChars) };
-  }
-  const said = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
-  return { status, text: boundText(said, maxChars) };
 }
 
 function resultId({ path }: Invocation): string {

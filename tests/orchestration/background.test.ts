@@ -196,6 +196,26 @@ describe('a worker in the background', () => {
     expect((await run.result).status).toBe('completed');
   });
 
+  it('with a long result is told in part, and the rest can be read', async () => {
+    const long = `${'a'.repeat(20_000)}END${'b'.repeat(20_000)}`;
+    for (const how of ['message', 'wait'] as const) {
+      const { model, door } = crew([
+        turn(start('ada')),
+        how === 'message' ? text('early') : turn(['wait_for_workers']),
+        (messages) => {
+          const said = how === 'message' ? (heard(messages)[0] ?? '') : (told(messages).at(-1) ?? '');
+          const [, ref] = /read_result ref=(\S+) from=/.exec(said) ?? [];
+          expect(ref).toBe('1.0/ada');
+          expect(said.length).toBeLessThan(13_000);
+          return turn(['read_result', { ref, from: 16_000 }]);
+        },
+      ]);
+      door('ada').open(long);
+      const { text: last } = await runAgent(leadOf(), 'go', { model });
+      expect(last.includes('END')).toBe(true);
+    }
+  });
+
   it('is checked without its result', async () => {
     const { model, door } = crew([
       turn(start('ada'), start('bob')),

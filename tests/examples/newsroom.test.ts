@@ -1,0 +1,29 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+const lines: string[] = [];
+beforeEach(() => {
+  for (const name of ['LLM_MODEL', 'LLM_BASE_URL', 'LLM_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
+    vi.stubEnv(name, undefined);
+  vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+test('the editor hears a person and its workers, answers a question, and continues one of them', async () => {
+  await import('../../examples/newsroom.ts');
+  expect(lines[0]).toBe('editor hears operator: One sentence.');
+  expect([...lines.slice(1, -4)].sort()).toEqual([
+    'editor answers 1.0/dates: The opening.',
+    'editor hears dates: Message from worker 1.0/dates: Your task says 1887; that is when it was begun.',
+    'editor hears dates: Worker 1.0/dates: completed It opened on 31 March 1889.',
+    'editor hears prices: Worker 1.1/prices: completed About 8 million francs.',
+  ]);
+  expect(lines.slice(-4)).toEqual([
+    '(scripted) The tower opened in 1889, for 7.8 million gold francs.',
+    'editor/1.0/dates: completed',
+    'editor/1.1/prices: completed',
+    'editor/3.0/prices: completed',
+  ]);
+});
