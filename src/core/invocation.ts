@@ -92,6 +92,14 @@ export class Invocation implements Place {
     this.label = of.label;
   }
 
+  /** The tree keeps it for its sums: what it needed while it went on is let go. */
+  end(status: Status): void {
+    this.status = status;
+    this.talk = undefined;
+    this.workers = undefined;
+    this.threads = undefined;
+  }
+
   get agent(): string {
     return this.definition.name;
   }

@@ -475,7 +475,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   #over(self: Invocation, ending: Ending): Ending {
-    self.status = ending.status;
+    self.end(ending.status);
     this.inbox.close(self.path, this.#mayGoOn(ending) ? 'kept' : 'lost');
     if (mayWrite(self)) this.inbox.close(mailboxOf(self.path), 'lost');
     this.perCall[0].ended(self);
