@@ -59,6 +59,8 @@ export class RunMemories {
   afterwards(status: Status): Afterwards | undefined {
     const left = this.#left;
     const written = this.#written;
+    // Whoever keeps the run's handle keeps no transcripts with it.
+    this.#left = NONE_LEFT;
     if (STOPPED.includes(status)) return undefined;
     const isAsked = left.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
     return isAsked ? { left, written } : undefined;
