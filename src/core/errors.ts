@@ -194,10 +194,17 @@ export interface ErrorRecord {
 export function messageOf(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return String(thrown.message || thrown.name);
-    return typeof thrown === 'string' ? thrown : (JSON.stringify(thrown) ?? String(thrown));
+    if (typeof thrown === 'function') return 'a function was thrown';
+    return typeof thrown === 'object' && thrown !== null ? messageOfObject(thrown) : String(thrown);
   } catch {
     return 'an error that cannot be shown';
   }
+}
+
+/** Its fields may hold what nobody should read: a request with its headers, say. */
+function messageOfObject(thrown: { readonly message?: unknown }): string {
+  if (typeof thrown.message === 'string') return thrown.message;
+  return `an object that is no Error was thrown, with the fields ${Object.keys(thrown).slice(0, 8).join(', ') || '(none)'}`;
 }
 
 /** `instanceof` that cannot throw: anything can be thrown, also a proxy whose prototype cannot be asked. */
