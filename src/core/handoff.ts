@@ -51,6 +51,8 @@ export async function takeOver({ message }: { readonly message?: string }, flow:
 export async function handOver(run: RunContext, talk: Talk, handoff: Handoff): Promise<Ending> {
   const { self, messages } = talk;
   await enter(run, talk, `${handoff.worker.path}/1/model`);
+  // After a resume: what came when the worker was at work already.
+  run.inbox.move(self.path, handoff.worker.path);
   const { message } = handoff;
   const more: Message[] =
     message === undefined ? [] : [{ role: 'user', content: message, from: self.agent, label: self.label }];

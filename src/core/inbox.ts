@@ -81,6 +81,14 @@ export class Inbox {
     else this.#waiting?.set(path, left);
   }
 
+  /** Another node reads from now on what is there. */
+  move(from: string, to: string): void {
+    const moved = this.#waiting?.get(from);
+    if (moved === undefined) return;
+    this.#waiting?.delete(from);
+    this.#waiting?.set(to, [...moved, ...(this.#waiting.get(to) ?? [])]);
+  }
+
   /** The node is over. */
   close(path: string, fate: 'kept' | 'lost'): void {
     this.#end(path, fate);

@@ -81,6 +81,8 @@ export function steerProblem(
 
 /** The same by a run's records: for a node that its process has not come to again, or that is another's. */
 export function recordedProblem(rows: readonly Row[], path: string): string | undefined {
+  const taker = recordedTaker(rows, path);
+  if (taker !== undefined) return recordedProblem(rows, taker);
   const own = rows.filter(({ kind, key }) => kind === 'agent' && key === path);
   const started = own.find(({ event }) => event === 'started');
   if (started === undefined) return `there is no ${path} in this run`;
@@ -89,4 +91,12 @@ export function recordedProblem(rows: readonly Row[], path: string): string | un
   const ended = own.find(({ event }) => event === 'done');
   const { status } = (ended?.value ?? {}) as { readonly status?: string };
   return ended === undefined ? undefined : `${path} has ended: ${status}`;
+}
+
+/** The worker that a node has handed its conversation over to. */
+function recordedTaker(rows: readonly Row[], path: string): string | undefined {
+  const isOwn = (key: string) => key.startsWith(`${path}/`) && /^\d+\/@handoff$/.test(key.slice(path.length + 1));
+  const call = rows.find(({ kind, key }) => kind === 'once' && isOwn(key))?.value;
+  const taker = ({ kind, key }: Row) => kind === 'agent' && key.slice(0, key.lastIndexOf('/')) === call;
+  return rows.find(taker)?.key;
 }

@@ -1,5 +1,14 @@
 import { join } from 'node:path';
-import { type RecordStore, type RunResult, replayRun, resumeRun, startRun, steerRun } from 'coxswain';
+import {
+  ConfigurationError,
+  type RecordStore,
+  type RunOptions,
+  type RunResult,
+  replayRun,
+  resumeRun,
+  startRun,
+  steerRun,
+} from 'coxswain';
 import { jsonlLog } from 'coxswain/log';
 import { expect, test } from 'vitest';
 import { crew, ONCE } from '../crash/crew.ts';
@@ -8,11 +17,14 @@ import { essence } from '../support/prefixes.ts';
 import { pairing } from '../support/turns.ts';
 
 /** Runs the crew whole; its lead is steered in its second step. */
-async function whole(store: RecordStore, views: NonNullable<Parameters<typeof startRun>[2]>['views'] = []) {
+async function whole(
+  store: RecordStore,
+  { views = [], steered = true }: { views?: RunOptions['views']; steered?: boolean } = {},
+) {
   const outside = join(folder(), 'outside');
   const { lead, model, options, ran } = crew(outside);
   const run = startRun(lead, 'go', { ...options, model, journal: store, runId: 'r1', views });
-  run.on('tool.start', ({ name }) => void (name === 'send' && run.steer('lead', 'be quick')));
+  run.on('tool.start', ({ name }) => void (steered && name === 'send' && run.steer('lead', 'be quick')));
   const result = await run.result;
   return { result, ran: ran(), lead, rows: (await store.read('r1'))?.rows ?? [] };
 }
@@ -67,13 +79,34 @@ test.each([
   },
 );
 
+test('killed after any record and steered then, a crew is told once, whoever has the conversation', {
+  timeout: 600_000,
+}, async () => {
+  const { rows } = await whole(journal(), { steered: false });
+  for (let count = 3; count <= rows.length; count += 1) {
+    const half = await leftIn(journal(), rows.slice(0, count), { id: 'r1', agent: 'lead' });
+    const at = `after record ${count}: ${rows[count - 1]?.kind} ${rows[count - 1]?.key} ${rows[count - 1]?.event}`;
+    const isOver = rows
+      .slice(0, count)
+      .some(({ kind, key, event }) => kind === 'agent' && event === 'done' && /^lead(\/5\.0\/closer)?$/.test(key));
+    const steered = steerRun('r1', 'lead', 'be quick', { journal: half });
+    await (isOver ? expect(steered, at).rejects.toThrow(ConfigurationError) : steered);
+    const { lead, model, options } = crew(join(folder(), 'outside'));
+    const resumed = await resumeRun(lead, 'r1', { ...options, model, journal: half }).result;
+    expect(JSON.parse(resumed.text), at).toEqual({ ...ONCE, steer: isOver ? 0 : 1 });
+    const [told] = resumed.messages.filter(({ content }) => content === 'be quick');
+    expect(told, at).toEqual(isOver ? undefined : expect.objectContaining({ role: 'user', from: 'operator' }));
+    half.close();
+  }
+});
+
 const withoutLabels = (value: unknown) =>
   JSON.parse(JSON.stringify(value, (name, item) => (name === 'label' ? undefined : item)));
 
 test('a replay of records, and of a step log, comes to the same', { timeout: 60_000 }, async () => {
   const store = journal();
   const log = join(folder(), 'run.jsonl');
-  const { result, ran, lead } = await whole(store, [jsonlLog(log, { content: 'full' })]);
+  const { result, ran, lead } = await whole(store, { views: [jsonlLog(log, { content: 'full' })] });
   for (const source of [{ journal: store, runId: 'r1' }, { log }]) {
     const replayed = await replayRun(lead, source).result;
     // Whom the run trusts is an option, which a replay has not.
