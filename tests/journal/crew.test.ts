@@ -11,8 +11,9 @@ import {
 } from 'coxswain';
 import { jsonlLog } from 'coxswain/log';
 import { expect, test } from 'vitest';
+import { inMemoryStore } from '../../src/journal/in-memory-store.ts';
 import { crew, ONCE } from '../crash/crew.ts';
-import { folder, journal, killedAfter, type StoredRow, throughJson } from '../support/journals.ts';
+import { folder, journal, leftIn, type StoredRow, throughJson } from '../support/journals.ts';
 import { essence } from '../support/prefixes.ts';
 import { pairing } from '../support/turns.ts';
 
@@ -42,16 +43,17 @@ const isIn = (rows: readonly StoredRow[], pattern: RegExp) =>
   );
 
 test.each([
-  ['SQLite', (store: ReturnType<typeof journal>): RecordStore => store, 1],
-  ['a store that speaks JSON', throughJson, 9],
+  ['SQLite', journal, (store: RecordStore) => store, 1],
+  ['a store that speaks JSON', journal, throughJson, 9],
+  ['memory', inMemoryStore, (store: RecordStore) => store, 7],
 ] as const)(
   'killed after any record, a crew comes to its end and tells everything once (%s)',
   { timeout: 600_000 },
-  async (_name, as, stride) => {
-    const { result, rows } = await whole(as(journal()));
+  async (_name, made, as, stride) => {
+    const { result, rows } = await whole(as(made()));
     check(result, 'never killed');
     for (let count = 2; count <= rows.length; count += stride) {
-      const half = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
+      const half = await leftIn(made(), rows.slice(0, count), { id: 'r1', agent: 'lead' });
       const at = `after record ${count}: ${rows[count - 1]?.kind} ${rows[count - 1]?.key} ${rows[count - 1]?.event}`;
       // What was said while nobody ran it, unless it had entered.
       const before = rows.slice(0, count);

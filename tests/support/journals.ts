@@ -23,9 +23,17 @@ export function journal(file = join(folder(), 'runs.db'), options?: { key?: stri
 }
 
 /** What a kill after the first `count` records would have left: the same run, owned by nobody. */
-export async function killedAfter(rows: readonly StoredRow[], count: number, run: { id: string; agent: string }) {
-  const store = journal();
-  const log = await store.create({ ...run, rows: rows.slice(0, count) });
+export function killedAfter(rows: readonly StoredRow[], count: number, run: { id: string; agent: string }) {
+  return leftIn(journal(), rows.slice(0, count), run);
+}
+
+/** A store that holds these records of a run that nobody owns. */
+export async function leftIn<S extends RecordStore>(
+  store: S,
+  rows: readonly StoredRow[],
+  run: { id: string; agent: string },
+): Promise<S> {
+  const log = await store.create({ ...run, rows });
   log.abandon();
   return store;
 }
