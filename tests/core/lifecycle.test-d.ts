@@ -1,4 +1,14 @@
-import { type AskContext, defineAgent, defineTool, delegate, type Run, steerRun, type UserMessage } from 'coxswain';
+import {
+  type AskContext,
+  defineAgent,
+  defineSupervisor,
+  defineTool,
+  delegate,
+  type Run,
+  startRun,
+  steerRun,
+  type UserMessage,
+} from 'coxswain';
 import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 
@@ -14,6 +24,21 @@ const search = defineTool({
   access: 'read',
   execute: ({ query }, ctx: { deps: { db: Db } }) => ctx.deps.db.find(query),
 });
+const bob = defineAgent({
+  name: 'bob',
+  description: 'b',
+  instructions: 'b',
+  tools: [
+    defineTool({
+      name: 'mail',
+      description: 'm',
+      input: {},
+      access: 'send',
+      execute: (_input, ctx: { deps: { mail: number } }) => ctx.deps.mail,
+    }),
+  ],
+});
+declare const db: Db;
 const ada = defineAgent({ name: 'ada', description: 'a', instructions: 'a', tools: [search] });
 
 describe('what can be said to a run', () => {
@@ -36,6 +61,33 @@ describe('what can be said to a run', () => {
     run.on('step.start', ({ arrived }) => {
       expectTypeOf(arrived).toEqualTypeOf<readonly UserMessage[] | undefined>();
     });
+  });
+});
+
+describe('what a supervisor lets its workers do', () => {
+  it('is said in its definition', () => {
+    const lead = defineSupervisor({
+      name: 'lead',
+      instructions: 'l',
+      workers: [ada, delegate(bob, { handoff: true })],
+      background: true,
+      continueWorkers: true,
+      mailbox: true,
+    });
+    // Whoever may take the conversation over needs its deps as well.
+    startRun(lead, 'go', { deps: { db, mail: 1 } });
+    // @ts-expect-error the deps of the one that may take over
+    startRun(lead, 'go', { deps: { db } });
+    // @ts-expect-error no flag is a text
+    defineSupervisor({ name: 'lead', instructions: 'l', workers: [ada], background: 'yes' });
+    // @ts-expect-error only a supervisor has workers
+    defineAgent({ name: 'solo', instructions: 's', background: true });
+  });
+
+  it('makes a handoff a tool of its own input', () => {
+    const tool = delegate(ada, { handoff: true });
+    expectTypeOf(tool.run).parameter(0).toEqualTypeOf<{ readonly message?: string }>();
+    expectTypeOf(delegate(ada).run).parameter(0).not.toEqualTypeOf<{ readonly message?: string }>();
   });
 });
 
