@@ -93,7 +93,8 @@ function memory(
   execute: (signal: AbortSignal) => Promise<Json>,
 ): Promise<Outcome<Json>> {
   const at = { key, self, step: self.step, parent: self.span };
-  const sideEffect = operation === 'search' ? 'none' : 'idempotent';
+  // Saving again is the same; but what was loaded must be on disk before, or a resume would load what this run has saved.
+  const sideEffect = operation === 'search' ? 'none' : 'unsafe';
   const facts = { operation, store: 'conversation' };
   const effect = { kind: 'memory', facts, sideEffect, timeoutMs: DEFAULTS.toolTimeoutMs, execute } as const;
   return run.journal.effect(plainEffect(run, at, effect));
