@@ -20,10 +20,15 @@ import { append, assistant, openTalk, type Talk } from './talk.ts';
  * Drives an agent by its model: context → model → admit the batch → dispatch → append → again. A pure function of what its
  * effects returned; rejects only with infrastructure errors.
  */
-export async function loop(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
-  const talk = tryOpen(run, self, opening);
-  if ('status' in talk) return talk;
-  return talk.conversation === undefined ? turns(run, talk) : inConversation(run, talk, turns);
+export function loop(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
+  // Not async: while its first call is under way a run keeps no frame of it.
+  try {
+    const talk = tryOpen(run, self, opening);
+    if ('status' in talk) return Promise.resolve(talk);
+    return talk.conversation === undefined ? turns(run, talk) : inConversation(run, talk, turns);
+  } catch (thrown) {
+    return Promise.reject(thrown);
+  }
 }
 
 async function turns(run: RunContext, talk: Talk): Promise<Ending> {

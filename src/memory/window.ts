@@ -40,6 +40,16 @@ export interface WindowOptions {
 const MAX_ROOM = 4_096;
 const MIN_ROOM = 64;
 
+/** A request: its layout, how much of the transcript it held, how many messages stood after that, its size for the ruler. */
+interface Sent {
+  readonly layout: Layout;
+  readonly count: number;
+  readonly asked: number;
+  readonly raw: number;
+}
+
+const NOTHING_SENT: Sent = Object.freeze({ layout: WHOLE, count: 0, asked: 0, raw: 0 });
+
 /**
  * Selects what of a transcript is sent. One per invocation; the transcript only grows between calls.
  *
@@ -59,8 +69,8 @@ export class Window implements Selector {
   #summaryRaw = 0;
   /** Why nothing is compacted any more. */
   #cause: string | undefined;
-  /** The previous request: its layout, how much of the transcript it held, what stood after that, and its size for the ruler. */
-  #sent = { layout: WHOLE, count: 0, asked: 0, raw: 0 };
+  /** The previous request. */
+  #sent = NOTHING_SENT;
 
   constructor(options: WindowOptions) {
     const { maxTokens } = options;
