@@ -102,6 +102,42 @@ describe.each(Object.entries(ways))('%s', (name, way) => {
   });
 });
 
+describe.each(['summarize', 'drop'] as const)('%s', (compact) => {
+  it.each([2_500, 100_000])('stands as it was where a resume has a window of %i tokens', async (maxTokens) => {
+    const { rows } = await whole(journal(), compact);
+    const last = rows.findLastIndex(({ key }) => key.includes('@window'));
+    const store = await killedAfter(rows, last + 4, { id: 'r', agent: 'reader' });
+    const { agent, model } = reading({ compact, maxTokens });
+    const run = resumeRun(agent, 'r', { journal: store, model });
+    const [events, resumed] = await Promise.all([eventsOf(run), run.result]);
+    expect(resumed).toMatchObject({ status: 'completed', text: 'Done.' });
+    // What a summary was asked for says how long it may be; no other request is another than on record.
+    const diverged = events.filter(({ type }) => type === 'run.diverged').map(({ key }) => key);
+    expect(diverged.filter((key) => !key.includes('@summary'))).toEqual([]);
+    const before = rows.slice(0, last + 4);
+    expect(((await store.read('r'))?.rows ?? []).slice(0, before.length).map(({ key }) => key)).toEqual(
+      before.map(({ key }) => key),
+    );
+  });
+
+  it('of a wrap-up no longer counts where a larger limit goes on after it', async () => {
+    let tried = 0;
+    for (let steps = 3; steps < 12; steps += 1) {
+      const store = journal();
+      const first = reading({ compact, steps });
+      const ended = await runAgent(first.agent, 'Read', { model: first.model, journal: store, runId: 'r' });
+      expect(ended.status).toBe('step_limit');
+      const rows = (await store.read('r'))?.rows ?? [];
+      if (!rows.some(({ key }) => /@wrapup\.(summary|window)/.test(key))) continue;
+      tried += 1;
+      const { agent, model } = reading({ compact, steps: 40 });
+      const resumed = await resumeRun(agent, 'r', { journal: store, model }).result;
+      expect(resumed).toMatchObject({ status: 'completed', text: 'Done.', steps: 13 });
+    }
+    expect(tried).toBeGreaterThan(0);
+  });
+});
+
 describe('a compactor', () => {
   it('is not called again for what is on record', async () => {
     const compact = compactor();

@@ -166,6 +166,21 @@ describe('compaction by a summary', () => {
     expect(last[3]).toMatchObject({ role: 'assistant' });
   });
 
+  it('stands before the latest calls also where plain turns came after them', () => {
+    const window = new Window({ maxTokens: 4_000, fixedTokens: 0, reserveTokens: 0, compacts: true });
+    const said = Array.from({ length: 12 }, (_, at): Message[] => [
+      { role: 'assistant', content: [{ type: 'text', text: `${at} ${'aaaa '.repeat(400)}` }] },
+    ]);
+    const sent: (readonly Message[])[] = [];
+    const parts = [[user('brief')], called('old', 'x'), called('latest', 'y'), [user('a rule', true)], ...said];
+    play(window, parts, 0.1, {}, { sent: ({ messages }) => sent.push(messages) });
+    const last = sent.at(-1) ?? [];
+    expect(last[0]).toEqual(user('brief'));
+    expect(last[1]?.content, 'the summary').toMatch(/^aaaa/);
+    expect(last.slice(2, 4)).toEqual(called('latest', 'y'));
+    expect(last[4]).toEqual(user('a rule', true));
+  });
+
   it('is declined while it frees less than an eighth of the window and all still fits', () => {
     const window = new Window({ maxTokens: 4_000, fixedTokens: 0, reserveTokens: 0, compacts: true });
     const transcript = [user('aaaa '.repeat(3_000)), ...called('a', 'aaaa '.repeat(300)), ...called('b', 'x')];
