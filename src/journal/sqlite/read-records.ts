@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { JournalError } from '../../core/errors.ts';
 import type { Row } from '../row.ts';
 import { chainHash, GENESIS, type HashedRow } from './chain.ts';
+import { WholeRequests } from './request-parts.ts';
 import type { RunRow } from './run-row.ts';
 import { loadValue } from './values.ts';
 
@@ -21,12 +22,14 @@ export function readRecords(database: DatabaseSync, run: RunRow, key: string | u
   select.setReturnArrays(true);
   const chain = { form: run.chain, run: run.id, key };
   let head = GENESIS;
+  const whole = new WholeRequests();
   const rows: Row[] = [];
   for (const columns of select.iterate(run.run) as Iterable<unknown>) {
     const { row, request, value, hash } = rowOf(columns as readonly unknown[]);
     head = chainHash(chain, head, row, request, value);
     if (head !== hash) throw changed(run.id, `record ${row.record} (${row.key})`);
-    rows.push({ ...row, request: loadValue(database, request), value: loadValue(database, value) });
+    const asked = whole.of(row, loadValue(database, request));
+    rows.push({ ...row, request: asked, value: loadValue(database, value) });
   }
   if (run.head !== head || run.count !== rows.length) throw changed(run.id, 'the end of its records');
   return { rows, head };

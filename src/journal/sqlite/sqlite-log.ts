@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { FencedError, JournalError } from '../../core/errors.ts';
 import type { FreshRow, RunLog, StoredRun, TimedSignal } from '../record-store.ts';
 import { type Chain, chainHash } from './chain.ts';
+import { RequestParts } from './request-parts.ts';
 import { SignalWatch } from './signal-watch.ts';
 import { COLUMNS, type Statements } from './statements.ts';
 import { asJournalError, transaction } from './transaction.ts';
@@ -24,6 +25,7 @@ export class SqliteLog implements RunLog {
   readonly #chain: Chain;
   readonly #statements: Statements;
   readonly #watch: SignalWatch;
+  readonly #parts = new RequestParts();
   readonly #isInPlace: () => boolean;
   readonly #onEnd: () => void;
   /** Of every record: one address is written once. */
@@ -87,7 +89,7 @@ export class SqliteLog implements RunLog {
 
   append(row: FreshRow): void {
     if (this.#failure !== undefined) return;
-    const request = this.#text(row.request);
+    const request = this.#text(this.#parts.shorten(row));
     const value = this.#text(row.value);
     const { size } = this.#addresses;
     const address = addressOf(row);
