@@ -13,7 +13,8 @@ const DEEPEST = 100;
  * `<ref>#<JSON Pointer>`. Undefined where that does not do.
  */
 export function boundJson(text: string, max: number, ref?: string): string | undefined {
-  const value = JSON.parse(text) as Json;
+  const value = parsed(text);
+  if (value === undefined || text.length <= max) return value === undefined ? undefined : text;
   const lengths: number[] = [];
   const rest = text.length - measure(value, lengths, 0);
   let most = fairShare(lengths, max - rest);
@@ -23,6 +24,15 @@ export function boundJson(text: string, max: number, ref?: string): string | und
     most = Math.floor(most * Math.min(0.95, max / bounded.length));
   }
   return boundLists(value, max, ref);
+}
+
+/** What was taken out of it may have left no JSON. */
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Texts as short as may be; as many items of each list as fit. */

@@ -27,17 +27,24 @@ export interface TurnEnd {
 
 /** The calls of one turn, in parallel; results in call order. */
 export async function callTools(run: RunContext, talk: Talk, calls: readonly ToolCall[]): Promise<TurnEnd> {
-  const { self, repeats } = talk;
+  const { self, repeats, redact } = talk;
   const label = talk.self.label;
   const oneAtATime = new OneAtATime();
   self.toolCalls += calls.length;
   const planned = calls.map((call, index) => plan(run, talk, call, `${self.path}/${self.step}.${index}`));
   const fanOut = fanOutOf(run, talk, planned);
+  const redacted = (whole: string) => (redact === undefined ? whole : redact(whole));
   const pending = planned.map(({ call, key, requested }) => {
     const { tool } = requested;
     const parentStep =
       tool?.type === 'procedure' ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
-    const at = { key, step: self.step, parent: self.span, parentStep, ref: self.received?.refOf(key) };
+    const at = {
+      key,
+      step: self.step,
+      parent: self.span,
+      parentStep,
+      told: { ref: self.received?.refOf(key), redact },
+    };
     if (fanOut === undefined || !isWorker(requested))
       return dispatchHooked(run, self, at, requested, label, oneAtATime);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
@@ -47,7 +54,7 @@ export async function callTools(run: RunContext, talk: Talk, calls: readonly Too
   const noted = results.map(({ out, value, same = out.content }, index) => {
     const { call, key, seen } = planned[index] as Planned;
     const message = append(talk, toolMessage(call, self.received?.refOf(key) ?? key, out));
-    if (out.cut) self.received?.keep(message, out.error?.message ?? textOf(value?.content ?? ''));
+    if (out.cut) self.received?.keep(message, redacted(out.error?.message ?? textOf(value?.content ?? '')));
     const result = typeof same === 'string' ? same : JSON.stringify(same);
     return { ...seen, result, failed: out.isError };
   });

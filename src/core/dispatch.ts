@@ -11,7 +11,7 @@ import type { ParentStep, Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { ProcedureTool, Tool } from './tool.ts';
 import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
-import { type ToolValue, toolOut, toolValue } from './tool-value.ts';
+import { type Told, type ToolValue, toolOut, toolValue } from './tool-value.ts';
 
 /** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
 export interface Requested {
@@ -27,8 +27,8 @@ export interface CallPlace {
   readonly step: number;
   readonly parent: Span;
   readonly parentStep: ParentStep | undefined;
-  /** Under what name the caller can read the whole of the result, where that is cut. */
-  readonly ref?: string | undefined;
+  /** What the caller may know of a result that is cut. */
+  readonly told?: Told | undefined;
   /** Told when the worker of a delegate is over, before anything else begins in its place. */
   readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
 }
@@ -144,7 +144,7 @@ export async function dispatch(
       given: call.arguments,
       args: args,
       label: run.resultLabel(tool, self),
-      ref: at.ref,
+      told: at.told,
     };
     const effect = new ToolCallEffect(run, of);
     const outcome = await run.journal.effect(effect);
@@ -191,11 +191,11 @@ async function runProcedure(
     // A delegate awaits only its child, which obeys every stop by itself.
     const over = () => guard.over(work, tool.graceMs ?? run.graceMs, begun);
     value = toolValue(await (tool.delegate ? work() : over()));
-    const bounds = { max: tool.maxResultChars, ref: at.ref, byField: isData(tool) };
+    const bounds = { max: tool.maxResultChars, ...at.told, byField: isData(tool) };
     out = toolOut(value, bounds, procedureLabel(tool, flow.label));
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
-    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label), at.ref);
+    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label), at.told);
   }
   await flow.close();
   const same = out.content;
@@ -254,7 +254,7 @@ function refuse(
 ): Dispatched {
   const { call, tool } = requested;
   // An error text that quotes arguments says what the model said: it carries the label of the turn.
-  const out = failedOut(tool, error, label, at.ref);
+  const out = failedOut(tool, error, label, at.told);
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
   const entry = { key: at.key, place: self, step: at.step, attempt: 1, span } as const;
   run.journal.note({

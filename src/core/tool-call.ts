@@ -10,7 +10,7 @@ import { DEFAULTS } from './limits.ts';
 import type { EffectEnd, Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from './tool.ts';
-import { type ToolValue, toolOut, toolValue } from './tool-value.ts';
+import { type Told, type ToolValue, toolOut, toolValue } from './tool-value.ts';
 
 /** The effect of one leaf call. */
 export class ToolCallEffect implements Call<ToolValue> {
@@ -25,7 +25,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly #args: Json;
   readonly given: string;
   readonly #label: Label;
-  readonly #ref: string | undefined;
+  readonly #told: Told | undefined;
   #out: ToolOut | undefined;
 
   constructor(
@@ -40,7 +40,7 @@ export class ToolCallEffect implements Call<ToolValue> {
       args: Json;
       given: string;
       label: Label;
-      ref?: string | undefined;
+      told?: Told | undefined;
     },
   ) {
     this.#run = run;
@@ -53,7 +53,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     this.#args = of.args;
     this.given = of.given;
     this.#label = of.label;
-    this.#ref = of.ref;
+    this.#told = of.told;
   }
 
   get sideEffect() {
@@ -112,8 +112,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   /** What the model sees of it. */
   out(outcome: Outcome<ToolValue>): ToolOut {
     this.#out ??= outcome.ok
-      ? toolOut(outcome.value, { max: this.tool.maxResultChars, ref: this.#ref }, this.#label)
-      : failedOut(this.tool, outcome.error, this.#label, this.#ref);
+      ? toolOut(outcome.value, { max: this.tool.maxResultChars, ...this.#told }, this.#label)
+      : failedOut(this.tool, outcome.error, this.#label, this.#told);
     return this.#out;
   }
 }
@@ -143,9 +143,9 @@ function childFailure({ status, text, error }: NonNullable<ReturnType<typeof fai
   return { kind: status, message: `${status}: ${error.message}${had}`, retryable: error.retryable };
 }
 
-export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label, ref?: string): ToolOut {
+export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label, told?: Told): ToolOut {
   const max = tool?.maxResultChars ?? DEFAULTS.maxResultChars;
-  const out = toolOut({ form: 'text', content: error.message }, { max, ref }, label);
+  const out = toolOut({ form: 'text', content: error.message }, { max, ...told }, label);
   return { ...out, isError: true, error };
 }
 

@@ -5,6 +5,7 @@ import { deepFreeze, isPlainObject } from './json.ts';
 import type { Label } from './label.ts';
 import type { Part } from './message.ts';
 import type { ToolOut } from './record.ts';
+import type { Redact } from './told-message.ts';
 
 /** What a tool returned, detached from the tool: text as it is, JSON as its text, or content parts. */
 export type ToolValue =
@@ -34,25 +35,31 @@ export function valueForCode(value: ToolValue): unknown {
   return value.form === 'json' ? JSON.parse(value.content) : value.content;
 }
 
-/** How a result is bounded for a model. */
-export interface Bounds {
-  /** In characters. */
-  readonly max: number;
+/** What a model may know of a result that it is told in part. */
+export interface Told {
   /** Where the whole can be read again. */
   readonly ref?: string | undefined;
+  /** Done to the whole before it is cut: half of a secret looks like none. */
+  readonly redact?: Redact | undefined;
+}
+
+/** How a result is bounded for a model. */
+export interface Bounds extends Told {
+  /** In characters. */
+  readonly max: number;
   /** JSON stays JSON: its fields are bounded, and not its text. */
   readonly byField?: boolean | undefined;
 }
 
 /** The result as a model is told it: front and back of each text, at most `max` characters in all. */
-export function toolOut(value: ToolValue, { max, ref, byField }: Bounds, label: Label): ToolOut {
+export function toolOut(value: ToolValue, bounds: Bounds, label: Label): ToolOut {
+  const { max, ref, byField, redact } = bounds;
   if (value.form !== 'parts') {
-    const isLong = value.content.length > max;
-    const bounded = isLong && byField && value.form === 'json' ? boundJson(value.content, max, ref) : undefined;
-    const content = bounded ?? boundText(value.content, max, ref);
-    return content === value.content
-      ? { content, isError: false, label }
-      : { content, isError: false, label, cut: true };
+    if (value.content.length <= max) return { content: value.content, isError: false, label };
+    const whole = redact === undefined ? value.content : redact(value.content);
+    const bounded = byField && value.form === 'json' ? boundJson(whole, max, ref) : undefined;
+    const content = bounded ?? boundText(whole, max, ref);
+    return content === whole ? { content, isError: false, label } : { content, isError: false, label, cut: true };
   }
   let left = max;
   let cut = false;
@@ -63,10 +70,11 @@ export function toolOut(value: ToolValue, { max, ref, byField }: Bounds, label: 
     if (part.type !== 'text') content.push(part);
     // The note of what was left out stands once; the parts after it have no room.
     else if (left > 0 || part.text === '') {
-      const text = boundText(part.text, left, ref, offset);
-      offset += part.text.length;
+      const whole = part.text.length > left && redact !== undefined ? redact(part.text) : part.text;
+      const text = boundText(whole, left, ref, offset);
+      offset += whole.length;
       left = Math.max(0, left - text.length);
-      cut ||= text !== part.text;
+      cut ||= text !== whole;
       content.push({ type: 'text', text });
     } else if (part.text !== '') {
       unsaid += part.text.length;

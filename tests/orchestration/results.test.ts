@@ -5,6 +5,7 @@ import {
   defineTool,
   delegate,
   type Message,
+  redaction,
   replayRun,
   resumeRun,
   runAgent,
@@ -202,6 +203,42 @@ describe('read_result', () => {
       isError: true,
     });
     expect(told[4]?.text).toMatch(/^xxx\n/);
+  });
+
+  it('shows nothing that a model may not be told, also where a cut or a page goes through it', async () => {
+    const secret = 'swordfish-0123456789';
+    // One secret in each hundred characters: whatever is cut, one of them is at the edge.
+    const leaky = Array.from({ length: 400 }, (_, n) => `${n}`.padEnd(80, '.') + secret).join('');
+    const output = z.object({ page: z.string(), parts: z.array(z.string()) });
+    const big = (name: string, value: unknown) =>
+      defineTool({ name, description: 'b', input: z.object({}), access: 'read', execute: () => value });
+    const tools = [big('whole', leaky), big('parts', [{ type: 'text', text: leaky }]), big('list', { leaky })];
+    const typed = defineAgent({
+      name: 'typed',
+      description: 't',
+      output,
+      run: async () => ({ page: leaky, parts: [leaky] }),
+    });
+    const solo = defineSupervisor({ name: 'solo', instructions: 'x', workers: [typed], tools });
+    const pages = Array.from(
+      { length: 40 },
+      (_, n) => ['read_result', { ref: `solo/1.${n % 4}`, from: n * 777 }] as const,
+    );
+    const model = scriptedModel([
+      turn(['whole'], ['parts'], ['list'], ['delegate_typed', { task: 'x' }]),
+      turn(...pages),
+      text('done'),
+    ]);
+    const result = await runAgent(solo, 'go', { model, redaction: redaction({ secrets: [secret] }) });
+    const told = results(result.messages);
+    expect(told.slice(0, 4).every(({ text }) => text.includes('left out'))).toBe(true);
+    expect(told.slice(4).filter(({ isError }) => !isError).length).toBeGreaterThan(30);
+    for (let length = 6; length <= secret.length; length += 1)
+      for (const { text } of told) {
+        expect(text).not.toContain(secret.slice(0, length));
+        expect(text).not.toContain(secret.slice(-length));
+      }
+    expect(JSON.parse(told[3]?.text ?? '')).toMatchObject({ page: expect.stringContaining('[redacted]') });
   });
 
   it('is not among the tools where the definition says so, or a cap above', async () => {
