@@ -61,6 +61,21 @@ test('workspace-editor mends a file, and is kept in its folder', async () => {
   ]);
 });
 
+test('race-and-quorum lets the first win, and two of three be enough', async () => {
+  await import('../../examples/race-and-quorum.ts');
+  expect(lines).toEqual([
+    '(scripted) It was begun in 1887.',
+    'editor/1.0/archive: cancelled',
+    'editor/1.1/web: model_error',
+    'editor/1.2/notes: completed',
+    'editor/2.0/reader.0: cancelled',
+    'editor/2.0/reader.0: completed',
+    'cancelled: Enough workers of this turn have completed (2).',
+    'reader: 1887 (page 2)',
+    'reader: 1887 (page 3)',
+  ]);
+});
+
 test('the guide for newcomers shows what the examples run', () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
   const examples = ['hello-agent', 'hello-supervisor', 'hello-procedure']
@@ -81,6 +96,7 @@ test.each([
   'worker-elsewhere',
   'long-reading',
   'workspace-editor',
+  'race-and-quorum',
 ])('%s is under 40 lines', (name) => {
   const text = readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8');
   expect(text.trimEnd().split('\n').length).toBeLessThan(40);
