@@ -38,10 +38,12 @@ row('100,000 entries × 384', [
   `${many.bytesPerEntry.toFixed(0)} bytes an entry`,
 ]);
 row(
-  'a search there, p50 / p99',
-  [many.words, many.both, many.narrow].map(([name, p50, p99]) => `${name} ${p50.toFixed(2)} / ${p99.toFixed(2)}`),
+  'a search, least / p50 / p99',
+  [many.words, many.both, many.narrow, many.wide].map(
+    ([name, ...times]) => `${name} ${times.map((ms) => ms.toFixed(2)).join(' / ')}`,
+  ),
 );
-goals.push(goalLine('a search of 100,000 entries, both legs, p50', many.both[1], 10, 'ms', 'most'));
+goals.push(goalLine('a search of 100,000 entries, both legs, p50', many.both[2], 10, 'ms', 'most'));
 const people = await crowd(20, 50);
 row('20 writers and searchers', [
   `${people.perSecond.toFixed(0)} calls/s`,
