@@ -1,7 +1,16 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Agent, defineAgent, defineSupervisor, defineTool, type Model, runAgent, startRun } from 'coxswain';
+import {
+  type Agent,
+  defineAgent,
+  defineSupervisor,
+  defineTool,
+  type Model,
+  type RunRecord,
+  runAgent,
+  startRun,
+} from 'coxswain';
 import {
   extraction,
   type LongTermMemory,
@@ -265,12 +274,18 @@ describe('extract', () => {
     expect(await of('user/bob')).toEqual(['bob has one']);
   });
 
-  it('is a run of its own in the same journal', async () => {
+  it('is a run of its own in the same journal and instrument, and no part of what the run shows', async () => {
     const store = memory();
     const agent = helper([{ store, namespace: 'team', write: true, extract: { model: never } }]);
     const journal = sqlite(':memory:');
-    const run = startRun(agent, 'hello', { model: models(memories(['A fact'])).model, journal, runId: 'r1' });
+    const [traced, viewed] = [new Set<string>(), new Set<string>()];
+    const instrument = Object.assign((record: RunRecord) => void traced.add(record.run), { start: () => undefined });
+    const { model } = models(memories(['A fact']));
+    const views = [(record: RunRecord) => void viewed.add(record.run)];
+    const run = startRun(agent, 'hello', { model, journal, runId: 'r1', instrument, views });
     await run.settled;
+    expect([...traced]).toEqual(['r1', 'r1.extract.1.1']);
+    expect([...viewed]).toEqual(['r1']);
     const runs = (await journal.list()).map(({ id, agent: name, status }) => ({ id, name, status }));
     expect(runs).toEqual(
       expect.arrayContaining([
