@@ -58,7 +58,7 @@ export class AnswerParser {
       if (this.#tell(this.#events.push(this.#text.end())) || this.#tell(this.#events.end())) return;
     }
     if (this.#form === 'page' || (this.#form === 'unknown' && this.#isPage())) throw this.#page();
-    if (this.#form === 'json') this.#into.whole(parseEvent(this.#body + this.#text.end()));
+    if (this.#form === 'json') this.#whole(this.#body + this.#text.end());
     else if (this.#isEmpty && !this.#stream) this.#into.whole(undefined);
   }
 
@@ -79,9 +79,34 @@ export class AnswerParser {
   #tell(events: readonly ServerEvent[]): boolean {
     for (const event of events) {
       this.#isEmpty = false;
-      if (this.#into.event(eventOf(event))) return true;
+      if (this.#tellOne(event)) return true;
     }
     return false;
+  }
+
+  #tellOne(event: ServerEvent): boolean {
+    try {
+      return this.#into.event(eventOf(event));
+    } catch (thrown) {
+      // Some servers leave out the blank lines between their events.
+      const lines = thrown instanceof SyntaxError ? valuesOf(event.data) : undefined;
+      if (lines === undefined) throw thrown;
+      return lines.some((line) => this.#into.event(line));
+    }
+  }
+
+  /** One value, or one in each line, as some servers write their streams. */
+  #whole(body: string): void {
+    let answer: unknown;
+    try {
+      answer = parseEvent(body);
+    } catch (thrown) {
+      const lines = valuesOf(body);
+      if (lines === undefined) throw thrown;
+      lines.some((line) => this.#into.event(line));
+      return;
+    }
+    this.#into.whole(answer);
   }
 
   #isPage(): boolean {
@@ -109,6 +134,17 @@ function eventOf({ event, data }: ServerEvent): unknown {
   const value = parseEvent(data);
   const isNamed = event !== undefined && NAMES.test(event);
   return isNamed && isPlainObject(value) && value.type === undefined ? { ...value, type: event } : value;
+}
+
+/** A value in each line; undefined where any of them is none, or there is but one. */
+function valuesOf(text: string): unknown[] | undefined {
+  const lines = text.split(/\r\n|\n|\r/).filter((line) => line.trim() !== '');
+  if (lines.length < 2) return undefined;
+  try {
+    return lines.map((line) => (line.trim() === '[DONE]' ? DONE_EVENT : parseEvent(line)));
+  } catch {
+    return undefined;
+  }
 }
 
 /** What is told as an error is one, whatever it holds. */

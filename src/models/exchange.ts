@@ -90,8 +90,10 @@ class Taking implements Reader {
 
   whole(answer: unknown): void {
     if (this.#watch.ended !== undefined) return;
-    this.#assembler = this.#exchange.assemble(false);
-    this.#assembler.take(answer, this.#exchange.context.onDelta);
+    // A list of one is how some servers say an error, a longer one how they say a stream.
+    const parts = Array.isArray(answer) && answer.length > 0 ? answer : [answer];
+    this.#assembler = this.#exchange.assemble(parts.length > 1);
+    for (const part of parts) this.#assembler.take(part, this.#exchange.context.onDelta);
   }
 }
 

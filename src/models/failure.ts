@@ -1,7 +1,7 @@
 import { CoxswainError, ModelError, type ModelErrorKind } from '../core/errors.ts';
 import type { CallUsage } from '../core/usage.ts';
 import { errorKind } from './error-kind.ts';
-import { fieldsOf, listField, textField } from './fields.ts';
+import { type Fields, fieldsOf, listField, textField } from './fields.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
@@ -92,14 +92,36 @@ function readBody(body: unknown): Body {
   if (typeof first === 'string') return { codes: [], message: textOfPage(first) };
   const outer = fieldsOf(first);
   if (typeof outer.error === 'string') return { codes: codesOf(outer), message: outer.error };
-  const inner = Object.keys(fieldsOf(outer.error)).length > 0 ? fieldsOf(outer.error) : outer;
-  const message = textField(inner.message) ?? textField(inner.detail) ?? textField(outer.message) ?? '';
+  const inner = innerOf(outer);
   return {
     codes: codesOf(inner),
-    message,
+    message: messageOf(inner) || messageOf(outer),
     status: statusOf(inner.code) ?? statusOf(inner.status),
     waitMs: waitOf(inner.details),
   };
+}
+
+/** The fields that say what failed: in `error`, in gateways' `fault`, or the first of many `errors`. */
+function innerOf(outer: Fields): Fields {
+  const held = [outer.error, outer.fault, listField(outer.errors)[0]].map(fieldsOf);
+  return held.find((fields) => Object.keys(fields).length > 0) ?? outer;
+}
+
+/** In the words of whoever failed: a gateway's message is followed by what it was told. */
+function messageOf({ message, detail, faultstring, msg, metadata }: Fields): string {
+  const reasons = listField(detail).map((reason) => textField(fieldsOf(reason).msg));
+  const said = [message, detail, faultstring, msg, ...reasons].map(textField).find((text) => text !== undefined);
+  const raw = textField(fieldsOf(metadata).raw);
+  return [said, raw].filter((text) => text !== undefined).join(': ');
+}
+
+/** Whether a body is an error's, although its status says that all is well. */
+export function isErrorBody(fields: Fields): boolean {
+  if (fields.error !== undefined) return fields.error !== null;
+  if (fields.object === 'error' || fields.type === 'error' || fields.success === false) return true;
+  if (fields.detail !== undefined || fields.fault !== undefined || listField(fields.errors).length > 0) return true;
+  const hasMessage = textField(fields.message) !== undefined || textField(fields.msg) !== undefined;
+  return hasMessage && (fields.code !== undefined || fields.status !== undefined);
 }
 
 function codesOf({ code, type, status }: { readonly [name: string]: unknown }): string[] {

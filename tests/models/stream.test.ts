@@ -9,7 +9,7 @@ import { readAnswer } from '../../src/models/read-answer.ts';
 
 const NO_NAMES = new Map<string, string>();
 const newId = () => 'made';
-const from = { names: NO_NAMES, newId, origin: { api: 'chat', endpoint: 'here' } } as const;
+const from = { names: NO_NAMES, newId, origin: { api: 'chat', endpoint: 'here' }, inPieces: true } as const;
 const chat = (events: readonly unknown[]) => assembleChatTurn(events, { ...from, stream: true });
 const messages = (events: readonly unknown[]) => assembleAnthropicTurn(events, from);
 
@@ -130,6 +130,12 @@ describe('an answer is read by what it holds', () => {
     await expect(read('Sign in', [], { 'content-type': 'text/html' })).rejects.toMatchObject({
       kind: 'malformed_response',
     });
+  });
+  test('events whose blank lines are left out, and JSON in lines', async () => {
+    const lines = { events: [{ a: 1 }, { a: 2 }, { object: DONE }], wholes: [] };
+    expect(await read('data: {"a":1}\ndata: {"a":2}\ndata: [DONE]\n\n', [20])).toEqual(lines);
+    expect(await read('{"a":1}\n{"a":2}\r\n[DONE]\n', [3])).toEqual(lines);
+    await expect(read('{"a":1}\n{"a":')).rejects.toThrow(SyntaxError);
   });
   test('JSON that is cut, which is none', async () => {
     await expect(read('{"a":', [2])).rejects.toThrow(SyntaxError);

@@ -59,6 +59,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: wire('anthropic-full-input-in-block-start'),
   },
   {
+    duty: 'assembly',
+    file: `${anthropic}/growing-blocks.ts`,
+    search: 'before.block.id === block.id) return before;',
+    replacement: 'before.block.id === undefined) return before;',
+    test: 'tests/models/odd-turns.test.ts',
+  },
+  {
+    duty: 'assembly',
+    file: `${openai}/chat-calls.ts`,
+    search: "(call.arguments === '' || call.name === '')",
+    replacement: "call.arguments === ''",
+    test: 'tests/models/odd-turns.test.ts',
+  },
+  {
     duty: 'stream repair',
     file: 'src/models/answer-parser.ts',
     search: "if (event === 'error') return errorOf(data);",
@@ -258,8 +272,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'usage',
     file: `${openai}/chat-turn.ts`,
-    search: 'this.usage = usageOf(fields) ?? this.usage;',
-    replacement: 'this.usage ??= usageOf(fields);',
+    search: 'this.usage = chatUsage(fields, this.usage);',
+    replacement: 'this.usage ??= chatUsage(fields, this.usage);',
     test: wire('chat-usage-cumulative-in-every-chunk'),
   },
   {

@@ -75,7 +75,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
       const names = toolNames(request.tools, MAX_NAME);
       return exchange({
         provider: 'anthropic',
-        assemble: () => new AnthropicAssembler({ names, newId, origin, secrets }),
+        assemble: (inPieces) => new AnthropicAssembler({ names, newId, origin, secrets, inPieces }),
         context,
         offered: request.toolChoice === 'none' ? [] : request.tools,
         newId,

@@ -22,6 +22,12 @@ export class GrowingBlocks {
   /** The block that an index stands for now; indexes may have gaps, and come again. */
   readonly #atIndex = new Map<unknown, GrowingBlock>();
   #calls = 0;
+  #lost = false;
+
+  /** True where a call came whose beginning, and so its name, did not. */
+  get hasLost(): boolean {
+    return this.#lost;
+  }
 
   get size(): number {
     return this.#blocks.length;
@@ -35,6 +41,7 @@ export class GrowingBlocks {
 
   grow(index: unknown, delta: Fields, onDelta: OnDelta): boolean {
     const growing = this.#atIndex.get(index) ?? this.#open(index, impliedBlock(delta));
+    if (growing === undefined && delta.type === 'input_json_delta') this.#lost = true;
     const piece = growing === undefined ? undefined : grow(growing, delta);
     if (growing === undefined || piece === undefined || piece === '') return false;
     if (onDelta === undefined) return true;
@@ -46,6 +53,9 @@ export class GrowingBlocks {
 
   #open(index: unknown, block: Fields): GrowingBlock | undefined {
     if (typeof block.type !== 'string') return undefined;
+    const before = this.#atIndex.get(index);
+    // Announced twice: the same call, not another one without arguments.
+    if (before !== undefined && textField(block.id) !== undefined && before.block.id === block.id) return before;
     const growing = { block: { ...block }, json: '', call: this.#calls };
     if (block.type === 'tool_use') this.#calls += 1;
     // A start that comes twice for one index is another block, not the end of the first.
@@ -101,7 +111,8 @@ function grow(growing: GrowingBlock, delta: Fields): string | undefined {
     case 'signature_delta':
       return append(block, 'signature', delta.signature);
     case 'input_json_delta': {
-      const piece = typeof delta.partial_json === 'string' ? delta.partial_json : '';
+      const { partial_json: given } = delta;
+      const piece = typeof given === 'string' ? given : given === undefined || given === null ? '' : textOfInput(given);
       growing.json += piece;
       return piece;
     }

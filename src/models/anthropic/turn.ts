@@ -1,14 +1,17 @@
 import { ModelError } from '../../core/errors.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import type { CallUsage } from '../../core/usage.ts';
+import { DONE } from '../answer-parser.ts';
 import { commit, type Ending, responseOf } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
-import { bodyFailure } from '../failure.ts';
+import { bodyFailure, isErrorBody } from '../failure.ts';
 import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
 import type { Origin } from '../native-turn.ts';
 import { GrowingBlocks } from './growing-blocks.ts';
 
 export interface AnthropicTurnOptions {
+  /** False where the whole answer is one object. */
+  readonly inPieces: boolean;
   /** Legal name → the tool's own. */
   readonly names: ReadonlyMap<string, string>;
   /** Makes an id where the server gave none. */
@@ -27,11 +30,22 @@ export function assembleAnthropicTurn(events: Iterable<unknown>, options: Anthro
   return assembler.turn();
 }
 
+/** The API's own reasons, and those of gateways that speak for other models. */
 const ENDINGS: { readonly [reason: string]: Ending } = {
   max_tokens: 'length',
+  max_output_tokens: 'length',
+  length: 'length',
   model_context_window_exceeded: 'full',
   pause_turn: 'paused',
   refusal: 'refused',
+  content_filter: 'filtered',
+  content_filtered: 'filtered',
+  safety: 'filtered',
+  guardrail_intervened: 'filtered',
+  error: 'failed',
+  abort: 'failed',
+  aborted: 'failed',
+  cancelled: 'failed',
 };
 
 /** One turn of the Messages protocol, streamed or whole. */
@@ -40,7 +54,7 @@ export class AnthropicAssembler implements Assembler {
   readonly #options: AnthropicTurnOptions;
   readonly #blocks = new GrowingBlocks();
   #ending: Ending = 'cut';
-  #usage: Fields = {};
+  #usage: { readonly [name: string]: unknown } = {};
   #id: string | undefined;
   #model: string | undefined;
 
@@ -64,6 +78,7 @@ export class AnthropicAssembler implements Assembler {
       case 'message_delta':
         return this.#end(fields);
       case 'message_stop':
+        this.#count(fields.usage);
         this.state = 'closed';
         if (this.#ending === 'cut' && this.#blocks.size > 0) this.#ending = 'end';
         return true;
@@ -73,33 +88,51 @@ export class AnthropicAssembler implements Assembler {
       case 'error':
         throw bodyFailure(event, 'anthropic', this.#options.secrets);
     }
-    if (fields.type === undefined) refuseOther(event, fields, this.#options.secrets);
+    if (fields.object === DONE) {
+      // Gateways end their streams so; it completes nothing.
+      this.state = 'closed';
+      return true;
+    }
+    if (fields.type === undefined && isMessage(fields)) return this.take({ ...fields, type: 'message' }, onDelta);
+    if (fields.type === undefined || !this.#options.inPieces) refuseOther(event, fields, this.#options.secrets);
     return false;
   }
 
   #begin(message: Fields): boolean {
-    this.#usage = { ...this.#usage, ...present(message.usage) };
+    this.#count(message.usage);
     this.#id = textField(message.id) ?? this.#id;
     this.#model = textField(message.model) ?? this.#model;
     return true;
   }
 
   #end({ delta, usage }: Fields): boolean {
-    this.#usage = { ...this.#usage, ...present(usage) };
-    const reason = textField(fieldsOf(delta).stop_reason);
+    this.#count(usage);
+    const reason = textField(fieldsOf(delta).stop_reason)?.toLowerCase();
     if (reason !== undefined) this.#ending = ENDINGS[reason] ?? 'end';
     if (reason !== undefined && this.state === 'open') this.state = 'complete';
     return true;
   }
 
+  /** The last count holds; a later null or nought takes nothing back. */
+  #count(usage: unknown): void {
+    const counts = { ...this.#usage };
+    for (const [name, count] of Object.entries(fieldsOf(usage))) {
+      if (count !== null && count !== undefined && !(count === 0 && counts[name])) counts[name] = count;
+    }
+    this.#usage = counts;
+  }
+
   turn(): ModelTurn {
     const { names, newId, origin } = this.#options;
     const { usage } = this;
-    return commit('anthropic', this.#ending, {
+    const turn = commit('anthropic', this.#ending, {
       ...this.#blocks.finish(names, newId, origin),
       ...(usage === undefined ? {} : { usage }),
       response: responseOf(this.#id, this.#model),
     });
+    if (!this.#blocks.hasLost) return turn;
+    const message = 'anthropic: a part of the answer is missing: a call came without its beginning';
+    throw new ModelError('malformed_response', message, { retryable: true, usage });
   }
 }
 
@@ -108,7 +141,7 @@ function eventsOf(message: Fields): Fields[] {
   const stop_reason = textField(message.stop_reason) ?? 'end_turn';
   return [
     { type: 'message_start', message },
-    ...listField(message.content).map((content_block, index) => ({
+    ...contentOf(message).map((content_block, index) => ({
       type: 'content_block_start',
       index,
       content_block,
@@ -118,16 +151,19 @@ function eventsOf(message: Fields): Fields[] {
   ];
 }
 
-function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] | undefined): never {
-  if (fields.error !== undefined) throw bodyFailure(event, 'anthropic', secrets);
-  throw new ModelError('malformed_response', 'anthropic: the answer is no message');
+/** Some servers send a text instead of a list of blocks. */
+function contentOf({ content }: Fields): readonly unknown[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : listField(content);
 }
 
-/** Counts that are there: a later null takes nothing back. */
-function present(usage: unknown): Fields {
-  return Object.fromEntries(
-    Object.entries(fieldsOf(usage)).filter(([, count]) => count !== null && count !== undefined),
-  );
+/** A whole message that does not say what it is. */
+function isMessage(fields: Fields): boolean {
+  return 'content' in fields && ('stop_reason' in fields || fields.role === 'assistant');
+}
+
+function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] | undefined): never {
+  if (isErrorBody(fields)) throw bodyFailure(event, 'anthropic', secrets);
+  throw new ModelError('malformed_response', 'anthropic: the answer is no message');
 }
 
 /** Cached and cache-writing tokens stand beside `input_tokens` here; the whole prompt is their sum. */

@@ -9,7 +9,7 @@ export interface GrowingCall {
   arguments: string;
   extra: { [name: string]: unknown };
   /** Where its arguments may end. */
-  readonly end: JsonEnd;
+  end: JsonEnd;
 }
 
 /**
@@ -57,11 +57,16 @@ function readPiece({ index, id, function: inner, name, arguments: args }: Fields
   const called = fieldsOf(inner);
   const given = called.arguments ?? args;
   return {
-    index: typeof index === 'number' && Number.isInteger(index) ? index : undefined,
+    index: indexOf(index),
     id: textField(id),
     name: textField(called.name) ?? textField(name),
     arguments: typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given),
   };
+}
+
+function indexOf(index: unknown): number | undefined {
+  const given = typeof index === 'string' && /^\d+$/.test(index) ? Number(index) : index;
+  return typeof given === 'number' && Number.isInteger(given) ? given : undefined;
 }
 
 /** Without an index: the call of that id, else the last one, unless id and name are new. */
@@ -86,10 +91,13 @@ function beginsAnother(call: GrowingCall, piece: Piece): boolean {
 function grow(call: GrowingCall, piece: Piece): { id?: string; name?: string; arguments?: string } | undefined {
   const added: { id?: string; name?: string; arguments?: string } = {};
   if (call.id === undefined && piece.id !== undefined) added.id = call.id = piece.id;
-  if (piece.name !== undefined && piece.name !== call.name && call.arguments === '') {
+  // It grows until arguments come; where there is none by then, it may still come.
+  if (piece.name !== undefined && piece.name !== call.name && (call.arguments === '' || call.name === '')) {
     call.name = piece.name.startsWith(call.name) ? piece.name : call.name + piece.name;
     added.name = call.name;
   }
+  // Some servers begin with an empty object, whatever follows.
+  if (call.arguments === '{}' && piece.arguments.trimStart().startsWith('{')) restart(call);
   // Some servers flush the whole arguments once more at the end.
   const isRepeat = piece.arguments !== '' && piece.arguments === call.arguments && isWhole(call);
   if (piece.arguments !== '' && !isRepeat) {
@@ -98,6 +106,11 @@ function grow(call: GrowingCall, piece: Piece): { id?: string; name?: string; ar
     added.arguments = piece.arguments;
   }
   return Object.keys(added).length > 0 ? added : undefined;
+}
+
+function restart(call: GrowingCall): void {
+  call.arguments = '';
+  call.end = new JsonEnd();
 }
 
 const KNOWN = new Set(['index', 'id', 'type', 'function', 'name', 'arguments', '__proto__']);

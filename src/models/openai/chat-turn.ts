@@ -4,9 +4,10 @@ import type { CallUsage } from '../../core/usage.ts';
 import { DONE } from '../answer-parser.ts';
 import { commit, type Ending, responseOf } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
-import { bodyFailure } from '../failure.ts';
-import { countField, type Fields, fieldsOf, textField } from '../fields.ts';
+import { bodyFailure, isErrorBody } from '../failure.ts';
+import { type Fields, fieldsOf, textField } from '../fields.ts';
 import type { Origin } from '../native-turn.ts';
+import { chatUsage } from './chat-usage.ts';
 import { GrowingMessage } from './growing-message.ts';
 
 export interface ChatTurnOptions {
@@ -40,10 +41,18 @@ const ENDINGS: { readonly [reason: string]: Ending } = {
   prohibited_content: 'filtered',
   blocklist: 'filtered',
   spii: 'filtered',
+  image_safety: 'filtered',
+  language: 'filtered',
   refusal: 'refused',
   error: 'failed',
+  abort: 'failed',
+  aborted: 'failed',
+  cancelled: 'failed',
+  canceled: 'failed',
+  timeout: 'failed',
   insufficient_system_resource: 'overloaded',
   malformed_function_call: 'malformed',
+  unexpected_tool_call: 'malformed',
 };
 
 /** One turn of the Chat Completions protocol, streamed (`choice.delta`) or whole (`choice.message`). */
@@ -54,6 +63,7 @@ export class ChatAssembler implements Assembler {
   readonly #message = new GrowingMessage();
   #ending: Ending;
   #choices = 0;
+  #choice: unknown;
   #isForeign = false;
   #id: string | undefined;
   #model: string | undefined;
@@ -77,20 +87,22 @@ export class ChatAssembler implements Assembler {
     if (fields.error) throw bodyFailure(fields.error, 'openai', this.#options.secrets);
     this.#id = textField(fields.id) ?? this.#id;
     this.#model = textField(fields.model) ?? this.#model;
-    this.usage = usageOf(fields) ?? this.usage;
-    if (!Array.isArray(choices)) return false;
+    this.usage = chatUsage(fields, this.usage);
     let moved = false;
-    for (const one of choices) {
+    for (const one of Array.isArray(choices) ? choices : [choices]) {
+      if (one === null || typeof one !== 'object') continue;
       const choice = fieldsOf(one);
-      const isFirst = choice.index === undefined || choice.index === null || choice.index === 0;
-      if (isFirst && this.#takeChoice(choice, onDelta)) moved = true;
+      // The first that comes is ours, whatever it is counted from.
+      this.#choice ??= choice.index ?? undefined;
+      const isOurs = choice.index === undefined || choice.index === null || choice.index === this.#choice;
+      if (isOurs && this.#takeChoice(choice, onDelta)) moved = true;
     }
     return moved;
   }
 
   #takeChoice(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
     this.#choices++;
-    this.usage = usageOf(choice) ?? this.usage;
+    this.usage = chatUsage(choice, this.usage);
     if (choice.error) throw bodyFailure(choice.error, 'openai', this.#options.secrets);
     const moved = this.#message.take(choice, onDelta);
     const reason = textField(choice.finish_reason)?.toLowerCase() ?? (choice.message ? 'stop' : undefined);
@@ -124,8 +136,7 @@ function endingOf(reason: string): Ending {
 
 /** An answer that is no chat completion at all. */
 function refuseOther(chunk: unknown, fields: Fields, { stream, secrets }: ChatTurnOptions): void {
-  const looksLikeError = fields.error !== undefined || fields.object === 'error' || fields.type === 'error';
-  if (looksLikeError && fields.error !== null) throw bodyFailure(chunk, 'openai', secrets);
+  if (isErrorBody(fields)) throw bodyFailure(chunk, 'openai', secrets);
   if (!stream || typeof chunk === 'string' || Object.keys(fields).length === 0) {
     throw notChat();
   }
@@ -133,25 +144,4 @@ function refuseOther(chunk: unknown, fields: Fields, { stream, secrets }: ChatTu
 
 function notChat(): ModelError {
   return new ModelError('malformed_response', 'openai: the answer is no chat completion');
-}
-
-/** Prompt tokens include the cached ones here. Running totals: the last one counts. */
-function usageOf(holder: Fields): CallUsage | undefined {
-  const given = holder.usage ?? (holder.x_groq === undefined ? undefined : fieldsOf(holder.x_groq).usage);
-  if (given === undefined || given === null) return undefined;
-  const usage = fieldsOf(given);
-  const inputTokens = countField(usage.prompt_tokens);
-  const outputTokens = countField(usage.completion_tokens);
-  if (inputTokens === undefined || outputTokens === undefined) return undefined;
-  const input = fieldsOf(usage.prompt_tokens_details);
-  const cached = countField(input.cached_tokens) ?? countField(usage.prompt_cache_hit_tokens);
-  const written = countField(input.cache_write_tokens);
-  const thought = countField(fieldsOf(usage.completion_tokens_details).reasoning_tokens);
-  return {
-    inputTokens,
-    outputTokens,
-    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
-    ...(written === undefined ? {} : { cacheWriteTokens: written }),
-    ...(thought === undefined ? {} : { reasoningTokens: thought }),
-  };
 }

@@ -31,6 +31,14 @@ export class GrowingItems {
     return this.#items.length;
   }
 
+  /** True where a call was cut, by its own word. */
+  get hasCut(): boolean {
+    return this.#items.some(({ first, done }) => {
+      const { type, status } = done ?? first;
+      return type === 'function_call' && status === 'incomplete';
+    });
+  }
+
   /** True where the answer refuses and says nothing else. */
   get refused(): boolean {
     const said = this.#items.map((item) => saidBy(finished(item)));
@@ -39,16 +47,18 @@ export class GrowingItems {
 
   open(event: Fields, onDelta: OnDelta): void {
     const item = fieldsOf(event.item);
-    if (this.#byId.get(item.id) === undefined) announce(this.#add(event, item), onDelta);
+    const before = this.#byId.get(item.id) ?? this.#byPlace.get(event.output_index);
+    if (before === undefined || !isSame(before.first, item)) announce(this.#add(event, item), onDelta);
   }
 
   /** Adds to an item; true where it moved the answer on. */
   grow(event: Fields, onDelta: OnDelta): boolean {
-    const piece = textField(event.delta);
-    if (piece === undefined) return false;
     const kind = String(event.type);
+    const isCall = kind === 'response.function_call_arguments.delta';
+    const piece = isCall ? textOfArguments(event.delta) : (textField(event.delta) ?? '');
+    if (piece === '' || !(isCall || TEXTS.test(kind))) return false;
     const item = this.#find(event.item_id, event.output_index) ?? this.#add(event, impliedItem(kind, event.item_id));
-    if (kind.includes('function_call_arguments')) {
+    if (isCall) {
       item.arguments += piece;
       onDelta?.({ type: 'tool_call', index: item.call, arguments: piece });
       return true;
@@ -120,6 +130,20 @@ function announce({ first: { type, call_id, name }, call }: GrowingItem, onDelta
   onDelta({ type: 'tool_call', index: call, ...known });
 }
 
+/** Deltas of texts, thoughts and refusals; others belong to tools of the provider's own. */
+const TEXTS = /^response\.(output_text|text|refusal|reasoning\w*)\.delta$/;
+
+/** Announced once more: the same call, not another one without arguments. */
+function isSame(before: Fields, item: Fields): boolean {
+  if (textField(item.id) !== undefined || textField(before.id) !== undefined) return before.id === item.id;
+  return before.type === item.type && textField(item.call_id) !== undefined && before.call_id === item.call_id;
+}
+
+/** Arguments are JSON text; some servers send the object. */
+function textOfArguments(given: unknown): string {
+  return typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given);
+}
+
 function inOrder(a: GrowingItem, b: GrowingItem): number {
   return a.order - b.order;
 }
@@ -147,12 +171,12 @@ function finished({ first, texts, arguments: grown, done }: GrowingItem): Fields
   const item = done ?? { ...first, status: 'completed' };
   switch (item.type) {
     case 'function_call': {
-      const given = item.arguments;
-      const text =
-        typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given);
+      const text = textOfArguments(item.arguments);
       const named = { name: textField(item.name) ?? textField(first.name) ?? '' };
       const called = textField(item.call_id) ?? textField(first.call_id);
-      return { ...item, ...named, call_id: called, arguments: text.trim() === '' ? grown : text };
+      // Some servers announce an empty object, and some finish with one.
+      const isStandIn = /^\s*(\{\s*\}\s*)?$/.test(text) && grown !== '';
+      return { ...item, ...named, call_id: called, arguments: isStandIn ? grown : text };
     }
     case 'message': {
       if (listField(item.content).length > 0 || texts.size === 0) return item;

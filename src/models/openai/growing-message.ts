@@ -1,7 +1,7 @@
 import type { AssistantPart } from '../../core/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/model.ts';
 import { distinctId } from '../commit.ts';
-import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import { type Fields, fieldsOf, textField } from '../fields.ts';
 import { nativeTurn, type Origin } from '../native-turn.ts';
 import { ChatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
@@ -21,7 +21,7 @@ export class GrowingMessage {
 
   /** Takes a choice; true where it moved the message on. */
   take(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
-    const message = fieldsOf(choice.delta ?? choice.message);
+    const message = messageOf(choice);
     const { content } = message;
     const isText = typeof content === 'string';
     const text = isText ? content : textOfContent(content, 'text');
@@ -59,11 +59,18 @@ export class GrowingMessage {
 
 type WholeCall = GrowingCall & { id: string };
 
+/** A piece of it, or all; text alone is how completions without a chat are said. */
+function messageOf(choice: Fields): Fields {
+  const given = choice.delta ?? choice.message ?? choice.text;
+  return typeof given === 'string' ? { content: given } : fieldsOf(given);
+}
+
 /** Content that is no text is a list of parts, among which may be thoughts. */
 function textOfContent(content: unknown, kind: 'text' | 'reasoning'): string {
   if (typeof content === 'string') return kind === 'text' ? content : '';
+  if (content === undefined || content === null) return '';
   let all = '';
-  for (const part of listField(content)) {
+  for (const part of Array.isArray(content) ? content : [content]) {
     const { type, text, thinking } = fieldsOf(part);
     const isThought = type === 'thinking' || type === 'reasoning';
     if (isThought !== (kind === 'reasoning')) continue;
@@ -76,9 +83,13 @@ function textOfContent(content: unknown, kind: 'text' | 'reasoning'): string {
 
 /** In a whole message each entry is a call of its own; in a delta entries go on with calls that have begun. */
 function fragmentsOf({ tool_calls, function_call }: Fields, isWhole: boolean): readonly unknown[] {
-  if (Array.isArray(tool_calls)) {
-    return isWhole ? tool_calls.map((call, index) => ({ ...fieldsOf(call), index })) : tool_calls;
-  }
+  // One call, where it is the only one, comes without its list from some servers.
+  const list = Array.isArray(tool_calls)
+    ? tool_calls
+    : tool_calls === undefined || tool_calls === null
+      ? undefined
+      : [tool_calls];
+  if (list !== undefined) return isWhole ? list.map((call, index) => ({ ...fieldsOf(call), index })) : list;
   return function_call === undefined || function_call === null ? NO_CALLS : [{ index: 0, function: function_call }];
 }
 

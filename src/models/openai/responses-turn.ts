@@ -4,8 +4,8 @@ import type { CallUsage } from '../../core/usage.ts';
 import { DONE } from '../answer-parser.ts';
 import { commit, type Ending, responseOf } from '../commit.ts';
 import type { Assembler } from '../exchange.ts';
-import { bodyFailure } from '../failure.ts';
-import { countField, type Fields, fieldsOf, textField } from '../fields.ts';
+import { bodyFailure, isErrorBody } from '../failure.ts';
+import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
 import { nativeTurn, type Origin } from '../native-turn.ts';
 import { GrowingItems } from './growing-items.ts';
 
@@ -60,10 +60,14 @@ export class ResponsesAssembler implements Assembler {
         this.#items.close(fields, onDelta);
         return true;
       case 'response.completed':
+      case 'response.done':
       case 'response.incomplete':
       case 'response.failed':
+      case 'response.cancelled':
+        this.usage = usageOf(fields) ?? this.usage;
         return this.#end(fieldsOf(fields.response), type.slice('response.'.length));
       case 'error':
+      case 'response.error':
         throw bodyFailure(
           fields.error ? fields : { error: { ...fields, type: undefined } },
           'openai',
@@ -82,12 +86,16 @@ export class ResponsesAssembler implements Assembler {
     this.#model = textField(fields.model) ?? this.#model;
   }
 
-  #end(fields: Fields, status: unknown): true {
+  /** Where the event and the response contradict each other, what says less counts. */
+  #end(fields: Fields, named: string): true {
+    const own = textField(fields.status);
+    const status = named === 'completed' || named === 'done' ? (own ?? 'completed') : named;
     this.#note(fields);
     this.state = 'closed';
     if (status === 'failed' || fields.error) throw bodyFailure(fields.error ?? {}, 'openai', this.#options.secrets);
-    this.#items.whole(fields.output);
+    this.#items.whole(outputOf(fields));
     this.#ending = status === 'completed' ? 'end' : endingOf(fieldsOf(fields.incomplete_details).reason, status);
+    if (this.#ending === 'end' && this.#items.hasCut) this.#ending = 'length';
     return true;
   }
 
@@ -96,8 +104,8 @@ export class ResponsesAssembler implements Assembler {
       this.state = 'closed';
       return true;
     }
-    if (!('output' in fields) && !('status' in fields)) refuseOther(event, fields, this.#options.secrets);
-    return this.#end(fields, textField(fields.status) ?? 'completed');
+    if (!('output' in fields) && typeof fields.status !== 'string') refuseOther(event, fields, this.#options.secrets);
+    return this.#end(fields, 'completed');
   }
 
   turn(): ModelTurn {
@@ -117,6 +125,14 @@ export class ResponsesAssembler implements Assembler {
   }
 }
 
+/** Some servers have the text only in the field that the SDKs make of it. */
+function outputOf({ output, output_text }: Fields): unknown {
+  if (listField(output).length > 0 || textField(output_text) === undefined) return output;
+  return [
+    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: output_text, annotations: [] }] },
+  ];
+}
+
 function endingOf(reason: unknown, status: unknown): Ending {
   if (status === 'cancelled') return 'failed';
   if (status !== 'incomplete') return 'cut';
@@ -125,7 +141,7 @@ function endingOf(reason: unknown, status: unknown): Ending {
 
 /** An answer that is no response at all. */
 function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] | undefined): never {
-  if (fields.error) throw bodyFailure(event, 'openai', secrets);
+  if (isErrorBody(fields)) throw bodyFailure(event, 'openai', secrets);
   throw new ModelError('malformed_response', 'openai: the answer is no response of the Responses API');
 }
 
@@ -133,8 +149,8 @@ function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] 
 function usageOf(response: Fields): CallUsage | undefined {
   if (response.usage === undefined || response.usage === null) return undefined;
   const usage = fieldsOf(response.usage);
-  const inputTokens = countField(usage.input_tokens);
-  const outputTokens = countField(usage.output_tokens);
+  const inputTokens = countField(usage.input_tokens ?? usage.prompt_tokens);
+  const outputTokens = countField(usage.output_tokens ?? usage.completion_tokens);
   if (inputTokens === undefined || outputTokens === undefined) return undefined;
   const input = fieldsOf(usage.input_tokens_details);
   const cached = countField(input.cached_tokens);
