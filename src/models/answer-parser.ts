@@ -59,7 +59,7 @@ export class AnswerParser {
     }
     if (this.#form === 'page' || (this.#form === 'unknown' && this.#isPage())) throw this.#page();
     if (this.#form === 'json') this.#whole(this.#body + this.#text.end());
-    else if (this.#isEmpty && !this.#stream) this.#into.whole(undefined);
+    else if (this.#isEmpty && !this.#stream && !EVENTS_START.test(this.#body)) this.#into.whole(undefined);
   }
 
   /** The first text that is not blank; the byte order mark counts as such. */

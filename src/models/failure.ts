@@ -2,7 +2,7 @@ import { CoxswainError, ModelError, type ModelErrorKind } from '../core/errors.t
 import type { CallUsage } from '../core/usage.ts';
 import { errorKind } from './error-kind.ts';
 import { type Fields, fieldsOf, listField, textField } from './fields.ts';
-import { retryAfterMs } from './retry-after.ts';
+import { retryAfterMs, waitInWords } from './retry-after.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
 const MAX_MESSAGE = 300;
@@ -66,7 +66,7 @@ export function bodyFailure(
   const head = status === undefined ? kind : `${kind} (${status})`;
   return new ModelError(kind, `${provider}: ${head}: ${shown(message, secrets)}`, {
     status: about.status,
-    retryAfterMs: about.retryAfterMs ?? waitMs,
+    retryAfterMs: about.retryAfterMs ?? waitMs ?? (kind === 'rate_limit' ? waitInWords(message) : undefined),
     retryable: retryable(kind, about.shouldRetry),
   });
 }
@@ -158,11 +158,18 @@ function transportFailure(thrown: unknown, provider: string, secrets: readonly s
   if (TIMEOUTS.includes(code) || /timed? ?out/i.test(text)) {
     return new ModelError('timeout', `${provider}: the connection timed out`);
   }
+  if (/does not match the HTTP\/1\.1 protocol \(Expected/i.test(text)) {
+    return new ModelError(
+      'malformed_response',
+      `${provider}: what answers there does not speak HTTP. Is baseURL right?`,
+    );
+  }
   const isTransport =
     code !== '' || /fetch failed|terminated|connection error|socket|premature close|network/i.test(text);
   if (!isTransport) return new ModelError('unknown', `${provider}: ${shown(text, secrets)}`);
-  // A certificate that is refused once is refused again.
-  const refused = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY/.test(code);
+  // A certificate that is refused once is refused again, and so are a port and a server without TLS.
+  const refused =
+    /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL_(WRONG_VERSION|PACKET)/.test(code) || /bad port/.test(text);
   return new ModelError('network', `${provider}: the connection failed${code === '' ? '' : ` (${code})`}`, {
     retryable: !refused,
   });

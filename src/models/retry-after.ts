@@ -1,16 +1,49 @@
 /** Reads one response header. */
 export type ReadHeader = (name: string) => string | null | undefined;
 
+/** Own clocks that are wrong by more than this are set right by the server's. */
+const SKEW_MS = 5_000;
+
 /**
  * How long the provider asks to wait, in milliseconds: `retry-after-ms`, else `retry-after` in seconds or as a date
- * (RFC 9110 §10.2.3). Nothing where it is absent, broken or over.
+ * (RFC 9110 §10.2.3), or in the forms that servers have made of it: a duration with its units, a moment in seconds since 1970. Nothing
+ * where it is absent, broken or over.
  */
 export function retryAfterMs(read: ReadHeader, now: number): number | undefined {
-  const exact = positive(Number.parseFloat(read('retry-after-ms') ?? ''));
-  if (exact !== undefined) return exact;
+  const exact = read('retry-after-ms')?.trim() ?? '';
+  if (/^\d+(\.\d+)?$/.test(exact)) {
+    const ms = positive(Number(exact));
+    if (ms !== undefined) return ms;
+  }
   const after = read('retry-after')?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(after)) return positive(Number(after) * 1000);
-  return positive(Date.parse(after) - now);
+  const number = /^(\d+(?:\.\d+)?)(?:\s*,.*)?$/.exec(after)?.[1];
+  if (number === undefined) return durationMs(after) ?? positive(Date.parse(after) - clock(read, now));
+  const seconds = Number(number);
+  return positive(seconds < 1e9 ? seconds * 1_000 : (seconds < 1e12 ? seconds * 1_000 : seconds) - clock(read, now));
+}
+
+/** `Please try again in 1m7.2s`: said in words where no header says it. */
+export function waitInWords(message: string): number | undefined {
+  const said = /(?:try again|retry)(?: in| after)?:? ((?:\d+(?:\.\d+)?\s*(?:ms|[hms])[a-z]*\s*)+)/i.exec(message)?.[1];
+  return said === undefined ? undefined : durationMs(said.trim());
+}
+
+const UNITS: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const PART = /(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)(?![a-z])\s*/gi;
+
+function durationMs(text: string): number | undefined {
+  if (text === '' || text.replace(PART, '') !== '') return undefined;
+  let sum = 0;
+  for (const [, count, unit = ''] of text.matchAll(PART)) {
+    const short = /^(ms|milli)/i.test(unit) ? 'ms' : unit.charAt(0).toLowerCase();
+    sum += Number(count) * (UNITS[short] ?? 0);
+  }
+  return positive(sum);
+}
+
+function clock(read: ReadHeader, now: number): number {
+  const server = Date.parse(read('date') ?? '');
+  return Math.abs(server - now) > SKEW_MS ? server : now;
 }
 
 function positive(ms: number): number | undefined {

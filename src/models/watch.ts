@@ -45,7 +45,7 @@ export class Watch {
 
   /** From now on silence of `ms` is long enough. */
   expectLast(ms: number): void {
-    if (this.#idle === undefined || this.#idleMs === undefined || this.#idleMs <= ms) return;
+    if (this.#idleMs !== undefined && this.#idleMs <= ms) return;
     clearTimeout(this.#idle);
     this.#idleMs = ms;
     this.#idle = setTimeout(tooQuiet, ms, this, ms);

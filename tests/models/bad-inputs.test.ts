@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Model } from '../../src/core/model.ts';
 import { anthropic } from '../../src/models/anthropic/index.ts';
@@ -53,6 +53,36 @@ describe.each(each)('by %s, streamed: %s,', (protocol, stream) => {
     const failure = await fails({ status: 307, headers: { location: `${other.url}/v1` }, body: null });
     expect(failure).toMatchObject({ kind: 'not_found', retryable: false, message: expect.stringContaining(other.url) });
     expect(other.requests).toHaveLength(0);
+  });
+
+  test('a redirect to itself, or nowhere, ends', async () => {
+    for (const headers of [{ location: '/again' }, {}]) {
+      const failure = await fails({ status: 308, headers, body: null });
+      expect(failure).toMatchObject({ kind: 'not_found', retryable: false });
+    }
+  });
+
+  test('a server that does not speak HTTP is malformed_response, and says so', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.0\r\n'));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const call = modelAt(url, protocol, { stream }).generate(request(), silent);
+    const message = expect.stringContaining('does not speak HTTP');
+    await expect(call).rejects.toMatchObject({ kind: 'malformed_response', retryable: false, message });
+  });
+
+  test('an error body without end is read so far, and its status counts', async () => {
+    const beat = 'x'.repeat(40_000);
+    const failure = await fails({ status: 503, raw: beat, beat, ends: 'hold' });
+    expect(failure).toMatchObject({ kind: 'overloaded', retryable: true });
+  });
+
+  test('a status that can have no body is an error like another', async () => {
+    expect(await fails({ status: 304, body: '' })).toMatchObject({ kind: 'unknown', retryable: false });
   });
 
   test('another protocol is malformed_response', async () => {
@@ -183,3 +213,12 @@ test.each(PROTOCOLS)(
     }
   },
 );
+
+test('a finish that is said again and again moves nothing on: the turn is complete', async () => {
+  const finish = { choices: [{ delta: {}, finish_reason: 'stop' }] };
+  const events = [{ choices: [{ delta: { content: 'Hi.' } }] }, finish];
+  const server = await play({ events, beat: `data: ${JSON.stringify(finish)}\n\n`, ends: 'hold' });
+  const model = openai('m', { baseURL: server.url, idleTimeoutMs: 200 });
+  expect((await model.generate(request(), listening())).content).toEqual([{ type: 'text', text: 'Hi.' }]);
+  await server.closed;
+});

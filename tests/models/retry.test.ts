@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { retryDelay } from '../../src/core/retry.ts';
 import { withRetry } from '../../src/models/index.ts';
-import { retryAfterMs } from '../../src/models/retry-after.ts';
+import { retryAfterMs, waitInWords } from '../../src/models/retry-after.ts';
 
 describe('retryDelay', () => {
   const failed = { retryable: true };
@@ -40,6 +40,19 @@ describe('Retry-After', () => {
   test.each<[Record<string, string>, number | undefined]>([
     [{ 'retry-after-ms': '120', 'retry-after': '20' }, 120],
     [{ 'retry-after': '1.5' }, 1500],
+    [{ 'retry-after': '7s' }, 7_000],
+    [{ 'retry-after': '1m30s' }, 90_000],
+    [{ 'retry-after': '500 ms' }, 500],
+    [{ 'retry-after': '2 minutes' }, 120_000],
+    [{ 'retry-after': '5, 5' }, 5_000],
+    [{ 'retry-after': String(now / 1_000 + 4) }, 4_000],
+    [{ 'retry-after': String(now + 4_000) }, 4_000],
+    [{ 'retry-after': '7 sheep' }, undefined],
+    [{ 'retry-after': 'Infinity' }, undefined],
+    [{ 'retry-after-ms': '2s', 'retry-after': '3' }, 3_000],
+    // A clock of ours that is an hour late, and one of the server's that is a second early.
+    [{ 'retry-after': new Date(now + 3_609_000).toUTCString(), date: new Date(now + 3_600_000).toUTCString() }, 9_000],
+    [{ 'retry-after': new Date(now + 9_000).toUTCString(), date: new Date(now - 1_000).toUTCString() }, 9_000],
     [{ 'retry-after': new Date(now + 9000).toUTCString() }, 9000],
     [{ 'retry-after': new Date(now - 9000).toUTCString() }, undefined],
     [{ 'retry-after': '0' }, undefined],
@@ -70,4 +83,15 @@ test('withRetry sets the retries and nothing else', async () => {
   );
   expect(turn.stop).toBe('end');
   expect(() => withRetry(model, { times: 1 } as never)).toThrow(/retry\.times/);
+});
+
+test.each([
+  ['Rate limit reached. Please try again in 1.2s. Visit …', 1_200],
+  ['Please try again in 7m12.5s.', 432_500],
+  ['Please try again in 320ms.', 320],
+  ['Please retry after 26 seconds.', 26_000],
+  ['Please try again later.', undefined],
+  ['Try again in 5 parsecs.', undefined],
+])('a wait that only the words of a rate limit say is taken from them: %s', (message, expected) => {
+  expect(waitInWords(message)).toBe(expected);
 });

@@ -107,10 +107,11 @@ export class ChatAssembler implements Assembler {
     const moved = this.#message.take(choice, onDelta);
     const reason = textField(choice.finish_reason)?.toLowerCase() ?? (choice.message ? 'stop' : undefined);
     if (reason === undefined) return moved;
-    if (this.state === 'open') this.state = 'complete';
+    const isNew = this.state === 'open';
+    if (isNew) this.state = 'complete';
     // What cuts an answer is not taken back by a later "stop".
     if (this.#ending === 'cut' || this.#ending === 'end') this.#ending = endingOf(reason);
-    return true;
+    return moved || isNew;
   }
 
   turn(): ModelTurn {
