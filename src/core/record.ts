@@ -110,7 +110,7 @@ export interface RunIn {
   /** What a resume starts with; only durable journals keep it. */
   readonly beginning?: Json | undefined;
   readonly forkedFrom?: string | undefined;
-  /** The run that this one is a child apart of. */
+  /** The run that this one is a child apart of, or follows. */
   readonly parentRun?: string | undefined;
   /** The span it goes on from: then its own begins a new trace. */
   readonly from?: SpanLink | undefined;
@@ -123,9 +123,9 @@ export interface RunIn {
 /** A span of another process, in the same trace. `since`: when it began, in nanoseconds since 1970, as text. */
 export type SpanAbove = { readonly traceId: string; readonly spanId: string; readonly since: string };
 
-/** A span in another trace: of the run's epoch before, of the run it was forked from, or of the one it shows again. */
+/** A span in another trace: of the run's epoch before, of the run it was forked from, shows again, or was put in line by. */
 export type SpanLink = {
-  readonly type: 'resume' | 'fork' | 'replay';
+  readonly type: 'resume' | 'fork' | 'replay' | 'queued';
   readonly traceId: string;
   readonly spanId: string;
 };

@@ -180,10 +180,10 @@ export class Recorder {
       return 0n;
     }
     const time = timeNow();
-    const { key, kind, step } = call;
+    const { key, kind, step, paidBy } = call;
     const start = call.started();
     const waited = waitedMs > 0 ? { waitedMs } : undefined;
-    const request = this.#parts.log && traced(call.request?.(), this.#facts.ofCall(start, waited?.waitedMs));
+    const request = this.#parts.log && traced(call.request?.(), this.#facts.ofCall(start, waited?.waitedMs, paidBy));
     const kept = { key, kind, event: 'started', attempt, step, span, request, value: undefined } as const;
     this.#write(kept, time, opens, () => ({ ...place(call, span, attempt), ...start, ...waited }));
     return time;

@@ -88,7 +88,7 @@ function traceIdFrom({ id, epoch }: RecordedRun): string {
   return epoch === 1 && UUID.test(id) ? id.replaceAll('-', '') : sha256(`${id}|${epoch}`).slice(0, 32);
 }
 
-function spanIdOf(run: RecordedRun, span: Span): string {
+export function spanIdOf(run: RecordedRun, span: Span): string {
   return isValid(span.handle) ? span.handle.spanId : spanIdFrom(run, span.key);
 }
 

@@ -39,6 +39,8 @@ class Teller {
   readonly #callIds = new Map<string, readonly string[]>();
   /** Of this epoch, by number. */
   readonly #facts = new Map<number, object>();
+  /** Of calls beside their payer's own, by address. */
+  readonly #payers = new Map<string, string>();
 
   constructor(run: string) {
     this.#run = run;
@@ -58,7 +60,8 @@ class Teller {
     const since = row.event === 'started' || row.event === 'retry' ? undefined : began?.time;
     const { key, kind, event, attempt, record, epoch, time, step } = row;
     const at = { key, kind, event, attempt, record, epoch, time, step, ...this.#spanOf(began ?? row), run: this.#run };
-    const place = this.#placeOf(key);
+    if (typeof trace.paidBy === 'string') this.#payers.set(key, trace.paidBy);
+    const place = this.#placeOf(this.#payers.get(key) ?? key);
     const parentSpanId = this.#parentOf(row, trace);
     if (event === 'started' && !this.#started.has(id)) this.#started.set(id, row);
     const waited = trace.waitedMs === undefined ? {} : { waitedMs: trace.waitedMs };
@@ -114,8 +117,10 @@ class Teller {
     return root ?? { path: key, agent: key };
   }
 
-  #parentOf({ key, kind }: Row, { caller }: { readonly caller?: unknown }): string | undefined {
+  #parentOf({ key, kind }: Row, { caller, under }: { readonly [name: string]: unknown }): string | undefined {
     if (kind === 'run') return isPlainObject(caller) ? String(caller.spanId) : undefined;
+    const beyond = this.#started.get(`agent ${String(under)}`);
+    if (beyond !== undefined) return spanOfRow(this.#run, beyond).spanId;
     for (let at = kind === 'agent' || kind === 'tool' ? above(key) : key; at !== ''; at = above(at)) {
       const open = this.#started.get(`tool ${at}`) ?? this.#started.get(`agent ${at}`);
       if (open !== undefined) return spanOfRow(this.#run, open).spanId;

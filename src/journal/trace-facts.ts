@@ -25,6 +25,7 @@ export class TraceFacts {
         ...this.#shared(JSON.stringify(facts), facts),
         waitedMs: draft.waitedMs,
         parentStep: draft.place.parentStep,
+        under: beyondItsCall(draft),
       };
     }
     const { ownUsage, usage } = draft.value;
@@ -32,8 +33,13 @@ export class TraceFacts {
     return ownUsage.modelCalls === usage.modelCalls ? undefined : { ownUsage };
   }
 
-  /** Of an effect's start. `waitedMs`: how long it stood in line, where it did. */
-  ofCall(start: EffectStart, waitedMs: number | undefined): object | undefined {
+  /** Of an effect's start. `waitedMs`: how long it stood in line, where it did; `paidBy`: whose it is, where its address says another. */
+  ofCall(start: EffectStart, waitedMs: number | undefined, paidBy?: string): object | undefined {
+    const facts = this.#ofCall(start, waitedMs);
+    return paidBy === undefined ? facts : { ...facts, paidBy };
+  }
+
+  #ofCall(start: EffectStart, waitedMs: number | undefined): object | undefined {
     switch (start.kind) {
       case 'tool':
         return this.#ofTool(start, waitedMs);
@@ -66,6 +72,12 @@ export class TraceFacts {
     this.#others.set(text, this.#others.size);
     return { of: this.#others.size - 1, facts };
   }
+}
+
+/** The path of an agent's parent where it is not in the call that started it: that call ends before it does. */
+function beyondItsCall({ key, span: { parent }, place }: Draft): string | undefined {
+  if (parent === undefined || parent.key !== place.parentStep?.path) return undefined;
+  return key.lastIndexOf('/') === parent.key.length ? undefined : parent.key;
 }
 
 function withWait(facts: object, waitedMs: number | undefined): object {

@@ -4,6 +4,7 @@ import { type Label, TRUSTED } from '../core/label.ts';
 import type { Limits } from '../core/limits.ts';
 import type { MemoryStore } from '../core/memory.ts';
 import { extraction } from '../memory/extraction.ts';
+import { type Follows, following } from './origin-span.ts';
 import type { Afterwards, Left } from './run-memories.ts';
 import type { RunOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
@@ -12,7 +13,7 @@ import { startRunWith } from './start-run.ts';
 /**
  * What a run leaves to be done once it is over, off its caller's path: models remember what was new, then what is due in the
  * stores that it may have written to. Each is a run of its own (`<run id>.extract.…`, `<run id>.upkeep.…`) in the same
- * journal and trace, within what is left of the run's tokens and costs. Resolves when all is over; never rejects.
+ * journal, whose trace links to the run's, within what is left of the run's tokens and costs. Resolves when all is over; never rejects.
  */
 export function afterRun(tree: RunTree, { left, written }: Afterwards): Promise<void> {
   const work = new AfterRun(tree).all(left, written);
@@ -25,10 +26,12 @@ class AfterRun {
   /** Of the run's caps, what nobody has spent. */
   #left: Limits;
   #count = 0;
+  readonly #follows: Follows;
 
   constructor(tree: RunTree) {
     this.#tree = tree;
     this.#left = tree.left();
+    this.#follows = following(tree);
   }
 
   async all(left: Afterwards['left'], written: Afterwards['written']): Promise<void> {
@@ -66,7 +69,7 @@ class AfterRun {
     this.#count += 1;
     const runId = `${id.slice(0, 180)}.${kind}.${epoch}.${this.#count}`;
     const own: RunOptions = { runId, limits, signal, model, models, journal, instrument, onObserverError, graceMs };
-    const result = await startRunWith(agent, input, label, own).result;
+    const result = await startRunWith(agent, input, label, own, this.#follows).result;
     const { usage, costUsd = 0 } = result;
     this.#spend(usage.inputTokens + usage.outputTokens, costUsd);
     if (result.status !== 'completed' && signal?.aborted !== true) {

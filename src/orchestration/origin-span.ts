@@ -1,6 +1,16 @@
-import type { SpanLink } from '../core/record.ts';
+import type { Span, SpanLink } from '../core/record.ts';
 import type { History } from '../journal/history.ts';
-import { spanOfRow } from '../journal/stored-record.ts';
+import { spanIdOf, spanOfRow, traceIdOf } from '../journal/stored-record.ts';
+
+/** What a run does whose caller does not wait for it is a run that follows it: its id, and its span. */
+export interface Follows {
+  readonly run: string;
+  readonly span: SpanLink;
+}
+
+export function following(run: { readonly id: string; readonly epoch: number; readonly span: Span }): Follows {
+  return { run: run.id, span: { type: 'queued', traceId: traceIdOf(run, run.span), spanId: spanIdOf(run, run.span) } };
+}
 
 /** The span of the epoch that a run goes on from, or shows again; undefined where it is new. */
 export function originOf(run: {

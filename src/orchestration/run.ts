@@ -11,7 +11,7 @@ import { fittingDecision } from './fitting-decision.ts';
 import type { Start } from './input.ts';
 import { isInside, within } from './inside.ts';
 import { Listeners } from './listeners.ts';
-import { originOf } from './origin-span.ts';
+import { type Follows, originOf } from './origin-span.ts';
 import type { Listener, Run } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
@@ -39,19 +39,20 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     // The spans of a new run open here, in the caller's context; their records are written once it has begun.
     this.#isRead = 'start' in origin;
     this.#early = this.#isRead && options.journal === undefined ? undefined : [];
-    if ('start' in origin) this.#open(origin.start);
+    if ('start' in origin) this.#open(origin.start, origin.follows);
     this.result = this.#run(origin);
     this.result.catch(noop);
   }
 
-  #open(start: Start): void {
+  #open(start: Start, follows?: Follows): void {
     const { root, options } = this.#tree;
     const { forkedFrom, child } = this.#tree;
-    const from = originOf(this.#tree);
+    const from = originOf(this.#tree) ?? follows?.span;
     const request = {
       ...{ agent: root.agent, team: this.#team, input: start.brief },
       ...(forkedFrom !== undefined && { forkedFrom }),
       ...(child !== undefined && { parentRun: child.parent.run, team: false }),
+      ...(follows !== undefined && { parentRun: follows.run }),
       ...(child?.span !== undefined && { under: child.span }),
       ...(from !== undefined && { from }),
     };
@@ -260,7 +261,9 @@ const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signa
 function noop(): void {}
 
 /** Where a run comes from: it starts, or goes on from records (or is found to be over). */
-export type Origin = { readonly start: Start } | { begin(tree: RunTree): Promise<Start | RunResult> };
+export type Origin =
+  | { readonly start: Start; readonly follows?: Follows | undefined }
+  | { begin(tree: RunTree): Promise<Start | RunResult> };
 
 function beginningJson({ root, limits, child }: RunTree, { brief, value }: Start): Json | undefined {
   const parentRun = child?.parent.run;

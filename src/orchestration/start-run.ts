@@ -6,6 +6,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import { type Label, TRUSTED } from '../core/label.ts';
 import { shown } from '../core/options.ts';
 import { startInput } from './input.ts';
+import type { Follows } from './origin-span.ts';
 import { LiveRun } from './run.ts';
 import type { Run } from './run-handle.ts';
 import { checkRunOptions, type OptionsArgument, type RunOptions } from './run-options.ts';
@@ -28,12 +29,13 @@ export function startRun<Input, Output, Deps>(
   return startRunWith(agent, input, TRUSTED, options as RunOptions | undefined);
 }
 
-/** The label is that of who calls: what comes in over a border is untrusted. */
+/** The label is that of who calls: what comes in over a border is untrusted. `follows`: the run that it is left over from. */
 export function startRunWith<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
   input: unknown,
   label: Label,
   options: RunOptions | undefined,
+  follows?: Follows,
 ): Run<Output> {
   if (!isAgent(agent))
     throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
@@ -42,7 +44,12 @@ export function startRunWith<Input, Output, Deps>(
   const start = startInput(definition, input, label);
   const facts = treeFacts(definition);
   const team = facts.agents.size > 1 || facts.open;
-  return new LiveRun<Output>(new RunTree(checked.runId ?? newRunId(), definition, checked), { start }, checked, team);
+  return new LiveRun<Output>(
+    new RunTree(checked.runId ?? newRunId(), definition, checked),
+    { start, follows },
+    checked,
+    team,
+  );
 }
 
 /** `startRun(…).result`: for those who only want the end. Rejects where `startRun` throws. */

@@ -3,6 +3,7 @@ import type { Json } from '../core/json.ts';
 import type { RunRecord } from '../core/record.ts';
 import { isoTime } from '../core/time.ts';
 import type { CallUsage } from '../core/usage.ts';
+import { arrivedFrom } from './arrived.ts';
 import {
   type Content,
   shownCalls,
@@ -237,6 +238,10 @@ function outcomeOf(record: EffectRecord, content: Content): Json | undefined {
     case 'limit':
     case 'gate':
       return { ...record.value };
+    case 'once': {
+      const arrived = arrivedFrom(record.key, record.value);
+      return { ...(shownValue(record.value, content) as object), ...(arrived !== undefined && { arrived }) };
+    }
     case 'child':
       return shownValue(JSON.parse(JSON.stringify(record.value)), content);
     default:

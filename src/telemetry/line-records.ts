@@ -132,6 +132,11 @@ export function effectOf(kind: string, outcome: object): Loose | undefined {
     case 'context':
     case 'gate':
       return { kind, event: 'done', value: outcome };
+    case 'once': {
+      const arrived = part(outcome, 'arrived');
+      if (!Array.isArray(arrived)) return undefined;
+      return { kind, event: 'done', value: arrived.map((worker) => ({ worker })) };
+    }
     case 'wait':
     case 'decision':
       return part(outcome, 'decision') === undefined ? undefined : { kind, event: 'done', value: outcome };

@@ -77,8 +77,13 @@ function factsOf(record: Extract<RunRecord, { event: 'started' }>): Json | undef
   const waited = record.waitedMs === undefined ? {} : { waitedMs: record.waitedMs };
   switch (record.kind) {
     case 'run': {
-      const { agent, team, from, forkedFrom } = record.request;
-      return { agent, team, epoch: record.epoch, ...(from && { from }), ...(forkedFrom && { forkedFrom }) };
+      const { agent, team, from, forkedFrom, parentRun } = record.request;
+      return {
+        ...{ agent, team, epoch: record.epoch },
+        ...(from && { from }),
+        ...(forkedFrom && { forkedFrom }),
+        ...(parentRun && { parentRun }),
+      };
     }
     case 'agent': {
       const { description, type, model } = record.request;

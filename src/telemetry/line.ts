@@ -55,7 +55,7 @@ export interface StepLine {
   readonly path: string;
   /** 0: a procedure, or an agent that ended before its first step. */
   readonly step: number;
-  /** A model call beside the step's own: `@wrapup`, `@repair`. */
+  /** A model call beside the step's own: `@wrapup`, `@repair`; the whole address of an answer to a worker's question. */
   readonly call?: string;
   readonly event: 'start' | 'end';
   readonly parentStep?: ParentStep;

@@ -70,7 +70,7 @@ class Reading {
     const { path, agent, parentStep } = line;
     this.#places.set(path, parentStep === undefined ? { path, agent } : { path, agent, parentStep });
     for (const span of line.spans ?? []) this.#span(span, line);
-    const model = this.#spans.get(idOf('model', `${path}/${line.step}/${line.call ?? 'model'}`, line.traceId));
+    const model = this.#spans.get(idOf('model', keyOf(line), line.traceId));
     if (line.event === 'start') {
       if (model !== undefined) model.asked = this.#ask(line);
       return;
@@ -122,7 +122,8 @@ class Reading {
 
   #boundaries(known: Known): RunRecord[] {
     const { span, line } = known;
-    const place = this.#placeOf(span);
+    // Calls of models stand in lines of their own, also one that was asked for elsewhere.
+    const place = (span.kind === 'model' ? this.#places.get(line.path) : undefined) ?? this.#placeOf(span);
     const step = span.kind === 'run' || span.kind === 'agent' ? 0 : line.step;
     const at = { key: span.key, place, step, spanId: span.id, parentSpanId: span.parent, traceId: line.traceId };
     const waitedMs = part(span.facts, 'waitedMs');
@@ -181,6 +182,11 @@ class Reading {
     const began = latest(ended - BigInt(Math.round(durationMs * 1e6)), least);
     return [this.#record(began, { ...at, kind: 'wait', event: 'started' }), record];
   }
+}
+
+/** The address of a line's model call: one that was asked for elsewhere says it whole. */
+function keyOf({ path, step, call = 'model' }: StepLine): string {
+  return call.startsWith(`${path}/`) ? call : `${path}/${step}/${call}`;
 }
 
 function latest(a: bigint, b: bigint): bigint {

@@ -130,7 +130,8 @@ export class RunMetrics {
     if (record.event === 'started') return;
     const fault = record.event === 'cancel' ? record.value.kind : errorKind(record.value);
     const attributes = {
-      'gen_ai.tool.name': record.request?.name ?? 'unknown',
+      // A name that the model made up may say anything, and is another each time.
+      'gen_ai.tool.name': fault === 'unknown_tool' ? 'unknown' : (record.request?.name ?? 'unknown'),
       'gen_ai.tool.type': 'function',
       'gen_ai.agent.name': record.place.agent,
     };

@@ -111,7 +111,7 @@ export class RunSpans {
   }
 
   #noteTurn({ span }: OpenSpan, record: RecordOf<'model'>): void {
-    if (this.#compacted.size > 0 && this.#compacted.has(stepOf(record)))
+    if (this.#compacted.size > 0 && this.#compacted.has(stepOf(record)) && !isSummary(record.key))
       span.setAttribute('gen_ai.conversation.compacted', true);
     const agent = this.#agentOf(record);
     if (record.event === 'done' && agent !== undefined) agent.finishReason = finishReason(record.value.stop);
@@ -208,11 +208,10 @@ export class RunSpans {
   #noteRefusal(record: RecordOf<'tool'>): void {
     if (record.event !== 'failed') return;
     const { name, callId } = record.request;
-    const attributes = {
-      'gen_ai.tool.name': name,
-      'gen_ai.tool.call.id': callId,
-      'error.type': record.value.error?.kind ?? 'denied',
-    };
+    const fault = record.value.error?.kind ?? 'denied';
+    // A name that the model made up may say anything.
+    const known = fault === 'unknown_tool' ? {} : { 'gen_ai.tool.name': name };
+    const attributes = { ...known, 'gen_ai.tool.call.id': callId, 'error.type': fault };
     this.#agentOf(record)?.span.addEvent('coxswain.tool.refused', attributes, hrTime(record.time));
   }
 }
@@ -230,6 +229,11 @@ function noteWait(span: OpenSpan['span'], { waitedMs, time }: { readonly waitedM
 
 function idOf(record: { readonly kind: string; readonly key: string }): string {
   return `${record.kind} ${record.key}`;
+}
+
+/** Whether a call makes a conversation shorter: what it is asked with is not. */
+function isSummary(key: string): boolean {
+  return key.slice(key.lastIndexOf('/')).startsWith('/@summary');
 }
 
 function stepOf(record: RunRecord): string {

@@ -1,5 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { RunRecord } from '../core/record.ts';
+import { arrivedFrom } from './arrived.ts';
 
 /** A record that is no span of its own, as an event: on the agent it happened in, or on the run. */
 export interface ToldEvent {
@@ -8,7 +9,7 @@ export interface ToldEvent {
   readonly attributes: Attributes;
 }
 
-/** What is told of windows, limits, gates, stops and differences; undefined for all other records. Nothing that was said is in it. */
+/** What is told of windows, limits, gates, stops, differences and what came from outside; undefined for all other records. Nothing that was said is in it. */
 export function told(record: RunRecord): ToldEvent | undefined {
   if (record.event !== 'done') return undefined;
   switch (record.kind) {
@@ -36,6 +37,11 @@ export function told(record: RunRecord): ToldEvent | undefined {
       const { path, status } = record.value;
       const attributes = { 'coxswain.stop.path': path, 'coxswain.stop.status': status };
       return { on: 'run', name: 'coxswain.stop', attributes };
+    }
+    case 'once': {
+      const from = arrivedFrom(record.key, record.value);
+      if (from === undefined) return undefined;
+      return { on: 'agent', name: 'coxswain.message.arrived', attributes: { 'coxswain.message.from': [...from] } };
     }
     case 'diverged': {
       const attributes = { 'coxswain.diverged.parts': [...record.value.parts] };

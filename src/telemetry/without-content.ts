@@ -1,17 +1,25 @@
-import { isPlainObject, type Json, sha256 } from '../core/json.ts';
+import { canonical, isPlainObject, type Json, sha256 } from '../core/json.ts';
 import type { LineEffect, LineModelIn, StepLine } from './line.ts';
 
 /** A line of any log as one without content has it: names, counts, sizes and hashes; nothing that was said. */
 export function withoutContent(line: StepLine): StepLine {
-  const { modelIn, modelOut, toolCalls, toolResults, effects, ...rest } = line;
+  const { modelIn, modelOut, toolCalls, toolResults, effects } = line;
   return {
-    ...rest,
+    ...facts(line),
     ...(modelIn !== undefined && { modelIn: asked(modelIn) }),
     ...(modelOut !== undefined && { modelOut: turn(modelOut) }),
-    ...(toolCalls !== undefined && { toolCalls: toolCalls.map((call) => sized(call, 'arguments')) }),
-    ...(toolResults !== undefined && { toolResults: toolResults.map((result) => failure(sized(result, 'content'))) }),
+    ...(toolCalls !== undefined && { toolCalls: toolCalls.map(call) }),
+    ...(toolResults !== undefined && { toolResults: toolResults.map(result) }),
     ...(effects !== undefined && { effects: effects.map(effect) }),
   };
+}
+
+/** What a line says beside contents: where and when, how it ended, spans and what it cost. */
+function facts(line: StepLine): StepLine {
+  const { traceId, runId, agent, path, step, call, event, parentStep, spanId, time, durationMs } = line;
+  const { usage, costUsd, status, spans, redactions } = line;
+  const at = { traceId, runId, agent, path, step, call, event, parentStep, spanId, time, durationMs };
+  return { ...at, usage, costUsd, status, spans, redactions } as StepLine;
 }
 
 type Fields = { readonly [name: string]: Json };
@@ -60,10 +68,16 @@ function turn(given: Json): Json {
   };
 }
 
-/** With the size of a part in its place. */
-function sized(given: Json, part: string): Fields {
-  const { [part]: said, ...rest } = fields(given);
-  return said === undefined ? rest : { ...rest, chars: lengthOf(said) };
+function call(given: Json): Json {
+  const { id = '', name = '', arguments: asked, chars } = fields(given);
+  return { id, name, chars: chars ?? lengthOf(asked) };
+}
+
+function result(given: Json): Json {
+  const { callId = '', name = '', isError = false, content, chars, error } = fields(given);
+  const size = chars ?? (content === undefined ? undefined : lengthOf(content));
+  const said = { callId, name, isError, ...(size !== undefined && { chars: size }) };
+  return failure({ ...said, ...(error !== undefined && { error }) });
 }
 
 /** With the kind of an error, without what it says. */
@@ -76,13 +90,16 @@ function failure(given: Fields): Fields {
 function effect({ outcome, ...at }: LineEffect): LineEffect {
   switch (at.kind) {
     case 'limit':
-    case 'context':
     case 'gate':
       return { ...at, outcome };
+    case 'context':
     case 'model':
       return { ...at, outcome: failure(fields(outcome)) };
-    case 'agent':
-      return { ...at, outcome: failure(sized(outcome, 'text')) };
+    case 'agent': {
+      const { status = '', text, chars, error } = fields(outcome);
+      const said = { status, chars: chars ?? lengthOf(text) };
+      return { ...at, outcome: failure({ ...said, ...(error !== undefined && { error }) }) };
+    }
     case 'wait':
     case 'decision': {
       const { decision, tool, ok, error } = fields(outcome);
@@ -90,21 +107,18 @@ function effect({ outcome, ...at }: LineEffect): LineEffect {
       return { ...at, outcome: { decision: decision ?? null, ...(tool !== undefined && { tool }) } };
     }
     default: {
-      const { ok, value, ...rest } = fields(outcome);
-      if (ok === false || value === undefined) return { ...at, outcome: failure(fields(outcome)) };
-      return { ...at, outcome: { ok: ok ?? true, ...textSize(value), ...keptParts(rest) } };
+      const { ok = true, value, chars, hash, arrived, error } = fields(outcome);
+      if (error !== undefined) return { ...at, outcome: failure({ ok, error }) };
+      const size = { ...(chars !== undefined && { chars }), ...(hash !== undefined && { hash }) };
+      const held = value === undefined ? size : textSize(value);
+      return { ...at, outcome: { ok, ...held, ...(arrived !== undefined && { arrived }) } };
     }
   }
 }
 
-/** What a line without content has beside a value already. */
-function keptParts({ chars, hash }: Fields): Fields {
-  return { ...(chars !== undefined && { chars }), ...(hash !== undefined && { hash }) };
-}
-
 function textSize(value: Json): Fields {
   if (isPlainObject(value) && 'chars' in value && 'hash' in value) return value as Fields;
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? value : canonical(value);
   return { chars: text.length, hash: sha256(text) };
 }
 

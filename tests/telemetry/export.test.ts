@@ -1,105 +1,20 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { trace } from '@opentelemetry/api';
-import {
-  type Agent,
-  defineAgent,
-  defineSupervisor,
-  defineTool,
-  forkRun,
-  ModelError,
-  type RunOptions,
-  resumeRun,
-  startRun,
-} from 'coxswain';
-import { jsonlLog } from 'coxswain/log';
+import { defineAgent, defineSupervisor, defineTool, forkRun, ModelError, resumeRun, startRun } from 'coxswain';
 import { longTermMemory } from 'coxswain/memory';
-import { continueTrace, type OtelSetup, otel, setupOtel } from 'coxswain/otel';
+import { continueTrace, otel } from 'coxswain/otel';
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { toldRecords } from '../../src/journal/told-records.ts';
-import { sendSpans } from '../../src/telemetry/export-spans.ts';
-import { loggedRecords } from '../../src/telemetry/logged-records.ts';
 import { rebuildSpans } from '../../src/telemetry/rebuild-spans.ts';
-import { loadTraceSdk, otlpExporter, signalUrl } from '../../src/telemetry/sdk.ts';
-import { attributesOf, receiver, type WireSpan } from './receiver.ts';
+import { loadTraceSdk } from '../../src/telemetry/sdk.ts';
+import { attributesOf, type WireSpan } from './receiver.ts';
+import { shape, sorted, threeWays, told } from './three-ways.ts';
 
-let collector: Awaited<ReturnType<typeof receiver>>;
-let again: Awaited<ReturnType<typeof receiver>>;
-let setup: OtelSetup;
-
-beforeAll(async () => {
-  collector = await receiver();
-  again = await receiver();
-  setup = await setupOtel({ serviceName: 'tests', endpoint: collector.endpoint });
-});
-afterEach(() => {
-  collector.bodies.length = 0;
-  again.bodies.length = 0;
-});
-afterAll(async () => {
-  await setup.shutdown();
-  collector.close();
-  again.close();
-});
-
-async function flush(): Promise<void> {
-  const provider = trace.getTracerProvider() as unknown as { getDelegate(): { forceFlush(): Promise<void> } };
-  await provider.getDelegate().forceFlush();
-}
-
-/** Runs an agent with everything that tells of it; gives what was sent live, and what is made of its journal and its log. */
-async function threeWays(agent: Agent<never>, options: RunOptions, content: 'none' | 'full' = 'none') {
-  const folder = mkdtempSync(join(tmpdir(), 'coxswain-export-'));
-  const journal = sqlite(join(folder, 'runs.db'));
-  const log = join(folder, 'run.jsonl');
-  const views = [jsonlLog(log, { content })];
-  const run = startRun(agent as Agent, 'Compare', { ...options, journal, views, instrument: otel({ content }) });
-  const result = await run.result;
-  await flush();
-  const stored = await journal.read(run.id);
-  journal.close();
-  if (stored === undefined) throw new Error('it was not kept');
-  const live = collector.spans();
-  const fromJournal = await resent(toldRecords(stored), content);
-  const [logged] = await loggedRecords(log);
-  const fromLog = await resent(logged?.records ?? [], content);
-  return { result, run, live, fromJournal, fromLog };
-}
-
-async function resent(records: Parameters<typeof rebuildSpans>[0], content: 'none' | 'full') {
-  const sdk = await loadTraceSdk('tests');
-  const how = { sdk, serviceName: 'tests', servicePerAgent: false, transfer: false, content, isLive: false };
-  again.bodies.length = 0;
-  const url = signalUrl(again.endpoint, 'traces', 'tests');
-  await sendSpans(rebuildSpans(records, how), otlpExporter(sdk, url, 1));
-  return again.spans();
-}
-
-/** In one order, as Jaeger compares them: attributes and events sorted. */
-function sorted(spans: readonly WireSpan[]): WireSpan[] {
-  const byKey = (a: { key: string }, b: { key: string }) => a.key.localeCompare(b.key);
-  return spans
-    .map((span) => ({ ...span, attributes: span.attributes.toSorted(byKey) }))
-    .toSorted((a, b) => a.spanId.localeCompare(b.spanId));
-}
-
-/** What a log tells: not how long a person was waited for to the nanosecond, nor what the lines of code say. */
-function told(spans: readonly WireSpan[], content: 'none' | 'full') {
-  return sorted(spans).map((span) => {
-    const { 'coxswain.approval.wait_ms': _, ...attributes } = attributesOf(span);
-    const code = content === 'full' && !('gen_ai.request.model' in attributes);
-    const said = Object.entries(attributes).filter(
-      ([name]) => !code || !/^gen_ai\.(?:input|output|tool\.call|memory)/.test(name),
-    );
-    // Nor how long a repeated attempt stood in line.
-    const events = span.events?.map(({ name }) => name).filter((name) => name !== 'coxswain.queue.wait');
-    return { name: span.name, said: Object.fromEntries(said), events: events?.sort() };
-  });
-}
+const { compare, live: flush, resent } = threeWays();
 
 const search = defineTool({
   name: 'search',
@@ -176,22 +91,13 @@ describe('the spans of a run', () => {
     for (const content of ['none', 'full'] as const) {
       const approve = () => ({ decision: 'allow' }) as const;
       const options = { model: model(), approve, limits: { concurrency: 2 } };
-      const { result, live, fromJournal, fromLog } = await threeWays(lead as Agent<never>, options, content);
+      const { result, live, fromJournal, fromLog } = await compare(lead, { ...options, content });
       expect(result.status).toBe('completed');
       expect(live.length).toBeGreaterThan(12);
       if (content === 'none') expect(sorted(fromJournal)).toEqual(sorted(live));
-      const shape = ({ spanId, parentSpanId, name, startTimeUnixNano, endTimeUnixNano, status }: WireSpan) => ({
-        spanId,
-        parentSpanId,
-        name,
-        startTimeUnixNano,
-        endTimeUnixNano,
-        status,
-      });
-      expect(sorted(fromJournal).map(shape)).toEqual(sorted(live).map(shape));
-      expect(sorted(fromLog).map(shape)).toEqual(sorted(live).map(shape));
+      expect(shape(fromJournal)).toEqual(shape(live));
+      expect(shape(fromLog)).toEqual(shape(live));
       expect(told(fromLog, content)).toEqual(told(live, content));
-      collector.bodies.length = 0;
     }
   });
 
@@ -212,12 +118,11 @@ describe('the spans of a run', () => {
     expect((await resumeRun(lead, first.id, allowed).result).status).toBe('completed');
     const fork = forkRun(lead, first.id, { ...allowed, before: { key: 'lead/2/model' } });
     expect((await fork.result).status).toBe('completed');
-    await flush();
-    const live = collector.spans();
+    const live = await flush();
     const stored = await Promise.all([first.id, fork.id].map((id) => journal.read(id)));
     journal.close();
     const again = [];
-    for (const run of stored) again.push(...(await resent(toldRecords(run as NonNullable<typeof run>), 'none')));
+    for (const run of stored) again.push(...(await resent(toldRecords(run as NonNullable<typeof run>))));
     expect(new Set(live.map(({ traceId }) => traceId)).size).toBe(3);
     expect(sorted(again)).toEqual(sorted(live));
   });
@@ -225,7 +130,7 @@ describe('the spans of a run', () => {
   it('are the very same for a lone agent, whose run is its own span, from its log as well', async () => {
     const lone = defineAgent({ name: 'lone', description: 'Works', instructions: 'Work.', tools: [search] });
     const model = scriptedModel([callTools(toolCall('search', { query: 'bad' })), 'done']);
-    const { live, fromJournal, fromLog } = await threeWays(lone as Agent<never>, { model }, 'none');
+    const { live, fromJournal, fromLog } = await compare(lone, { model });
     expect(live.map(({ name }) => name)).toContain('invoke_agent lone');
     expect(live).toHaveLength(4);
     expect(sorted(fromJournal)).toEqual(sorted(live));
@@ -245,14 +150,13 @@ describe('the spans of a run', () => {
     const first = startRun(clerk(search, save), 'go', { ...options, approve: undefined });
     expect((await first.result).status).toBe('suspended');
     await expect(resumeRun(clerk(save), first.id, options).result).rejects.toThrow(/has no longer/);
-    await flush();
-    const live = collector.spans();
+    const live = await flush();
     expect(attributesOf(live.at(-1) as WireSpan)).toMatchObject({
       'coxswain.run.state': 'failed',
       'error.type': 'failed',
     });
     const stored = await journal.read(first.id);
-    expect(sorted(await resent(toldRecords(stored as NonNullable<typeof stored>), 'none'))).toEqual(sorted(live));
+    expect(sorted(await resent(toldRecords(stored as NonNullable<typeof stored>)))).toEqual(sorted(live));
     expect((await resumeRun(clerk(search, save), first.id, options).result).status).toBe('completed');
     journal.close();
   });

@@ -13,7 +13,8 @@ import {
   resumeRun,
   startRun,
 } from 'coxswain';
-import { otel } from 'coxswain/otel';
+import { longTermMemory } from 'coxswain/memory';
+import { continueTrace, otel } from 'coxswain/otel';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -134,6 +135,39 @@ describe('the trace of a run that goes on from another', () => {
       'coxswain.link.type': 'replay',
       'coxswain.link.trace_id': run.traceId,
       'coxswain.run.state': 'suspended',
+    });
+  });
+});
+
+describe('what a run leaves to be done once it is over', () => {
+  it('has a trace of its own, linked to the run, also where a caller’s span is active', async () => {
+    const notes = longTermMemory({ file: ':memory:' });
+    onTestFinished(() => notes.close());
+    const extract = { model: scriptedModel([JSON.stringify({ memories: [] })]) };
+    const helper = defineAgent({
+      name: 'helper',
+      instructions: 'Help.',
+      memory: [{ store: notes, namespace: 'team', write: true, extract }],
+    });
+    const store = journal();
+    const options = { journal: store, model: scriptedModel(['noted']), instrument: otel() };
+    const headers = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` };
+    const run = continueTrace(headers, () => startRun(helper, 'I moved to Porto', options));
+    await run.settled;
+    const spans = await collector.spans();
+    const own = inTrace(spans, run.traceId).find(({ name }) => name === 'invoke_agent helper');
+    expect(own?.parentSpanId).toBe('b'.repeat(16));
+    const later = spans.filter(({ traceId }) => traceId !== run.traceId);
+    expect(later.flatMap(faultsOf)).toEqual([]);
+    const root = rootOf(later);
+    expect(root.links?.map(({ traceId, spanId }) => [traceId, spanId])).toEqual([[run.traceId, own?.spanId]]);
+    expect(attributesOf(root.links?.[0] ?? {})).toEqual({ 'coxswain.link.type': 'queued' });
+    expect(attributesOf(root)).toMatchObject({
+      'coxswain.run.id': `${run.id}.extract.1.1`,
+      'coxswain.run.parent': run.id,
+      'coxswain.link.type': 'queued',
+      'coxswain.link.trace_id': run.traceId,
+      'coxswain.link.span_id': own?.spanId,
     });
   });
 });

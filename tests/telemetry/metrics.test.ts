@@ -59,6 +59,7 @@ function model() {
           toolCall('search', { query: 'good' }),
           toolCall('search', { query: 'bad' }),
           toolCall('save', { text: 'x' }),
+          toolCall(CANARY, {}),
         ];
         return { ...callTools(...calls), usage };
       }
@@ -117,9 +118,11 @@ describe('the metrics of a run', () => {
     expect(countOf(metrics.get('gen_ai.invoke_workflow.duration'))).toBe(1);
     expect(countOf(metrics.get('gen_ai.invoke_agent.duration'))).toBe(3);
     expect(totalOf(metrics.get('gen_ai.invoke_agent.inference_calls'))).toBe(usage.modelCalls);
-    expect(totalOf(metrics.get('gen_ai.invoke_agent.tool_calls'))).toBe(8);
+    expect(totalOf(metrics.get('gen_ai.invoke_agent.tool_calls'))).toBe(10);
     expect(countOf(metrics.get('gen_ai.execute_tool.duration'))).toBe(8);
     expect(totalOf(metrics.get('coxswain.tool.failures'), { 'error.type': 'threw' })).toBe(2);
+    const unknown = { 'gen_ai.tool.name': 'unknown', 'error.type': 'unknown_tool' };
+    expect(totalOf(metrics.get('coxswain.tool.failures'), unknown)).toBe(2);
     expect(totalOf(metrics.get('coxswain.model.retries'), { 'error.type': 'rate_limit' })).toBe(1);
     expect(totalOf(metrics.get('coxswain.runs'), { 'coxswain.run.state': 'completed' })).toBe(1);
     expect(totalOf(metrics.get('coxswain.run.steps'))).toBe(result.steps);

@@ -341,22 +341,24 @@ describe('spans', () => {
     expect(collector.bodies.join()).not.toContain(CANARY);
   });
 
-  it('leave a refused call to an event of its agent', async () => {
+  it('leave a refused call to an event of its agent, without the name of a tool that the model made up', async () => {
+    const refuse = (to: ReturnType<typeof recorder>, kind: 'denied' | 'unknown_tool', name: string) =>
+      to.add({
+        kind: 'tool',
+        event: 'failed',
+        key: 'lead/1.0',
+        place: here,
+        step: 1,
+        ran: false,
+        request: { ...toolIn(), name },
+        value: toolOut({ isError: true, error: { kind, message: CANARY, retryable: false } }),
+      });
     const spans = await spansOf((to) =>
       lone(
         to,
         () => {
-          const error = { kind: 'denied', message: CANARY, retryable: false };
-          to.add({
-            kind: 'tool',
-            event: 'failed',
-            key: 'lead/1.0',
-            place: here,
-            step: 1,
-            ran: false,
-            request: toolIn(),
-            value: toolOut({ isError: true, error }),
-          });
+          refuse(to, 'denied', 'search');
+          refuse(to, 'unknown_tool', CANARY);
         },
         agentDone,
       ),
@@ -364,6 +366,7 @@ describe('spans', () => {
     expect(spans).toHaveLength(1);
     expect(find(spans, 'invoke_agent lead').events?.map((event) => attributesOf(event))).toEqual([
       { 'gen_ai.tool.name': 'search', 'gen_ai.tool.call.id': 'call_a', 'error.type': 'denied' },
+      { 'gen_ai.tool.call.id': 'call_a', 'error.type': 'unknown_tool' },
     ]);
   });
 
