@@ -167,9 +167,8 @@ function transportFailure(thrown: unknown, provider: string, secrets: readonly s
   const isTransport =
     code !== '' || /fetch failed|terminated|connection error|socket|premature close|network/i.test(text);
   if (!isTransport) return new ModelError('unknown', `${provider}: ${shown(text, secrets)}`);
-  // A certificate that is refused once is refused again, and so are a port and a server without TLS.
-  const refused =
-    /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL_(WRONG_VERSION|PACKET)/.test(code) || /bad port/.test(text);
+  // A certificate that is refused once is refused again, and so is a server without TLS.
+  const refused = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL_(WRONG_VERSION|PACKET)/.test(code);
   return new ModelError('network', `${provider}: the connection failed${code === '' ? '' : ` (${code})`}`, {
     retryable: !refused,
   });

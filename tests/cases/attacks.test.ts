@@ -67,17 +67,29 @@ function isLate({ expect: { checks = [] } }: AttackCase, { ms, lagMs }: Witness)
   );
 }
 
-/** Regular files of the case by their path; what is deep or special is none of a check's. */
+/** Regular files of the case by their path; what is deep or special is none of a check's, nor what a race moves away meanwhile. */
 function textsBelow(root: string, below = '', depth = 0): Map<string, string> {
   const texts = new Map<string, string>();
-  for (const entry of readdirSync(join(root, below), { withFileTypes: true })) {
+  for (const entry of unlessGone(() => readdirSync(join(root, below), { withFileTypes: true })) ?? []) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     if (entry.isDirectory() && depth < 8)
       for (const [name, text] of textsBelow(root, path, depth + 1)) texts.set(name, text);
-    if (entry.isFile() && texts.size < 1_000)
-      texts.set(path, readFileSync(join(root, path), 'utf8').slice(0, 1_000_000));
+    if (!entry.isFile() || texts.size >= 1_000) continue;
+    const text = unlessGone(() => readFileSync(join(root, path), 'utf8'));
+    if (text !== undefined) texts.set(path, text.slice(0, 1_000_000));
   }
   return texts;
+}
+
+const GONE: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ELOOP'];
+
+function unlessGone<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && GONE.includes(thrown.code)) return undefined;
+    throw thrown;
+  }
 }
 
 if (folder === undefined) {

@@ -146,7 +146,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'retries',
     file: 'src/models/retry-after.ts',
-    search: 'if (exact !== undefined) return exact;',
+    search: 'if (ms !== undefined) return ms;',
     replacement: '',
     test: wire('chat-retry-after-ms-wins'),
   },
