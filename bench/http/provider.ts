@@ -71,7 +71,7 @@ const SAID: Answer = { texts: Array.from({ length: 20 }, () => PIECE), calls: []
 
 function called(index: number, name: string): Answer['calls'][number] {
   const { id, query } = call(index);
-  return { id, name, arguments: JSON.stringify(name === 'lookup' ? { query } : { task: query }) };
+  return { id, name, arguments: JSON.stringify(name === 'lookup' ? { query } : { task: `${query}, ${name}` }) };
 }
 
 function count(body: Buffer, text: string): number {
