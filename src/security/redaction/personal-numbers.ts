@@ -13,18 +13,18 @@ export type PersonalKind =
 
 /** How a kind is found: `form` is bounded in every repetition, so a text is looked through in linear time. */
 export interface PersonalNumber {
-  readonly form: RegExp;
+  readonly form: () => RegExp;
   /** Of the letters and digits alone. */
   isValid(number: string): boolean;
 }
 
-/** A form with edges: no letter or digit on either side. */
-const edged = (source: string) => new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?![\\p{L}\\p{N}_])`, 'gu');
+/** A form with edges: no letter or digit on either side. Made when it is asked for: most who import this never do. */
+const edged = (source: string) => () => new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?![\\p{L}\\p{N}_])`, 'gu');
 
 export const PERSONAL_NUMBERS: { readonly [kind in PersonalKind]: PersonalNumber } = {
   // E.164: a country's code and up to 15 digits in all.
   phone: {
-    form: /(?<![\p{L}\p{N}+])(?:\+|00)[1-9](?:[ ()./-]{0,2}\d){6,14}(?![\p{L}\p{N}_])/gu,
+    form: () => /(?<![\p{L}\p{N}+])(?:\+|00)[1-9](?:[ ()./-]{0,2}\d){6,14}(?![\p{L}\p{N}_])/gu,
     isValid: (digits) => /^(?:00)?\d{7,15}$/.test(digits),
   },
   card: { form: edged(String.raw`[2-6](?:[ -]?\d){12,18}`), isValid: (digits) => digits.length >= 13 && luhn(digits) },

@@ -172,7 +172,7 @@ function personalForms(personal: unknown): readonly Form[] {
         `Write 'all', or some of ${PERSONAL.join(', ')}.`,
       );
     const { form, isValid } = PERSONAL_NUMBERS[known];
-    return { name: known, form: new RegExp(form), valid: (found) => longestValid(found, isValid) };
+    return { name: known, form: form(), valid: (found) => longestValid(found, isValid) };
   });
 }
 
