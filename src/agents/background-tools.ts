@@ -4,6 +4,7 @@ import { ToolError } from '../core/errors.ts';
 import type { BuiltinFlow } from '../core/flow.ts';
 import type { Json } from '../core/json.ts';
 import { DEFAULTS } from '../core/limits.ts';
+import { permitWorker } from '../core/permit-worker.ts';
 import type { JsonSchema } from '../core/schema.ts';
 import type { ProcedureTool } from '../core/tool.ts';
 import { waitForWorkers } from '../core/wait-for-workers.ts';
@@ -42,10 +43,10 @@ async function startWorker(
   const tool = workers.get(worker) as DelegateTool;
   const { agent } = tool.delegate;
   const key = `${base}/${agent.name}`;
-  const { label } = flow;
-  // As if the model had called the delegate.
-  const permit = await run.permit({ key, self, step, callId: call?.callId ?? key, tool, args: brief, label });
+  const query = { key, step, callId: call?.callId ?? key, tool, args: brief, label: flow.label };
+  const permit = await permitWorker(run, self, query);
   if (!permit.ok) throw new ToolError('denied', permit.error.message);
+  const { label } = permit;
   const place = { key, parent: self, parentStep, parentSpan: self.span };
   return { id: workersOf(flow).start({ ...place, agent, input: permit.args, label, delegate: tool }) };
 }

@@ -5,6 +5,7 @@ import { ToolError } from '../core/errors.ts';
 import type { BuiltinFlow } from '../core/flow.ts';
 import { isPlainObject } from '../core/json.ts';
 import type { Message } from '../core/message.ts';
+import { permitWorker } from '../core/permit-worker.ts';
 import { Threads } from '../core/threads.ts';
 import type { ProcedureTool, Tool } from '../core/tool.ts';
 
@@ -45,13 +46,12 @@ async function goOn({ id, message }: { readonly id: string; readonly message: st
   thread.isRunning = true;
   const { ending: before } = thread;
   const key = `${base}/${agent.name}`;
-  const query = { key, self, step, callId: call?.callId ?? key, tool: delegate, label: flow.label };
-  // As if the model had called the delegate with it.
-  const permit = await run.permit({ ...query, args: { task: message } });
+  const query = { key, step, callId: call?.callId ?? key, tool: delegate, args: { task: message }, label: flow.label };
+  const permit = await permitWorker(run, self, query);
   const { messages } = await before;
   thread.isRunning = false;
   if (!permit.ok) throw new ToolError('denied', permit.error.message);
-  const next: Message = { role: 'user', content: taskOf(permit.args) ?? message, label: flow.label };
+  const next: Message = { role: 'user', content: taskOf(permit.args) ?? message, label: permit.label };
   const ending = await flow.invoke({ key, agent, input: [...messages, next], delegate, thread: id });
   if (ending.status === 'completed') return ending.output;
   throw agentError(run, ending);

@@ -2,9 +2,12 @@ import type { Agent } from './agent.ts';
 import type { Ending } from './ending.ts';
 import { ConfigurationError, type ErrorRecord, isA, ToolError } from './errors.ts';
 import { checkFanOut, FanOut, type FanOutPolicy } from './fan-out.ts';
+import type { BuiltinFlow } from './flow.ts';
 import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
+import type { Json } from './json.ts';
 import { checkOptions, checkWhole, shown } from './options.ts';
+import { permitWorker } from './permit-worker.ts';
 import type { ChildCall, RunContext } from './run-context.ts';
 import type { Status, Stop } from './status.ts';
 import type { Tool } from './tool.ts';
@@ -41,20 +44,6 @@ export class FanOutStopped extends Stopped {
   }
 }
 
-/** What a fan-out needs of the procedure that asks for it. */
-export interface FanOutPlace {
-  readonly run: RunContext;
-  readonly self: Invocation;
-  /** Its keys lie below this. */
-  readonly base: string;
-  /** An address that follows from what is called and with what. */
-  key(name: string, input: unknown): string;
-  /** Runs a child as a call of the procedure; its label joins that of the procedure. */
-  invoke(child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'places'>): Promise<Ending>;
-  /** May this worker be called so? Gives the brief, which a person may have changed, or rejects with a ToolError. */
-  permit(key: string, delegate: Tool, brief: unknown): Promise<unknown>;
-}
-
 /** What the built-in tool says beside the options: the delegate whose worker it is. */
 export interface BuiltinFanOut extends FanOutOptions {
   readonly delegate?: Tool | undefined;
@@ -62,25 +51,29 @@ export interface BuiltinFanOut extends FanOutOptions {
 
 const DEFAULT_CONCURRENCY = 4;
 
-/** One child for each brief, in the order of the briefs. A worker that fails is a result; rejects where the procedure is stopped. */
+/**
+ * One child for each brief, in the order of the briefs. A worker that fails is a result; rejects where the procedure is stopped.
+ * `address` follows from what is called and with what.
+ */
 export async function callFanOut(
-  place: FanOutPlace,
+  flow: BuiltinFlow,
+  address: (name: string, input: unknown) => string,
   agent: Agent,
   briefs: readonly unknown[],
   options: BuiltinFanOut,
 ): Promise<readonly FanOutResult[]> {
-  const { run, self, base } = place;
+  const { run, self, base } = flow.place;
   const { policy = 'collect', delegate } = options;
-  const decision = place.key('@fanout', [agent.name, policy, briefs]);
-  const keys = briefs.map((brief) => place.key(agent.name, brief));
+  const decision = address('@fanout', [agent.name, policy, briefs]);
+  const keys = briefs.map((brief) => address(agent.name, brief));
   const fanOut = policy === 'collect' ? undefined : new FanOut(run, self, { key: decision, policy, paths: keys });
   const places = placesOf(self, options);
   const results = await Promise.all(
     keys.map(async (key, index) => {
       const onEnd = (isCompleted: boolean) => fanOut?.ended(key, isCompleted);
       try {
-        const input = delegate === undefined ? briefs[index] : await place.permit(key, delegate, briefs[index]);
-        return resultOf(await place.invoke({ key, agent, input, delegate, onEnd, places }));
+        const input = delegate === undefined ? briefs[index] : await permitted(flow, key, delegate, briefs[index]);
+        return resultOf(await flow.invoke({ key, agent, input, delegate, onEnd, places }));
       } catch (thrown) {
         if (!isA(thrown, ToolError)) throw thrown;
         onEnd(false);
@@ -94,6 +87,16 @@ export async function callFanOut(
     status === stop?.status && run.journal.recall('agent', path) === undefined;
   if (stop !== undefined && results.some(isCut)) throw new FanOutStopped(stop, results);
   return results;
+}
+
+/** The brief that a worker of a model's fan-out may have; a ToolError where it may not. */
+async function permitted(flow: BuiltinFlow, key: string, tool: Tool, brief: unknown): Promise<unknown> {
+  const { run, self, step, call } = flow.place;
+  const query = { key, step, callId: call?.callId ?? key, tool, args: brief as Json, label: flow.label };
+  const permit = await permitWorker(run, self, query);
+  if (!permit.ok) throw new ToolError('denied', permit.error.message);
+  flow.join(permit.label);
+  return permit.args;
 }
 
 /** A supervisor has places of its own for its workers. */

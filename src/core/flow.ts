@@ -87,7 +87,9 @@ export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
   readonly agent: string;
   readonly runId: string;
   /** Runs a child as a call of the procedure; its label joins. Rejects where it may not start, or infrastructure failed. */
-  invoke(child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'thread'>): Promise<Ending>;
+  invoke(
+    child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'places' | 'thread'>,
+  ): Promise<Ending>;
   /** Where it stands, for what goes beyond these calls. */
   readonly place: ProcedurePlace & { readonly run: RunContext };
 }

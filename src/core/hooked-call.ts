@@ -37,25 +37,40 @@ async function hooked(
   // It will not run whatever a hook says: the model reads its mistake.
   if (tool === undefined || requested.refused !== undefined)
     return dispatch(run, self, at, requested, label, oneAtATime);
-  const allowed = await before(run, self, at, requested, tool, label, hooks.before);
+  const isPast = run.journal.recall('tool', at.key) !== undefined;
+  const allowed = await before(run, self, { ...at, isPast }, requested, tool, label, hooks.before);
   const done = await dispatch(run, self, at, allowed.requested, allowed.label, oneAtATime);
   if (hooks.after === undefined || allowed.requested.refused !== undefined) return done;
   return after(run, self, at, allowed.requested, tool, done, hooks.after);
 }
 
+/** Where a call stands, and whether it is on record. */
+type BeforePlace = Pick<CallPlace, 'key' | 'step'> & { readonly isPast: boolean };
+
+/** A call with the hooks before it: refused by them, or with the arguments that they gave, and the label that it then has. */
+export function beforeCall(
+  run: RunContext,
+  self: Invocation,
+  at: BeforePlace,
+  requested: Requested,
+  tool: Tool,
+  label: Label,
+): ReturnType<typeof before> {
+  return before(run, self, at, requested, tool, label, hooksFor(run, self, 'beforeTool'));
+}
+
 async function before(
   run: RunContext,
   self: Invocation,
-  at: CallPlace,
+  at: BeforePlace,
   requested: Requested,
   tool: Tool,
   label: Label,
   hooks: Fired,
 ): Promise<{ readonly requested: Requested; readonly label: Label }> {
   if (hooks === undefined) return { requested, label };
-  const { key, step } = at;
+  const { key, step, isPast } = at;
   const about: HookCall = aboutCall(requested, tool);
-  const isPast = run.journal.recall('tool', key) !== undefined;
   const fired = await fire(run, self, {
     name: 'beforeTool',
     hooks,

@@ -6,13 +6,7 @@ import { compileSchema } from './compile-schema.ts';
 import { OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
 import type { Ending } from './ending.ts';
 import { ConfigurationError, type ErrorRecord, isA, ToolError, toolError } from './errors.ts';
-import {
-  type BuiltinFanOut,
-  callFanOut,
-  checkFanOutCall,
-  type FanOutPlace,
-  type FanOutResult,
-} from './fan-out-call.ts';
+import { type BuiltinFanOut, callFanOut, checkFanOutCall, type FanOutResult } from './fan-out-call.ts';
 import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import { dispatchHooked } from './hooked-call.ts';
@@ -178,25 +172,8 @@ class Procedure implements OpenProcedure {
     options: BuiltinFanOut = {},
   ): Promise<readonly FanOutResult<Output>[]> {
     checkFanOutCall('ctx.fanOut', briefs, options, ['delegate']);
-    const { self, base } = this.#place;
-    const place: FanOutPlace = {
-      run: this.#run,
-      self,
-      base,
-      key: (name, input) => this.#addresses.of(name, input),
-      invoke: (child) => this.invoke(child),
-      permit: (key, delegate, brief) => this.#permit(key, delegate, brief),
-    };
-    return (await callFanOut(place, agent, briefs, options)) as readonly FanOutResult<Output>[];
-  }
-
-  /** Of a worker that a built-in tool calls for the model: as if the model had called it. */
-  async #permit(key: string, tool: Tool, brief: unknown): Promise<unknown> {
-    const { self, step, call } = this.#place;
-    const query = { key, self, step, callId: call?.callId ?? key, tool, args: brief as Json, label: this.#label };
-    const permit = await this.#run.permit(query);
-    if (permit.ok) return permit.args;
-    throw new ToolError('denied', permit.error.message);
+    const address = (name: string, input: unknown) => this.#addresses.of(name, input);
+    return (await callFanOut(this, address, agent, briefs, options)) as readonly FanOutResult<Output>[];
   }
 
   tool<Input, Output>(

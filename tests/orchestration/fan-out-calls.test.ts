@@ -8,6 +8,7 @@ import {
   delegate,
   type FanOutResult,
   fanOut,
+  type Hooks,
   runAgent,
   startRun,
 } from 'coxswain';
@@ -328,6 +329,24 @@ describe('fan_out', () => {
     });
     await runAgent(top, 'go', { model: capped });
     expect(said).toContain('delegate_ada was denied');
+  });
+
+  it('is no way around a hook that watches calls of the worker', async () => {
+    const seen: string[] = [];
+    const hooks: Hooks = {
+      beforeTool({ tool, args }) {
+        seen.push(tool);
+        if (tool !== 'delegate_ada') return undefined;
+        const { task } = args as { task: string };
+        return task === 'bad' ? { block: 'not that' } : { args: { task: `${task}, please` } };
+      },
+    };
+    const { census } = await told(lead({ hooks }), { worker: 'ada', briefs: ['ok', 'bad'] });
+    expect(seen).toEqual(['fan_out', 'delegate_ada', 'delegate_ada']);
+    expect(census).toEqual([
+      { brief: 1, status: 'completed', text: 'did ok, please' },
+      { brief: 2, status: 'model_error', error: expect.stringContaining('it was blocked (not that)') },
+    ]);
   });
 
   it('leaves rules that name no tool of the tree an error', () => {
