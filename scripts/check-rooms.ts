@@ -45,6 +45,12 @@ const PACKAGES: readonly { folder: string; name: RegExp; label: string; lazy: bo
   { folder: 'src/telemetry/', name: /^@opentelemetry\//, label: '@opentelemetry/*', lazy: true },
   { folder: 'src/tools/', name: /^re2js$/, label: 're2js', lazy: true },
   { folder: 'src/tools/', name: /^ipaddr\.js$/, label: 'ipaddr.js', lazy: true },
+  { folder: 'src/interop/mcp/', name: /^@modelcontextprotocol\//, label: '@modelcontextprotocol/*', lazy: true },
+  { folder: 'src/interop/a2a/', name: /^@a2a-js\/sdk$/, label: '@a2a-js/sdk', lazy: true },
+  { folder: 'src/interop/ai-sdk/', name: /^ai$/, label: 'ai', lazy: true },
+  { folder: 'src/interop/openai-agents/', name: /^@openai\/agents$/, label: '@openai/agents', lazy: true },
+  { folder: 'src/interop/langchain/', name: /^@langchain\/core$/, label: '@langchain/core', lazy: true },
+  { folder: 'src/interop/', name: /^yaml$/, label: 'yaml', lazy: true },
   { folder: 'src/cli/', name: /^commander$/, label: 'commander', lazy: false },
 ];
 

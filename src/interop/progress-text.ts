@@ -1,0 +1,23 @@
+import type { EventType, RunEvent } from '../core/event.ts';
+
+/** The events that {@link progressText} has words for. */
+export const PROGRESS = ['agent.start', 'agent.end', 'tool.start', 'approval.request'] satisfies readonly EventType[];
+
+/**
+ * What a caller is told of a run under way: who does what, by names alone, since what models and tools say may not be theirs to
+ * read. Undefined where an event is not worth a line.
+ */
+export function progressText(event: RunEvent): string | undefined {
+  switch (event.type) {
+    case 'agent.start':
+      return `${event.agent} starts`;
+    case 'agent.end':
+      return `${event.agent} ended: ${event.status}`;
+    case 'tool.start':
+      return `${event.agent} calls ${event.name}`;
+    case 'approval.request':
+      return event.request.reason === 'wait' ? `${event.agent} waits for an answer` : `${event.agent} needs approval`;
+    default:
+      return undefined;
+  }
+}
