@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../core/errors.ts';
 import { canonical, isPlainObject, type Json, sha256 } from '../core/json.ts';
 import type { ToolCall } from '../core/message.ts';
@@ -9,7 +8,7 @@ import type { Row } from '../journal/row.ts';
 import { REDACTED } from '../security/redaction/secrets.ts';
 import type { LineEffect, StepLine } from '../telemetry/line.ts';
 import { logParts } from '../telemetry/log-parts.ts';
-import { stepLine } from '../telemetry/step-lines.ts';
+import { stepLine } from '../telemetry/step-line.ts';
 
 const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";
 
@@ -259,6 +258,7 @@ function textOf(last: StepLine | undefined): string {
 }
 
 function linesOf(file: string): StepLine[] {
+  const { readFileSync } = process.getBuiltinModule('node:fs');
   let texts: string[];
   try {
     texts = logParts(file).map((part) => readFileSync(part, 'utf8'));

@@ -1,4 +1,3 @@
-import { createHmac, randomBytes } from 'node:crypto';
 import { ConfigurationError } from '../../core/errors.ts';
 import { isPlainObject, type Json } from '../../core/json.ts';
 import { checkOptions, checkText, shown } from '../../core/options.ts';
@@ -60,10 +59,11 @@ class TextRedaction implements Redaction {
   readonly #key: string | Uint8Array;
   /** Those made last: a text tends to say the same again. */
   readonly #placeholders = new Map<string, string>();
+  readonly #crypto = process.getBuiltinModule('node:crypto');
 
   constructor({ secrets = [], personal = [], patterns = {}, fields = [], key }: RedactionOptions) {
     if (key !== undefined) checkText('redaction.key', key, 'Give a text that is kept like a password.');
-    this.#key = key ?? randomBytes(32);
+    this.#key = key ?? this.#crypto.randomBytes(32);
     for (const secret of list('redaction.secrets', secrets)) this.add(secret);
     this.#fields = new Set(list('redaction.fields', fields).map((name) => name.toLowerCase()));
     this.#forms = [...personalForms(personal), ...ownForms(patterns)];
@@ -147,7 +147,7 @@ class TextRedaction implements Redaction {
     const plain = `${name}|${found.replace(GAPS, '')}`;
     const known = this.#placeholders.get(plain);
     if (known !== undefined) return known;
-    const made = `[${name}:${createHmac('sha256', this.#key).update(plain).digest('hex').slice(0, 8)}]`;
+    const made = `[${name}:${this.#crypto.createHmac('sha256', this.#key).update(plain).digest('hex').slice(0, 8)}]`;
     if (this.#placeholders.size >= MAX_KNOWN) this.#placeholders.clear();
     this.#placeholders.set(plain, made);
     return made;
