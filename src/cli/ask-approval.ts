@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { ApprovalRequest, Decision } from '../core/permission.ts';
 import type { Approve } from '../orchestration/permission-step.ts';
-import { visible } from './visible.ts';
+import { approvalText } from '../security/approval-text.ts';
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
@@ -23,17 +23,12 @@ export function askApproval(terminal: Terminal): Approve {
 }
 
 /** The question as it is shown: every character of the arguments can be seen. */
-export function approvalText(request: ApprovalRequest): string {
-  const { path, tool, args, access, risk, reason, rule } = request;
-  if (reason === 'unknown') {
-    return `${path} called ${tool} (${access}, ${risk} risk) when its process died; nobody knows whether it happened:
-  ${visible(JSON.stringify(args))}
-Has it happened (h), failed (f), or should it be done again (r)? Anything else leaves it unknown. [h/f/r] `;
-  }
-  const why = rule === undefined ? reason : `${reason}: ${rule}`;
-  return `${path} asks to call ${tool} (${access}, ${risk} risk; asked because of ${visible(why)}):
-  ${visible(JSON.stringify(args))}
-Allow? [y/N] `;
+export function questionText(request: ApprovalRequest): string {
+  const asked =
+    request.reason === 'unknown'
+      ? 'Has it happened (h), failed (f), or should it be done again (r)? Anything else leaves it unknown. [h/f/r] '
+      : 'Allow? [y/N] ';
+  return `${approvalText(request)}\n${asked}`;
 }
 
 /** What a person says of a call whose outcome nobody knows. */
@@ -55,7 +50,7 @@ async function ask(request: ApprovalRequest, { input, output }: Terminal): Promi
   const lines = createInterface({ input, output, terminal: false });
   const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
-    const line = await Promise.race([lines.question(approvalText(request)), closed]);
+    const line = await Promise.race([lines.question(questionText(request)), closed]);
     if (request.reason === 'unknown') return doubtAnswer(line);
     if (/^y(es)?$/i.test(line.trim())) return { decision: 'allow' };
     return { decision: 'deny', reason: 'denied by a person at the terminal' };

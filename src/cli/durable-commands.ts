@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { AuditCommandOptions } from './audit-command.ts';
 import type { DecisionOptions } from './decision-of.ts';
 import type { ForkCommandOptions } from './fork-command.ts';
 import type { ReplayCommandOptions } from './replay-command.ts';
@@ -91,6 +92,16 @@ function addLooking(program: Command, ends: (code: number) => void): void {
     .option(...ONE_JSON)
     .action(async (run: string, words: string[], options: ShowOptions) => {
       ends(await (await import('./show-command.ts')).showCommand(run, words, options));
+    });
+  program
+    .command('audit')
+    .description('List every decision about a call of a run: allowed, asked, denied, by what rule or by whom.')
+    .argument('<run>', 'its id')
+    .option(...JOURNAL)
+    .option('--chain', 'chain the entries by their hashes; keyed where COX_AUDIT_KEY is set')
+    .option('--json', 'write one JSON a line')
+    .action(async (run: string, options: AuditCommandOptions) => {
+      ends(await (await import('./audit-command.ts')).auditCommand(run, options));
     });
   program
     .command('diff')

@@ -44,6 +44,13 @@ export interface ToolOptions<S extends SchemaLike> {
   readonly maxResultChars?: number | undefined;
   /** True adds an ask, false removes none. */
   readonly needsApproval?: boolean | ((args: InferOutput<S>, context: ApprovalContext) => boolean) | undefined;
+  /**
+   * What the call would change, line by line, for the person who is asked: a diff. Of the arguments alone, and at once; where it
+   * throws or gives no text, none is shown. Default: the arguments say it.
+   */
+  readonly preview?: ((args: InferOutput<S>) => string | undefined) | undefined;
+  /** What holds what it starts, for the audit: `bwrap`, a container's name. */
+  readonly sandbox?: string | undefined;
   /** Replaces the fields it names in the label of a result; default untrusted, public. */
   readonly result?: Partial<Label> | undefined;
   /** The argument that scoped rules look at; default: the only required string. */
@@ -76,7 +83,18 @@ const OPTIONS = [
     'graceMs',
     'maxResultChars',
   ],
-  ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases', 'execute', 'run'],
+  ...[
+    'needsApproval',
+    'preview',
+    'sandbox',
+    'result',
+    'ruleArg',
+    'parallel',
+    'repeatable',
+    'aliases',
+    'execute',
+    'run',
+  ],
 ];
 const ACCESSES: readonly Access[] = ['read', 'write', 'send', 'spend', 'delete', 'execute'];
 const TOOL_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
@@ -172,6 +190,8 @@ function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void
   if (options.graceMs !== 0) checkPositive(`${field}.graceMs`, options.graceMs);
   checkWhole(`${field}.maxResultChars`, options.maxResultChars, 1);
   if (typeof options.needsApproval !== 'boolean') checkFunction(`${field}.needsApproval`, options.needsApproval);
+  checkFunction(`${field}.preview`, options.preview);
+  if (options.sandbox !== undefined) checkText(`${field}.sandbox`, options.sandbox, 'Name what holds it.');
   if (options.result !== undefined) {
     checkOptions(`${field}.result`, options.result, ['integrity', 'confidentiality', 'origins']);
     checkOneOf(`${field}.result.integrity`, options.result.integrity, ['trusted', 'untrusted']);
@@ -214,6 +234,8 @@ function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
     graceMs: options.graceMs,
     maxResultChars: options.maxResultChars ?? DEFAULTS.maxResultChars,
     needsApproval: options.needsApproval ?? false,
+    preview: options.preview,
+    sandbox: options.sandbox,
     result: options.result && Object.freeze({ ...options.result }),
     parallel: options.parallel ?? access === 'read',
     repeatable: options.repeatable ?? false,

@@ -274,8 +274,16 @@ function toolIn(tool: Tool | undefined, call: ToolCall, key: string, args: Json,
   // A call of code has its address for an id.
   const given = call.id === key ? { given: call.arguments } : undefined;
   const facts = { name, description, callId: call.id, args, access, ...given };
-  if (tool.type === 'procedure' && tool.delegate) return { ...facts, delegate: tool.delegate.agent.name };
-  return rule === undefined ? facts : { ...facts, rule };
+  if (tool.type === 'procedure' && tool.delegate) {
+    const ofWorker = { ...facts, delegate: tool.delegate.agent.name };
+    return rule === undefined ? ofWorker : { ...ofWorker, rule };
+  }
+  if (rule === undefined && tool.sandbox === undefined) return facts;
+  return {
+    ...facts,
+    ...(rule !== undefined && { rule }),
+    ...(tool.sandbox !== undefined && { sandbox: tool.sandbox }),
+  };
 }
 
 /** `ref` names the whole of a result that was cut. */

@@ -44,6 +44,8 @@ export interface ApprovalRequest {
   readonly label: Label;
   readonly argsHash: string;
   readonly toolHash: string;
+  /** What the tool says it would change, line by line, as its `preview` gave it. */
+  readonly change?: string;
   /** ISO 8601, UTC. */
   readonly expiresAt?: string;
 }

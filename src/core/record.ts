@@ -58,6 +58,8 @@ export interface ToolIn {
   readonly delegate?: string;
   /** The allow rule that answered an ask beforehand. */
   readonly rule?: string;
+  /** What held what the tool started. */
+  readonly sandbox?: string;
   /** Of a call that code made: its arguments as JSON text, before they were parsed. */
   readonly given?: string;
 }

@@ -66,6 +66,10 @@ interface ToolFacts<Deps> {
   readonly needsApproval:
     | boolean
     | ((args: never, context: { readonly path: string; readonly agent: string; readonly step: number }) => boolean);
+  /** What a call would change, for the person who is asked. */
+  readonly preview: ((args: never) => string | undefined) | undefined;
+  /** What holds what it starts, for the audit. */
+  readonly sandbox: string | undefined;
   /** Replaces the fields it names in the label of a result. */
   readonly result: Partial<Label> | undefined;
   /** The argument that scoped rules look at. */

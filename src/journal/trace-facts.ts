@@ -1,4 +1,4 @@
-import type { Draft, EffectStart } from '../core/record.ts';
+import type { Draft, EffectStart, ToolIn } from '../core/record.ts';
 
 /**
  * What a trace says of a start beside what its row keeps, so that an export from the records gives the very spans that were
@@ -7,7 +7,7 @@ import type { Draft, EffectStart } from '../core/record.ts';
  */
 export class TraceFacts {
   /** Numbers by description, of tools, which are called most; of all else by the facts' JSON. */
-  readonly #tools = new Map<string, number>();
+  readonly #tools = new Map<string, { readonly of: number } & FactsOfTool>();
   readonly #others = new Map<string, number>();
 
   /** The row's part `trace`, of what is no effect. */
@@ -57,13 +57,18 @@ export class TraceFacts {
   }
 
   #ofTool({ request }: Extract<EffectStart, { kind: 'tool' }>, waitedMs: number | undefined): object {
-    const { description, delegate } = request;
+    const { rule } = request;
+    const facts = withWait(this.#factsOfTool(request), waitedMs);
+    return rule === undefined ? facts : { ...facts, rule };
+  }
+
+  #factsOfTool({ description, delegate, access, sandbox }: ToolIn): { readonly of: number } {
     const known = delegate === undefined ? this.#tools.get(description) : undefined;
-    if (known !== undefined) return withWait({ of: known }, waitedMs);
-    const facts = { description, delegate };
+    if (known !== undefined && known.access === access && known.sandbox === sandbox) return { of: known.of };
+    const facts = { description, delegate, access, sandbox };
     const shared = this.#shared(JSON.stringify(facts), facts);
-    if (delegate === undefined) this.#tools.set(description, shared.of);
-    return withWait(shared, waitedMs);
+    if (delegate === undefined) this.#tools.set(description, { of: shared.of, access, sandbox });
+    return shared;
   }
 
   #shared(text: string, facts: object): { readonly of: number; readonly facts?: object } {
@@ -72,6 +77,12 @@ export class TraceFacts {
     this.#others.set(text, this.#others.size);
     return { of: this.#others.size - 1, facts };
   }
+}
+
+/** What calls of one tool have in common, beside its description. */
+interface FactsOfTool {
+  readonly access: ToolIn['access'] | undefined;
+  readonly sandbox: string | undefined;
 }
 
 /** The path of an agent's parent where it is not in the call that started it: that call ends before it does. */

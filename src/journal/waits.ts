@@ -28,6 +28,8 @@ const EXPIRED: Decision = Object.freeze({ decision: 'deny', reason: 'the approva
 export class Waits {
   #open: Map<string, Open> | undefined;
   #schemas: Map<string, Schema> | undefined;
+  /** Ids of those that are over. */
+  #answered: Set<string> | undefined;
   /** What other processes decided, by request. */
   #told: Map<string, { readonly decision: Decision; readonly time: number }> | undefined;
   readonly #stops: Stops;
@@ -44,6 +46,11 @@ export class Waits {
 
   get(id: string): Request | undefined {
     return this.#open?.get(id)?.request;
+  }
+
+  /** Whether it was open, and somebody answered it or its time was over. */
+  wasAnswered(id: string): boolean {
+    return this.#answered?.has(id) === true;
   }
 
   /** The form of the answer to a question that is about to be asked. */
@@ -123,6 +130,8 @@ export class Waits {
   decide(id: string, decision: Decision): boolean {
     const open = this.#open?.get(id);
     if (open === undefined) return false;
+    this.#answered ??= new Set();
+    this.#answered.add(id);
     open.settle({ ok: true, value: decision });
     return true;
   }

@@ -2,6 +2,7 @@ import { ConfigurationError } from '../core/errors.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';
 import { readDecision } from '../security/approval.ts';
+import { refuseInside } from './inside.ts';
 import { isOver, readRun } from './resume-run.ts';
 
 /**
@@ -9,7 +10,7 @@ import { isOver, readRun } from './resume-run.ts';
  * elsewhere hears it within 100 ms. The first decision wins.
  *
  * @throws ConfigurationError where the journal does not know the run, nothing waits under this id, the decision is of the wrong
- * kind or came too late, or another was first.
+ * kind or came too late, another was first, or it is made by code of that run.
  * @example await decideRun(runId, 'lead/1.0/@approval', { decision: 'allow' }, { journal: sqlite('runs.db') });
  */
 export async function decideRun(
@@ -18,6 +19,7 @@ export async function decideRun(
   decision: Decision,
   { journal }: { readonly journal: RecordStore },
 ): Promise<void> {
+  refuseInside(runId, 'decide');
   const fault = readDecision(decision);
   if (typeof fault === 'string')
     throw new ConfigurationError('decision', fault, "Write for example { decision: 'allow' }.");

@@ -1,3 +1,4 @@
+export { type AuditOptions, auditRun } from './audit-run.ts';
 export { callAgent } from './call-agent.ts';
 export { cancelRun } from './cancel-run.ts';
 export { decideRun, pendingRequests } from './decide-run.ts';

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { ConfigurationError } from '../core/errors.ts';
 
 interface Inside {
   readonly run: string;
@@ -19,9 +20,25 @@ export function isInsideAny(): boolean {
 }
 
 /** True in the tree of a run, and in those of the runs that its code started. */
-export function isInside(run: string): boolean {
+function isInside(run: string): boolean {
   return placeIn(run) !== undefined;
 }
+
+/**
+ * Refuses what only those outside of a run may say to it.
+ *
+ * @throws ConfigurationError where the code of a tool or procedure of that run says it.
+ */
+export function refuseInside(run: string, what: 'decide' | 'steer'): void {
+  if (!isInside(run)) return;
+  const [said, mend] = REFUSED[what];
+  throw new ConfigurationError(what, `${said} from inside the tree is refused`, mend);
+}
+
+const REFUSED = {
+  decide: ['a decision made', 'Decide from outside of its tools and procedures.'],
+  steer: ['a message', 'Steer from outside of its tools and procedures: there the message would be trusted.'],
+} as const;
 
 /**
  * Runs code of whoever started a run, although its tree calls it: a listener, a view, the approve callback. It may decide; where

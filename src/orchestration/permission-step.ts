@@ -175,6 +175,7 @@ export class PermissionStep {
       reason,
       rule,
       label,
+      change: changeOf(tool, args),
       expiresAt,
     };
     const request = approvalRequest(ask);
@@ -256,6 +257,18 @@ function denial(tool: Tool, reason: string, suggest: readonly string[]) {
     suggest.length === 0 ? '' : ` This would allow it: ${suggest.map((line) => `\`${line}\``).join(' or ')}.`;
   return { kind: 'denied', message: `${tool.name} was denied: ${reason}.${lines}`, retryable: false };
 }
+
+/** The arguments stand in the request as well, so a preview that fails takes nothing from a person. */
+function changeOf({ preview }: Tool, args: Json): string | undefined {
+  try {
+    const change: unknown = preview?.(args as never);
+    return typeof change === 'string' && change !== '' ? change.slice(0, MAX_CHANGE) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const MAX_CHANGE = 20_000;
 
 function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): void {
   waits.asked(request.id);

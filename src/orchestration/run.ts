@@ -9,7 +9,7 @@ import { timeNow } from '../core/time.ts';
 import { asJson } from '../journal/row.ts';
 import { fittingDecision } from './fitting-decision.ts';
 import type { Start } from './input.ts';
-import { isInside, within } from './inside.ts';
+import { refuseInside, within } from './inside.ts';
 import { Listeners } from './listeners.ts';
 import { type Follows, originOf } from './origin-span.ts';
 import type { Listener, Run } from './run-handle.ts';
@@ -83,14 +83,9 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   }
 
   async decide(id: string, decision: Decision): Promise<void> {
-    if (isInside(this.id)) {
-      throw new ConfigurationError(
-        'decide',
-        'a decision made from inside the tree is refused',
-        'Decide from outside of its tools and procedures.',
-      );
-    }
+    refuseInside(this.id, 'decide');
     const { waits } = this.#tree;
+    if (waits.wasAnswered(id)) throw answeredBefore(id);
     const request = waits.get(id) ?? (await this.#appears(id));
     if (request === undefined) {
       const open = this.pending().map((one) => one.id);
@@ -102,8 +97,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     }
     const fitting = fittingDecision(request, decision, (value) => waits.check(id, value));
     const isFirst = await this.#options.journal?.signal(this.id, { kind: 'decision', id, decision: fitting });
-    if (isFirst === false || !waits.decide(id, fitting))
-      throw new ConfigurationError('id', `${id} was answered before`, 'The first decision holds.');
+    if (isFirst === false || !waits.decide(id, fitting)) throw answeredBefore(id);
   }
 
   /** A decision made in the tick of `startRun` may come before its request. */
@@ -128,10 +122,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   }
 
   steer(path: string, message: SteerMessage): Promise<void> {
-    if (isInside(this.id)) {
-      const mend = 'Steer from outside of its tools and procedures: there the message would be trusted.';
-      throw new ConfigurationError('steer', 'a message from inside the tree is refused', mend);
-    }
+    refuseInside(this.id, 'steer');
     const signal = steerSignal(path, message);
     if (this.#listeners.isOver) throw refusal('the run is over');
     // Which nodes there are is known once the records of a run that goes on are read.
@@ -257,6 +248,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 }
 
 const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
+
+function answeredBefore(id: string): ConfigurationError {
+  return new ConfigurationError('id', `${id} was answered before`, 'The first decision holds.');
+}
 
 function noop(): void {}
 

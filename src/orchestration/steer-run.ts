@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../core/errors.ts';
 import type { RecordStore } from '../journal/record-store.ts';
+import { refuseInside } from './inside.ts';
 import { isOver, readRun } from './resume-run.ts';
 import { recordedProblem, refusal, type SteerMessage, steerSignal } from './steer.ts';
 
@@ -8,7 +9,8 @@ import { recordedProblem, refusal, type SteerMessage, steerSignal } from './stee
  * under way hears it with its next records, or within 100 ms while it waits; one that is not, when it is resumed. Gives the
  * message's id.
  *
- * @throws ConfigurationError where the journal does not know the run, it is over, the node is not in it, has ended or is code.
+ * @throws ConfigurationError where the journal does not know the run, it is over, the node is not in it, has ended or is code; or where code of that
+ * run says it.
  * @example await steerRun(runId, 'lead', 'We need it in French.', { journal: sqlite('runs.db') });
  */
 export async function steerRun(
@@ -17,6 +19,7 @@ export async function steerRun(
   message: SteerMessage,
   { journal }: { readonly journal: RecordStore },
 ): Promise<string> {
+  refuseInside(runId, 'steer');
   const signal = steerSignal(path, message);
   const { status, rows } = await readRun(journal, runId);
   if (isOver(status))

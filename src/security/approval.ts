@@ -49,16 +49,19 @@ export function approvalRequest(ask: {
   readonly reason: AskReason;
   readonly rule?: string | undefined;
   readonly label: Label;
+  /** What the tool's `preview` says of the arguments. */
+  readonly change?: string | undefined;
   /** Milliseconds since 1970. */
   readonly expiresAt?: number | undefined;
 }): ApprovalRequest {
-  const { id, runId, path, agent, tool, reason, rule, label, expiresAt } = ask;
+  const { id, runId, path, agent, tool, reason, rule, label, change, expiresAt } = ask;
   // A copy, so that neither the caller's object nor what `approve` gets can change the other.
   const args = JSON.parse(JSON.stringify(ask.args)) as Json;
   return deepFreeze({
     ...{ id, runId, path, agent, tool: tool.name, args, risk: tool.risk, access: tool.access, reason },
     ...(rule !== undefined && { rule }),
     ...{ label, argsHash: argsHash(args), toolHash: tool.hash },
+    ...(change !== undefined && { change }),
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
   });
 }

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type AttackCase, attackFolder, everyCase } from './attacks/attack-case.ts';
 import { judge } from './attacks/judge.ts';
 import { lacking } from './attacks/machine.ts';
+import { playApproval, waitingMcp } from './attacks/play-approval.ts';
 import { playCommand } from './attacks/play-command.ts';
 import { playFetch, waitingServer } from './attacks/play-fetch.ts';
 import { playLogRedaction } from './attacks/play-log-redaction.ts';
@@ -31,6 +32,7 @@ const PLAYERS: { readonly [kind: string]: Player } = {
   'tool-args': { play: playToolArgs },
   'permission-rule': { play: playPermissionRule, waitsFor: waitingPart },
   memory: { play: playMemory },
+  approval: { play: playApproval, waitsFor: waitingMcp },
   'log-redaction': { play: playLogRedaction },
   'http-ui': { play: playFetch, waitsFor: waitingServer },
 };

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import type { ApprovalRequest, Decision } from 'coxswain';
 import { expect, test } from 'vitest';
-import { approvalText, askApproval } from '../../src/cli/ask-approval.ts';
+import { askApproval, questionText } from '../../src/cli/ask-approval.ts';
 
 const REQUEST: ApprovalRequest = {
   id: 'lead/1.0/@approval',
@@ -28,9 +28,9 @@ function terminal() {
 }
 
 test('the question shows path, tool, rule and every character of the arguments', () => {
-  const text = approvalText(REQUEST);
+  const text = questionText(REQUEST);
   expect(text).toContain('lead asks to call write_file (write, medium risk; asked because of rule: ask write_file)');
-  expect(text).toContain('{"path":"a\\u200b\\u202e.md","text":"\\u001b[2J"}');
+  expect(text).toContain('  path: "a⟨U+200B⟩⟨U+202E⟩.md"\n  text: "\\u001b[2J"\n');
 });
 
 test.for([

@@ -86,6 +86,7 @@ export function commandTool(options: CommandOptions): LeafTool<CommandCall, Comm
     description: description(presets),
     access: 'execute',
     ruleArg: 'preset',
+    sandbox: sandbox.kind,
     input: commandSchema(presets),
     timeoutMs: slowest + MARGIN_MS,
     maxResultChars: maxResultChars ?? 16_000,

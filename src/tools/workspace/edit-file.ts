@@ -40,10 +40,17 @@ export function editFile(tools: FileTools): LeafTool {
         required: ['path', 'find', 'replace'],
         additionalProperties: false,
       },
+      preview: (input) => changed(input as Arguments),
       execute: (input, context: ToolContext) => edit(tools, input as Arguments, context),
     },
     remembered(tools),
   );
+}
+
+/** As a diff has it. */
+function changed({ find, replace }: Arguments): string {
+  const lines = (text: string, sign: string) => (text === '' ? [] : text.split('\n').map((line) => `${sign} ${line}`));
+  return [...lines(find, '-'), ...lines(replace, '+')].join('\n');
 }
 
 async function edit(

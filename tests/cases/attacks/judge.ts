@@ -30,13 +30,15 @@ export async function judge({ expect: expected }: AttackCase, evidence: Evidence
 
 /** The expected outcome where it holds, else what happened instead. */
 function outcomeOf(expected: string, errorKind: string | undefined, shown: Shown): string {
-  const { outcome, refusal, reason, isCut } = shown;
-  const isNamed = errorKind === undefined || isOfKind(refusal, errorKind);
+  const { outcome, reason, isCut } = shown;
+  const all = shown.refusals === undefined ? [shown.refusal] : [...shown.refusals, shown.refusal];
+  const isNamed = errorKind === undefined || all.some((one) => isOfKind(one, errorKind));
+  const refusal = shown.refusal ?? all[0];
   const isRefused = refusal !== undefined && isNamed;
   const is: { readonly [outcome: string]: boolean } = {
     allowed: outcome === 'allowed',
     denied: (outcome === 'denied' || outcome === 'error') && isRefused,
-    asked: outcome === 'asked' && (errorKind === undefined || `${reason}` === 'flow'),
+    asked: (outcome === 'asked' || isOnlyAsked(shown)) && (errorKind === undefined || `${reason}` === 'flow'),
     error: isRefused,
     bounded:
       isCut === true ||
@@ -58,6 +60,11 @@ function outcomeOf(expected: string, errorKind: string | undefined, shown: Shown
     : `${outcome}: ${JSON.stringify(refusal ?? reason ?? shown.results?.map((text) => text.slice(0, 300)))}`;
 }
 
+/** Somebody was asked, and nothing happened. */
+function isOnlyAsked({ asked = [], handled = [] }: Shown): boolean {
+  return asked.length > 0 && handled.length === 0;
+}
+
 type Holds = (check: Check, evidence: Evidence) => boolean | Promise<boolean>;
 
 const text = (check: Check) => String(check.text);
@@ -71,6 +78,12 @@ const CHECKS: { readonly [check: string]: Holds } = {
   'handler-not-called': (_, evidence) => calls(evidence) === 0,
   'handler-not-called-with': ({ args }, evidence) => calls(evidence, args) === 0,
   'asked-times': ({ n }, { shown }) => shown.asked?.length === n,
+  'display-has': (check, { shown }) => shown.display?.includes(text(check)) === true,
+  'display-lacks': (check, { shown }) => shown.display !== undefined && !shown.display.includes(text(check)),
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: none of these may be shown
+  'display-lacks-control': (_, { shown }) => !/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/.test(shown.display ?? '\0'),
+  'display-flags': ({ flag }, { shown }) => new RegExp(`^  ! .*${flag}`, 'm').test(shown.display ?? ''),
+  'display-lines-of-field': ({ field, n }, { shown }) => linesOf(String(field), shown.display ?? '') === n,
   'result-has': (check, evidence) => all(evidence).includes(text(check)),
   'result-lacks': (check, evidence) => !all(evidence).includes(text(check)),
   'result-valid-utf8': (_, { shown }) => (shown.results ?? []).every((one) => one.isWellFormed()),
@@ -107,6 +120,15 @@ const CHECKS: { readonly [check: string]: Holds } = {
       (shown.handled ?? []).map(({ args }) => args),
     ),
 };
+
+/** An argument begins with its name, and ends where the next line of its depth or less begins. */
+function linesOf(field: string, display: string): number {
+  const lines = display.split('\n');
+  const begin = lines.findIndex((line) => line.startsWith(`  ${field}: `));
+  if (begin === -1) return 0;
+  const end = lines.findIndex((line, index) => index > begin && /^ {0,2}\S/.test(line));
+  return (end === -1 ? lines.length : end) - begin;
+}
 
 /** The arguments of all calls in a step log. */
 function loggedArguments(log: string): unknown[] {

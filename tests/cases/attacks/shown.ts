@@ -2,7 +2,9 @@ import {
   type Agent,
   type ApprovalRequest,
   ConfigurationError,
+  CoxswainError,
   type Label,
+  type Run,
   type RunOptions,
   type RunRecord,
   type RunResult,
@@ -14,6 +16,11 @@ import type { Refusal } from './refusals.ts';
 export interface Shown {
   readonly outcome: 'allowed' | 'denied' | 'asked' | 'error';
   readonly refusal?: Refusal | undefined;
+  /** All of them, where there is more than one. */
+  readonly refusals?: readonly Refusal[];
+  readonly records?: readonly RunRecord[];
+  /** What a person was shown. */
+  readonly display?: string;
   readonly result?: RunResult;
   /** Of an ask. */
   readonly reason?: string | undefined;
@@ -38,18 +45,25 @@ export interface Shown {
 export async function showRun(
   agent: Agent,
   input: Parameters<typeof startRun>[1],
-  options: RunOptions & { readonly onStart?: () => void },
+  options: RunOptions & { readonly onStart?: (run: Run) => void },
 ): Promise<Shown> {
   const records: RunRecord[] = [];
   const { onStart, ...rest } = options;
   try {
     const run = startRun(agent, input, { ...rest, views: [...(rest.views ?? []), (record) => records.push(record)] });
-    onStart?.();
-    return { ...ofRecords(records, await run.result), result: await run.result };
+    onStart?.(run);
+    return { ...ofRecords(records, await run.result), result: await run.result, records };
   } catch (thrown) {
-    if (!(thrown instanceof ConfigurationError)) throw thrown;
-    return { outcome: 'error', refusal: { kind: 'configuration', code: thrown.code, message: thrown.message } };
+    return { outcome: 'error', refusal: refusalOf(thrown), records };
   }
+}
+
+/** An error of ours as a refusal; any other is none. */
+export function refusalOf(thrown: unknown): Refusal {
+  if (thrown instanceof ConfigurationError)
+    return { kind: 'configuration', code: thrown.code, message: thrown.message };
+  if (thrown instanceof CoxswainError) return { kind: thrown.code, code: thrown.code, message: thrown.message };
+  throw thrown;
 }
 
 function ofRecords(records: readonly RunRecord[], { messages }: RunResult): Shown {
@@ -59,14 +73,21 @@ function ofRecords(records: readonly RunRecord[], { messages }: RunResult): Show
   const results = messages.filter((message) => message.role === 'tool');
   const texts = results.map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content)));
   const last = results.at(-1);
-  const error = records.findLast((record) => record.kind === 'tool' && record.event === 'failed');
-  const failure = error?.kind === 'tool' && error.event === 'failed' ? error.value.error : undefined;
+  const failures = records.flatMap((record) =>
+    record.kind === 'tool' && record.event === 'failed' && record.value.error !== undefined ? [record.value.error] : [],
+  );
+  const failure = failures.at(-1);
   const facts = { results: texts, asked, label: last?.label, isCut: last?.ref !== undefined || texts.some(saysCut) };
-  if (asked.length > 0) return { ...facts, outcome: 'asked', reason: asked.at(-1)?.reason };
-  if (last?.isError !== true || failure === undefined) return { ...facts, outcome: 'allowed' };
-  // Code that ran and failed was allowed; what was refused before, or by the tool itself, was not.
-  const isRefused = failure.kind !== 'threw' || failure.code !== undefined;
-  return { ...facts, outcome: isRefused ? 'denied' : 'allowed', refusal: failure };
+  const refusals = failures.filter(isRefusal);
+  const more = { ...facts, refusals };
+  if (asked.length > 0) return { ...more, outcome: 'asked', reason: asked.at(-1)?.reason };
+  if (last?.isError !== true || failure === undefined) return { ...more, outcome: 'allowed' };
+  return { ...more, outcome: isRefusal(failure) ? 'denied' : 'allowed', refusal: failure };
+}
+
+/** Code that ran and failed was allowed; what was refused before, or by the tool itself, was not. */
+function isRefusal({ kind, code }: Refusal): boolean {
+  return kind !== 'threw' || code !== undefined;
 }
 
 function saysCut(text: string): boolean {

@@ -1,4 +1,4 @@
-import { type Access, defineTool, type LeafTool } from 'coxswain';
+import { type Access, defineTool, type Json, type LeafTool } from 'coxswain';
 
 const TEXT = { type: 'string' } as const;
 
@@ -19,13 +19,18 @@ export interface Handled {
   readonly args: unknown;
 }
 
-/** The tools that every case has, and those whose names one of its lists gives. Their results are trusted; each call is noted. */
-export function stubTools(handled: Handled[], named: readonly string[] = []): LeafTool[] {
-  const names = [...new Set([...Object.keys(STUBS), ...named])];
-  return names.map((name) => stubTool(name, handled));
+/** What is asked for whatever the rules say. */
+interface More {
+  readonly needsApproval?: (args: Json) => boolean;
 }
 
-export function stubTool(name: string, handled: Handled[], more: { readonly needsApproval?: boolean } = {}): LeafTool {
+/** The tools that every case has, and those whose names one of its lists gives. Their results are trusted; each call is noted. */
+export function stubTools(handled: Handled[], named: readonly string[] = [], more: More = {}): LeafTool[] {
+  const names = [...new Set([...Object.keys(STUBS), ...named])];
+  return names.map((name) => stubTool(name, handled, more));
+}
+
+export function stubTool(name: string, handled: Handled[], more: More = {}): LeafTool {
   const { access, ruleArg, properties } = STUBS[name] ?? { access: 'read' as const, properties: {} };
   return defineTool({
     name,

@@ -1,0 +1,145 @@
+import { canonical, sha256 } from '../core/json.ts';
+import type { Label } from '../core/label.ts';
+import type { ApprovalRequest, AskReason, Decision } from '../core/permission.ts';
+import type { RunRecord } from '../core/record.ts';
+import { isoTime } from '../core/time.ts';
+import type { Access } from '../core/tool.ts';
+import { argsHash } from './approval.ts';
+
+/** One decision about one call. `decision` says what was decided, `by` who or what did. */
+export interface AuditEntry {
+  /** Its number in the journal. */
+  readonly record: number;
+  readonly run: string;
+  /** ISO 8601, UTC. */
+  readonly time: string;
+  /** Address of the call. */
+  readonly key: string;
+  readonly path: string;
+  readonly agent: string;
+  readonly tool: string;
+  /**
+   * `allow`; `endorse`: an `allow!` rule let it pass although untrusted or private data led to it; `ask`: put to a person, whose answer
+   * is an entry of its own (`allow`, `deny`, `happened`, `retry`, `failed`); `deny`.
+   */
+  readonly decision: 'allow' | 'endorse' | 'ask' | 'deny' | 'happened' | 'retry' | 'failed';
+  /** `access`: reading is allowed; `nobody`: an ask that nobody answered, or not in time; `policy`: a cap, a mode, a flow, a broken answer. */
+  readonly by: 'rule' | 'mode' | 'access' | 'person' | 'nobody' | 'policy';
+  readonly rule?: string;
+  readonly reason?: string;
+  /** Why it was asked for. */
+  readonly asked?: AskReason;
+  readonly access?: Access;
+  readonly callId?: string;
+  /** Of the context that led to an ask. */
+  readonly label?: Label;
+  readonly argsHash?: string;
+  readonly toolHash?: string;
+  /** What held what the call started. */
+  readonly sandbox?: string;
+}
+
+/** An entry of a chained audit: `hash` covers the entry and the hash of the one before. 64 hex digits. */
+export type ChainedEntry = AuditEntry & { readonly before: string; readonly hash: string };
+
+/**
+ * The decisions of a run, in order, from its records: those that a view is shown, or those of a journal (`auditRun`). Questions of
+ * procedures are none.
+ */
+export function auditOf(records: readonly RunRecord[]): readonly AuditEntry[] {
+  const open = new Map<string, ApprovalRequest>();
+  /** Calls that a person allowed: their start is no decision of its own. */
+  const answered = new Set<string>();
+  return records.flatMap((record): readonly AuditEntry[] => {
+    switch (record.kind) {
+      case 'wait': {
+        if (record.event === 'cancel') return [];
+        const request = record.event === 'started' ? record.request : open.get(record.key);
+        if (request === undefined || request.reason === 'wait') return [];
+        open.set(record.key, request);
+        if (record.event === 'started') return [askOf(record, request)];
+        if (record.value.decision === 'allow') answered.add(callOf(record.key));
+        return [answerOf(record, request, record.value)];
+      }
+      case 'decision': {
+        const { reason, rule, tool, callId } = record.value;
+        const by = rule === undefined ? 'policy' : 'rule';
+        return [{ ...placed(record), ...{ tool, decision: 'deny', by, reason, callId }, ...(rule && { rule }) }];
+      }
+      case 'tool':
+        return record.event !== 'started' || answered.has(record.key) ? [] : [allowedOf(record)];
+      default:
+        return [];
+    }
+  });
+}
+
+/**
+ * Chains the entries of an audit, so that none can be changed, left out or moved unseen by who does not know the last hash; with a key
+ * (HMAC-SHA-256) by nobody who has not the key.
+ */
+export function chainAudit(entries: readonly AuditEntry[], key?: string): readonly ChainedEntry[] {
+  let before = '0'.repeat(64);
+  return entries.map((entry) => {
+    const text = canonical(JSON.parse(JSON.stringify({ ...entry, before })));
+    const chained = { ...entry, before, hash: key === undefined ? sha256(text) : hmac(key, text) };
+    before = chained.hash;
+    return chained;
+  });
+}
+
+function hmac(key: string, text: string): string {
+  return process.getBuiltinModule('node:crypto').createHmac('sha256', key).update(text).digest('hex');
+}
+
+/** `lead/2.0/@approval~1a2b3c4d` is that of `lead/2.0`. */
+function callOf(key: string): string {
+  return key.slice(0, key.lastIndexOf('/@'));
+}
+
+function placed({ record, run, time, key, place: { path, agent } }: RunRecord) {
+  return { record, run, time: isoTime(time), key: key.includes('/@') ? callOf(key) : key, path, agent };
+}
+
+function facts({ tool, access, argsHash, toolHash, label }: ApprovalRequest) {
+  return { tool, access, argsHash, toolHash, label };
+}
+
+function askOf(record: RunRecord, request: ApprovalRequest): AuditEntry {
+  const { reason: asked, rule } = request;
+  const by = rule === undefined ? 'policy' : 'rule';
+  return {
+    ...placed(record),
+    ...facts(request),
+    ...{ decision: 'ask', by, asked },
+    ...(rule !== undefined && { rule }),
+  };
+}
+
+/** Reasons that the run gives where nobody did. */
+const UNANSWERED: readonly (string | undefined)[] = [
+  'the approval expired',
+  'it needs an approval and nobody is there to give it',
+];
+
+function answerOf(record: RunRecord, request: ApprovalRequest, answer: Decision): AuditEntry {
+  const reason = 'reason' in answer ? answer.reason : undefined;
+  const by = UNANSWERED.includes(reason) ? 'nobody' : 'person';
+  const decision = answer.decision === 'answer' ? 'deny' : answer.decision;
+  const { label: _, argsHash: shown, ...rest } = facts(request);
+  const changed = answer.decision === 'allow' && answer.args !== undefined ? argsHash(answer.args) : shown;
+  return { ...placed(record), ...rest, argsHash: changed, decision, by, ...(reason !== undefined && { reason }) };
+}
+
+function allowedOf(record: Extract<RunRecord, { kind: 'tool'; event: 'started' }>): AuditEntry {
+  const { name: tool, access, callId, args, rule, sandbox } = record.request;
+  const decision = rule?.startsWith('allow!') ? 'endorse' : 'allow';
+  const by = rule !== undefined ? 'rule' : access === 'read' ? 'access' : 'mode';
+  return {
+    ...placed(record),
+    ...{ tool, decision, by, callId, argsHash: argsHash(args) },
+    ...(access !== undefined && { access }),
+    ...(rule !== undefined && { rule }),
+    ...(sandbox !== undefined && { sandbox }),
+  };
+}

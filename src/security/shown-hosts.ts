@@ -1,0 +1,54 @@
+const URLS = /[a-z][a-z0-9+.-]*:[\\/]{2}[^\s"'<>]+/giu;
+const MAIL_HOST = /@([^\s@<>"',;:/?#()]+)/gu;
+const HOST = /^[^\s@<>"',;:/?#()]+$/u;
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+
+/** A text with the names of the hosts in it as they go over the wire: letters of two scripts can look the same. */
+export function asciiHosts(shown: string, texts: readonly string[]): string {
+  const hosts = texts.flatMap(hostsOf).filter((host) => /[^ -~]/.test(host) && !HIDDEN.test(host));
+  // The longest first: one may be the end of another.
+  const ordered = [...new Set(hosts)].sort((a, b) => b.length - a.length);
+  return ordered.reduce((text, host) => text.replaceAll(host, ascii(host) ?? host), shown);
+}
+
+/** The host that a text leads to, where it is not the one that seems to stand there. */
+export function hostRemarks(text: string): string[] {
+  const remarks = new Set<string>();
+  for (const [url] of text.matchAll(URLS)) {
+    const literal = literalHost(url);
+    const host = URL.canParse(url) ? new URL(url).host : undefined;
+    if (host === undefined || host === '' || literal === undefined) continue;
+    if (literal.user || bare(literal.host) !== bare(host)) remarks.add(`leads to the host ${host}`);
+  }
+  for (const host of hostsOf(text)) {
+    const form = ascii(host);
+    if (form !== undefined && form !== host.toLowerCase() && /[^ -~]/.test(host))
+      remarks.add(`leads to the host ${form}`);
+  }
+  return [...remarks];
+}
+
+/** Of URLs and mail addresses, and a text that is nothing but a host's name. */
+function hostsOf(text: string): string[] {
+  const urls = [...text.matchAll(URLS)].flatMap(([url]) => literalHost(url)?.host ?? []);
+  const mails = [...text.matchAll(MAIL_HOST)].flatMap(([, host]) => host ?? []);
+  const own = HOST.test(text) && /[.。．｡]/.test(text) ? [text] : [];
+  return [...urls.map((host) => host.replace(/:\d*$/, '')), ...mails, ...own];
+}
+
+function literalHost(url: string): { readonly host: string; readonly user: boolean } | undefined {
+  const authority = /^[^:]*:[\\/]{2,}([^\\/?#]*)/u.exec(url)?.[1];
+  if (authority === undefined || authority === '') return undefined;
+  const at = authority.lastIndexOf('@');
+  return { host: authority.slice(at + 1), user: at !== -1 };
+}
+
+function ascii(host: string): string | undefined {
+  const url = `http://${host}`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+/** Without what makes no difference: case, and a port that goes without saying. */
+function bare(host: string): string {
+  return host.toLowerCase().replace(/:(?:80|443)?$/, '');
+}
