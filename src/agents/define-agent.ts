@@ -11,6 +11,7 @@ import type { InputMessage } from '../core/message.ts';
 import type { Model, ModelSettings } from '../core/model.ts';
 import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
+import { checkClosed } from '../core/quarantine.ts';
 import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
 import { checkContext, checkModel } from './check-context.ts';
@@ -51,6 +52,12 @@ export interface ModelAgentOptions<
   /** One extra call after `step_limit` and `loop_detected`, to say what it has. Default true. */
   readonly wrapUp?: boolean | undefined;
   readonly memory?: readonly MemoryGrant<Deps>[] | undefined;
+  /**
+   * For reading what strangers wrote: it has no tools, makes one model call, and answers in an `output` that is closed (booleans,
+   * numbers, enums, objects and lists of these), which counts as trusted. Nothing else that it says goes out. Whoever wrote what it
+   * read chooses among the values of that type. Default false.
+   */
+  readonly quarantined?: boolean | undefined;
   /** Gives it the tool `read_result`, for what was cut of a result. Default: true where it has workers, whose answers cannot be had again. */
   readonly readResult?: boolean | undefined;
 }
@@ -68,7 +75,18 @@ export type OutputOf<Out, Otherwise> = Out extends SchemaLike ? InferOutput<Out>
 export type ModelInput<In> = string | readonly InputMessage[] | InputOf<In>;
 
 const COMMON = ['name', 'description', 'input', 'output', 'limits', 'permissions', 'hooks'];
-const MODEL = [...COMMON, 'instructions', 'model', 'settings', 'tools', 'context', 'wrapUp', 'memory', 'readResult'];
+const MODEL = [
+  ...COMMON,
+  'instructions',
+  'model',
+  'settings',
+  'tools',
+  'context',
+  'wrapUp',
+  'memory',
+  'readResult',
+  'quarantined',
+];
 const CODE = [...COMMON, 'run'];
 /** No model drives it. */
 const CODE_HOOKS = HOOK_NAMES.filter((name) => name !== 'beforeModel' && name !== 'afterModel');
@@ -134,7 +152,7 @@ export function buildAgent(options: BuildOptions, supervision: Supervision = NO_
     ownInput: options.input !== undefined,
     output:
       options.output === undefined ? undefined : compileSchema(options.output, `${field}.output`, { root: 'any' }),
-    limits: Object.freeze({ ...options.limits }),
+    limits: Object.freeze({ ...options.limits, ...(options.quarantined === true && { steps: 1 }) }),
     permissions: Object.freeze({ ...options.permissions }),
     hooks: options.hooks === undefined ? undefined : Object.freeze({ ...options.hooks }),
   };
@@ -142,6 +160,7 @@ export function buildAgent(options: BuildOptions, supervision: Supervision = NO_
     checkFunction(`${field}.run`, options.run);
     return Object.freeze({ ...facts, type: 'code', tools: Object.freeze([]), run: options.run.bind(options) });
   }
+  if (options.quarantined === true) checkQuarantined(field, facts.output, options);
   const agent = Object.freeze({ ...facts, ...modelFacts(field, options), type: 'model', ...supervision }) as ModelAgent;
   treeFacts(agent);
   return agent;
@@ -158,6 +177,7 @@ function modelFacts(field: string, options: BuildOptions) {
   checkContext(`${field}.context`, context);
   checkOneOf(`${field}.wrapUp`, wrapUp, [true, false]);
   checkOneOf(`${field}.readResult`, options.readResult, [true, false]);
+  checkOneOf(`${field}.quarantined`, options.quarantined, [true, false]);
   if (typeof tools !== 'function') checkTools(`${field}.tools`, tools);
   const readResult = options.readResult ?? (typeof tools !== 'function' && tools.some(isWorker));
   const own = typeof tools === 'function' ? [] : tools;
@@ -174,10 +194,22 @@ function modelFacts(field: string, options: BuildOptions) {
     settings: Object.freeze({ ...settings }),
     tools: typeof tools === 'function' ? (tools as ModelAgent['tools']) : Object.freeze([...tools]),
     context: Object.freeze({ ...context }),
-    wrapUp,
+    wrapUp: wrapUp && options.quarantined !== true,
+    quarantined: options.quarantined ?? false,
     memory: Object.freeze(memory.map((grant) => Object.freeze({ ...grant }))),
     readResult,
   };
+}
+
+function checkQuarantined(field: string, output: Schema | undefined, options: BuildOptions): void {
+  for (const name of ['tools', 'memory', 'readResult', 'context'] as const) {
+    const given = options[name];
+    if (given === undefined || given === false || (Array.isArray(given) && given.length === 0)) continue;
+    throw new ConfigurationError(`${field}.${name}`, 'a quarantined agent has none', 'Leave it out.');
+  }
+  if (output === undefined)
+    throw new ConfigurationError(`${field}.output`, 'missing', 'A quarantined agent answers in a closed type only.');
+  checkClosed(output, `${field}.output`);
 }
 
 /** Also used at the start of a run, for tools that a function gave. */

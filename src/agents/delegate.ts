@@ -88,6 +88,7 @@ export function delegate<Input, Output, Deps>(
   for (const flag of ['apart', 'passThrough', 'handoff'] as const)
     checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
   checkAsk(field, agent as Agent, options);
+  checkQuarantined(field, agent as Agent, options);
   const { tools } = options;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
     throw new ConfigurationError(
@@ -126,6 +127,14 @@ export function delegate<Input, Output, Deps>(
     run: (input: never, flow: Flow<never>) => flow.call(agent as Agent, input),
   } as const;
   return defineDelegate(tool, agent.input, facts);
+}
+
+/** It has no tools, and no transcript but its brief. */
+function checkQuarantined(field: string, agent: Agent, { ask, handoff }: DelegateOptions<never, never>): void {
+  if (agent.type !== 'model' || !agent.quarantined) return;
+  for (const [name, given] of Object.entries({ ask, handoff }))
+    if (given !== undefined && given !== false)
+      throw new ConfigurationError(`${field}.${name}`, `${agent.name} is quarantined`, 'Leave it out.');
 }
 
 function checkShare(field: string, share: unknown): void {

@@ -12,6 +12,7 @@ export function fanOutInput(workers: Workers, max: number, field: string): Schem
   let shown: JsonSchema | undefined;
   const outer = compileSchema(shape(workers, max, {}), field);
   return Object.freeze({
+    gives: undefined,
     get jsonSchema(): JsonSchema {
       shown ??= shape(workers, max, briefSchema(workers, ITEMS));
       return shown;

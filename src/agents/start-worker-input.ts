@@ -7,6 +7,7 @@ export function startWorkerInput(workers: Workers, field: string): Schema {
   let shown: JsonSchema | undefined;
   const outer = compileSchema(shape(workers, {}), field);
   return Object.freeze({
+    gives: undefined,
     get jsonSchema(): JsonSchema {
       shown ??= shape(workers, briefSchema(workers, '#/properties/brief'));
       return shown;

@@ -64,6 +64,8 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
   readonly settings: ModelSettings;
   readonly context: ContextOptions;
   readonly wrapUp: boolean;
+  /** No tools, one call, an output of a closed type that counts as trusted. */
+  readonly quarantined: boolean;
   readonly memory: readonly MemoryGrant[];
   /** Whether it has the tool `read_result`. */
   readonly readResult: boolean;

@@ -17,6 +17,7 @@ const MAX_CONTINUATIONS = 3;
 export async function answer(run: RunContext, talk: Talk, key: string): Promise<Outcome<ModelTurn>> {
   talk.cutText = '';
   const first = settle(run, talk, key, await ask(run, talk, key));
+  if (talk.agent.quarantined) return first;
   if (first.ok) return first.value.stop === 'length' ? continued(run, talk, key, first.value) : first;
   if (first.error.kind !== 'context_length') return first;
   const shorter = await askShorter(run, talk, key, first);

@@ -34,6 +34,9 @@ export function compileSchema<T>(
       shown ??= show(documentOf(), field, options.root ?? 'any');
       return shown;
     },
+    get gives(): JsonSchema | undefined {
+      return source.standard === undefined ? documentOf() : outputOf(source.standard);
+    },
     validate(value: unknown): Validation<T> {
       check ??=
         source.standard === undefined
@@ -107,14 +110,20 @@ function show(document: JsonSchema, field: string, root: 'object' | 'any'): Json
 }
 
 function keyCheckOf({ '~standard': standard }: StandardSchema, document: JsonSchema): KeyCheck | undefined {
-  let output: unknown;
+  const output = outputOf({ '~standard': standard });
+  if (output !== undefined) return closedKeys(output, document);
+  // zod cannot show what a transform gives. Its input says the same of keys: only z.object leaves the others unsaid.
+  const isTransform = standard.vendor === 'zod' && standard.jsonSchema !== undefined;
+  return closedKeys(isTransform ? (closeUnsaid(document) as JsonSchema) : document);
+}
+
+function outputOf({ '~standard': { jsonSchema } }: StandardSchema): JsonSchema | undefined {
   try {
-    output = standard.jsonSchema?.output(TARGET);
+    const output = jsonSchema?.output(TARGET);
+    return isPlainObject(output) ? (output as JsonSchema) : undefined;
   } catch {
-    // zod cannot show what a transform gives. Its input says the same of keys: only z.object leaves the others unsaid.
-    if (standard.vendor === 'zod') return closedKeys(closeUnsaid(document) as JsonSchema);
+    return undefined;
   }
-  return isPlainObject(output) ? closedKeys(output as JsonSchema, document) : closedKeys(document);
 }
 
 function closeUnsaid(node: unknown): unknown {

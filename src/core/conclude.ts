@@ -20,6 +20,8 @@ export async function conclude(run: RunContext, talk: Talk, turn: ModelTurn): Pr
   if (agent.output === undefined) return end(talk, 'completed', undefined, text, text);
   const first = parseOutput(text, agent.output);
   if (first.ok) return end(talk, 'completed', undefined, text, first.value);
+  if (agent.quarantined)
+    return end(talk, 'invalid_output', { kind: 'invalid_output', message: first.message, retryable: false }, text);
   append(
     talk,
     note(`Your answer does not have the required form:\n${first.message}\nAnswer again with the corrected JSON alone.`),

@@ -10,6 +10,7 @@ import { isFatal, messageOf } from './errors.ts';
 import { handOver } from './handoff.ts';
 import type { Invocation } from './invocation.ts';
 import { toolCallsOf } from './message.ts';
+import { quarantinedEnd } from './quarantine.ts';
 import type { Opening, RunContext } from './run-context.ts';
 import type { Stop } from './status.ts';
 import { beginStep, endStep } from './step.ts';
@@ -25,6 +26,7 @@ export function loop(run: RunContext, self: Invocation, opening: Opening): Promi
   try {
     const talk = tryOpen(run, self, opening);
     if ('status' in talk) return Promise.resolve(talk);
+    if (talk.agent.quarantined) return turns(run, talk).then(quarantinedEnd);
     return talk.conversation === undefined ? turns(run, talk) : inConversation(run, talk, turns);
   } catch (thrown) {
     return Promise.reject(thrown);
@@ -43,7 +45,8 @@ async function turns(run: RunContext, talk: Talk): Promise<Ending> {
     if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
     const since = beginStep(run, self, arrived);
     const reply = await answer(run, talk, `${self.path}/${step}/model`);
-    const turn = reply.ok && isEmpty(reply.value) && talk.cutText === '' ? await askAgain(run, talk) : reply;
+    const isAsked = reply.ok && isEmpty(reply.value) && talk.cutText === '' && !talk.agent.quarantined;
+    const turn = isAsked ? await askAgain(run, talk) : reply;
     if (!turn.ok) {
       endStep(run, self, since);
       return over(talk, failed(talk, turn));
@@ -51,7 +54,8 @@ async function turns(run: RunContext, talk: Talk): Promise<Ending> {
     const calls = toolCallsOf(turn.value.content);
     if (calls.length === 0) {
       if (!isEmpty(turn.value)) append(talk, assistant(talk, turn.value));
-      const goesOn = turn.value.stop === 'paused' || (await mustGoOn(run, talk));
+      const mayGoOn = !talk.agent.quarantined;
+      const goesOn = mayGoOn && (turn.value.stop === 'paused' || (await mustGoOn(run, talk)));
       const ending = goesOn ? undefined : await conclude(run, talk, turn.value);
       endStep(run, self, since);
       if (ending !== undefined) return ending;

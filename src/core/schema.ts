@@ -62,6 +62,8 @@ export type Validation<T> =
 export interface Schema<T = unknown> {
   /** What a model is shown. Throws a ConfigurationError where the schema has no JSON Schema or its root is no object and one is needed. */
   readonly jsonSchema: JsonSchema;
+  /** The form of what `validate` gives; undefined where it cannot be shown, after a transform. */
+  readonly gives: JsonSchema | undefined;
   /** Synchronous. Refuses keys that the schema's output JSON Schema closes, then validates. */
   validate(value: unknown): Validation<T>;
 }

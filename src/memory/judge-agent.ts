@@ -55,6 +55,7 @@ export function judgeAgent<Input, Verdict>(options: JudgeOptions): ModelAgent<In
     limits: Object.freeze({}),
     permissions: Object.freeze({}),
     wrapUp: false,
+    quarantined: false,
     memory: Object.freeze([]),
     concurrency: undefined,
     continueWorkers: false,

@@ -10,6 +10,8 @@ import { readResult, withReadResult } from './read-result.ts';
 import type { RunMemories } from './run-memories.ts';
 import { sharedRead } from './shared-store.ts';
 
+const NONE: readonly Tool[] = Object.freeze([]);
+
 /** An agent's own tools, with those that follow from its memory grants, its shared store and its delegate. */
 export function grantedTools(
   run: { readonly journal: Journal; readonly deps: unknown; readonly memories: RunMemories },
@@ -17,6 +19,7 @@ export function grantedTools(
   own: readonly Tool[],
   agent: ModelAgent,
 ): readonly Tool[] {
+  if (agent.quarantined) return NONE;
   const isGiven = typeof agent.tools === 'function';
   if (isGiven) checkTools(`agent ${agent.name}.tools`, own);
   const grants = agent.memory.map(({ store, namespace, read = true, write = false, select, extract }, index) => {

@@ -20,7 +20,11 @@ export async function playChangedRow(words: ApprovalWords, file: string): Promis
     if (changes !== undefined) changeArguments(file, id, changes);
   }
   try {
-    const result = await resumeRun(agent, 'r1', { model: castOf(words, handled, () => {}).model, journal, deps: undefined as never }).result;
+    const result = await resumeRun(agent, 'r1', {
+      model: castOf(words, handled, () => {}).model,
+      journal,
+      deps: undefined as never,
+    }).result;
     return { outcome: 'allowed', result, handled };
   } catch (thrown) {
     return { outcome: 'denied', refusal: refusalOf(thrown), handled };
