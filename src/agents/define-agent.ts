@@ -14,6 +14,7 @@ import type { Permissions } from '../core/permission.ts';
 import { checkClosed } from '../core/quarantine.ts';
 import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
+import { isToolSource, type ToolSource } from '../core/tool-source.ts';
 import { checkContext, checkModel } from './check-context.ts';
 import { checkGrants } from './check-grants.ts';
 import { checkHooks } from './check-hooks.ts';
@@ -40,13 +41,14 @@ interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLik
 export interface ModelAgentOptions<
   In extends SchemaLike | undefined,
   Out extends SchemaLike | undefined,
-  Tools extends readonly Tool[],
+  Tools extends readonly (Tool | ToolSource)[],
   Deps,
 > extends CommonOptions<In, Out, Deps> {
   readonly instructions: string | ((context: AgentContext<Deps>) => string);
   /** Without one, the run's. */
   readonly model?: Model | undefined;
   readonly settings?: ModelSettings | undefined;
+  /** Its tools, and servers whose tools it has (`mcpTools`); or a function that gives tools. */
   readonly tools?: Tools | ((context: AgentContext<Deps>) => Tools);
   readonly context?: ContextOptions<Deps> | undefined;
   /** One extra call after `step_limit` and `loop_detected`, to say what it has. Default true. */
@@ -106,7 +108,7 @@ const RESERVED: readonly unknown[] = ['user', 'system', 'assistant', 'tool', 'op
 export function defineAgent<
   const In extends SchemaLike | undefined = undefined,
   const Out extends SchemaLike | undefined = undefined,
-  const Tools extends readonly Tool[] = [],
+  const Tools extends readonly (Tool | ToolSource)[] = [],
   Deps = unknown,
 >(
   options: ModelAgentOptions<In, Out, Tools, Deps>,
@@ -123,7 +125,9 @@ export function defineAgent(options: object): Agent {
 
 export type AnySchema = SchemaLike | undefined;
 type BuildOptions = CommonOptions<AnySchema, AnySchema, never> &
-  Partial<ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never>> & { readonly run?: CodeAgent['run'] };
+  Partial<ModelAgentOptions<AnySchema, AnySchema, readonly (Tool | ToolSource)[], never>> & {
+    readonly run?: CodeAgent['run'];
+  };
 
 /** What only a supervisor has. */
 export type Supervision = Pick<ModelAgent, 'concurrency' | 'fanOut' | 'continueWorkers' | 'mailbox'>;
@@ -167,7 +171,8 @@ export function buildAgent(options: BuildOptions, supervision: Supervision = NO_
 }
 
 function modelFacts(field: string, options: BuildOptions) {
-  const { instructions, model, settings = {}, tools = [], context = {}, wrapUp = true, memory = [] } = options;
+  const { instructions, model, settings = {}, context = {}, wrapUp = true, memory = [] } = options;
+  const { tools, sources } = ownTools(options.tools ?? []);
   if (typeof instructions !== 'function')
     checkText(`${field}.instructions`, instructions, 'Say what the agent is to do, or give run for one that is code.');
   checkModel(`${field}.model`, model);
@@ -193,6 +198,7 @@ function modelFacts(field: string, options: BuildOptions) {
     model,
     settings: Object.freeze({ ...settings }),
     tools: typeof tools === 'function' ? (tools as ModelAgent['tools']) : Object.freeze([...tools]),
+    sources: Object.freeze(sources),
     context: Object.freeze({ ...context }),
     wrapUp: wrapUp && options.quarantined !== true,
     quarantined: options.quarantined ?? false,
@@ -210,6 +216,15 @@ function checkQuarantined(field: string, output: Schema | undefined, options: Bu
   if (output === undefined)
     throw new ConfigurationError(`${field}.output`, 'missing', 'A quarantined agent answers in a closed type only.');
   checkClosed(output, `${field}.output`);
+}
+
+/** Sources stand apart: their tools are not known yet. What is no tool either is refused with the list. */
+function ownTools(given: NonNullable<BuildOptions['tools']>) {
+  if (typeof given === 'function' || !Array.isArray(given)) return { tools: given as ModelAgent['tools'], sources: [] };
+  const list: readonly (Tool | ToolSource)[] = given;
+  const sources = list.filter((item) => isToolSource(item));
+  const tools = list.filter((item): item is Tool => !isToolSource(item));
+  return { tools, sources: [...new Set(sources)] };
 }
 
 /** Also used at the start of a run, for tools that a function gave. */

@@ -6,6 +6,7 @@ import { DEFAULTS } from '../core/limits.ts';
 import { checkOneOf, checkWhole, shown } from '../core/options.ts';
 import type { SchemaLike } from '../core/schema.ts';
 import type { DepsOf, ProcedureTool, Tool } from '../core/tool.ts';
+import type { ToolSource } from '../core/tool-source.ts';
 import { backgroundTools } from './background-tools.ts';
 import { continueWorker } from './continue-worker.ts';
 import { type AnySchema, buildAgent, type ModelAgentOptions, type ModelInput, type OutputOf } from './define-agent.ts';
@@ -56,13 +57,13 @@ export function defineSupervisor<
   const Workers extends readonly (Agent | Tool)[],
   const In extends SchemaLike | undefined = undefined,
   const Out extends SchemaLike | undefined = undefined,
-  const Tools extends readonly Tool[] = [],
+  const Tools extends readonly (Tool | ToolSource)[] = [],
   Deps = unknown,
 >(
   options: ModelAgentOptions<In, Out, Tools, Deps> & SupervisorOptions<Workers>,
 ): ModelAgent<ModelInput<In>, OutputOf<Out, string>, Deps & DepsOf<Tools> & DepsOfWorkers<Workers>>;
 export function defineSupervisor(
-  options: ModelAgentOptions<AnySchema, AnySchema, readonly Tool[], never> &
+  options: ModelAgentOptions<AnySchema, AnySchema, readonly (Tool | ToolSource)[], never> &
     SupervisorOptions<readonly (Agent | Tool)[]>,
 ): Agent {
   if (!isPlainObject(options))

@@ -1,12 +1,15 @@
 import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Tool } from '../core/tool.ts';
+import type { ToolSource } from '../core/tool-source.ts';
 
 /** What can be known of an agent's tree before it runs. */
 export interface TreeFacts {
   /** One definition a name. */
   readonly agents: ReadonlyMap<string, Agent>;
   readonly tools: readonly Tool[];
+  /** One a name. */
+  readonly sources: ReadonlyMap<string, ToolSource>;
   /** True where a function gives tools or code calls agents: then not all of the tree is known. */
   readonly open: boolean;
 }
@@ -17,16 +20,22 @@ const known = new WeakMap<Agent, TreeFacts>();
 export function treeFacts(root: Agent): TreeFacts {
   let facts = known.get(root);
   if (facts === undefined) {
-    const agents = new Map<string, Agent>();
-    const tools = new Set<Tool>();
-    const open = visit(root, agents, tools, []);
-    facts = { agents, tools: [...tools], open };
+    const found = { agents: new Map<string, Agent>(), tools: new Set<Tool>(), sources: new Map<string, ToolSource>() };
+    const open = visit(root, found, []);
+    facts = { agents: found.agents, tools: [...found.tools], sources: found.sources, open };
     known.set(root, facts);
   }
   return facts;
 }
 
-function visit(agent: Agent, agents: Map<string, Agent>, tools: Set<Tool>, above: readonly string[]): boolean {
+interface Found {
+  readonly agents: Map<string, Agent>;
+  readonly tools: Set<Tool>;
+  readonly sources: Map<string, ToolSource>;
+}
+
+function visit(agent: Agent, found: Found, above: readonly string[]): boolean {
+  const { agents, tools } = found;
   const field = above.length === 0 ? `agent ${agent.name}` : `agent ${above[0]}.workers`;
   if (above.includes(agent.name)) {
     throw new ConfigurationError(
@@ -45,13 +54,25 @@ function visit(agent: Agent, agents: Map<string, Agent>, tools: Set<Tool>, above
   }
   if (other !== undefined) return false;
   agents.set(agent.name, agent);
+  if (agent.type === 'model') for (const source of agent.sources) addSource(found.sources, source, agent.name);
   let open = agent.type === 'code' || typeof agent.tools === 'function';
   if (typeof agent.tools === 'function') return open;
   for (const tool of agent.tools) {
     tools.add(tool);
     if (tool.type !== 'procedure') continue;
     if (tool.delegate === undefined) open ||= tool.callsDelegates !== true;
-    else if (visit(tool.delegate.agent, agents, tools, [...above, agent.name])) open = true;
+    else if (visit(tool.delegate.agent, found, [...above, agent.name])) open = true;
   }
   return open;
+}
+
+/** Rules know its tools by its name: two under one would share what is allowed to either. */
+function addSource(sources: Map<string, ToolSource>, source: ToolSource, agent: string): void {
+  const other = sources.get(source.name);
+  if (other === undefined || other === source) {
+    sources.set(source.name, source);
+    return;
+  }
+  const problem = `duplicate name ${source.name} for two servers`;
+  throw new ConfigurationError(`agent ${agent}.tools`, problem, 'Give each a name of its own: { name }.');
 }

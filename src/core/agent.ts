@@ -8,6 +8,7 @@ import type { Model, ModelSettings } from './model.ts';
 import type { Permissions } from './permission.ts';
 import type { Schema } from './schema.ts';
 import type { Tool } from './tool.ts';
+import type { ToolSource } from './tool-source.ts';
 import type { ConversationOptions } from './working-summary.ts';
 
 /** What functions in a definition are given; they are decided once per invocation. */
@@ -59,6 +60,8 @@ interface AgentFacts<Input, Output, Deps> {
 /** An agent that a model drives: the loop. */
 export interface ModelAgent<Input = never, Output = unknown, Deps = never> extends AgentFacts<Input, Output, Deps> {
   readonly type: 'model';
+  /** Whose tools it has beside its own: they are asked for once per invocation. */
+  readonly sources: readonly ToolSource[];
   readonly instructions: string | ((context: AgentContext<never>) => string);
   readonly model: Model | undefined;
   readonly settings: ModelSettings;

@@ -152,6 +152,18 @@ export function defineBuiltinLeaf(
   return freezeTool({ type: 'leaf', execute: options.execute, remember }, facts) as LeafTool;
 }
 
+/** A leaf whose schema and name somebody else wrote: without a `ruleArg` of the developer's it has none. */
+export function defineForeignLeaf(
+  options: ToolOptions<SchemaLike> & { execute: LeafTool['execute'] },
+  more: Pick<LeafTool, 'mcp'> = {},
+): LeafTool {
+  const field = `tool ${options.name}`;
+  checkToolOptions(field, options);
+  const input = compileSchema(options.input, `${field}.input`, { root: 'object' });
+  const facts = { ...toolFacts(options, input), isForeign: true };
+  return freezeTool({ type: 'leaf', execute: options.execute, ...more }, facts) as LeafTool;
+}
+
 /** A delegate is a procedure that knows its agent, so that a tree can be walked before it runs. */
 export function defineDelegate(
   options: ToolOptions<SchemaLike> & { run: ProcedureTool['run'] },
@@ -245,14 +257,17 @@ function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
 }
 
 /** Adds what is worked out when it is first asked: the schema is converted then. */
-function freezeTool(kind: object, { givenRuleArg, ...facts }: ReturnType<typeof toolFacts>): object {
+function freezeTool(
+  kind: object,
+  { givenRuleArg, isForeign, ...facts }: ReturnType<typeof toolFacts> & { readonly isForeign?: boolean },
+): object {
   let hash: string | undefined;
   let ruleArg: { readonly name: string | undefined } | undefined;
   return Object.freeze({
     ...kind,
     ...facts,
     get ruleArg() {
-      ruleArg ??= { name: givenRuleArg ?? onlyRequiredString(facts.input) };
+      ruleArg ??= { name: givenRuleArg ?? (isForeign ? undefined : onlyRequiredString(facts.input)) };
       return ruleArg.name;
     },
     get hash() {

@@ -273,7 +273,7 @@ function toolIn(tool: Tool | undefined, call: ToolCall, key: string, args: Json,
   const { name, description, access } = tool;
   // A call of code has its address for an id.
   const given = call.id === key ? { given: call.arguments } : undefined;
-  const facts = { name, description, callId: call.id, args, access, ...given };
+  const facts = { name, description, callId: call.id, args, access, ...given, ...(tool.mcp && { mcp: tool.mcp }) };
   if (tool.type === 'procedure' && tool.delegate) {
     const ofWorker = { ...facts, delegate: tool.delegate.agent.name };
     return rule === undefined ? ofWorker : { ...ofWorker, rule };

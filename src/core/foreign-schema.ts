@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { ErrorObject, Options } from 'ajv';
+import { isEndless } from './endless-schema.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 import { allowedText, received, short } from './issue-text.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
@@ -36,6 +37,8 @@ export function takeJsonSchema(given: unknown, field: string): JsonSchema {
   };
   const schema = copy(given, 0) as JsonSchema;
   checkReferences(schema, schema, field);
+  if (isEndless(schema))
+    refuse('the JSON Schema leads back to itself without going into the value', 'Let it recur through a property');
   return deepFreeze(schema);
 }
 

@@ -1,4 +1,5 @@
 import { admit, limited, stepLimit } from './admission.ts';
+import type { ModelAgent } from './agent.ts';
 import { answer, askAgain } from './answer.ts';
 import { enter, mustGoOn } from './arrivals.ts';
 import { isEmpty } from './ask.ts';
@@ -6,7 +7,7 @@ import { callTools } from './call-tools.ts';
 import { conclude, end, endedWith, failed, passOn, wrapUp } from './conclude.ts';
 import { inConversation } from './conversation.ts';
 import type { Ending } from './ending.ts';
-import { isFatal, messageOf } from './errors.ts';
+import { isA, isFatal, messageOf, ToolError } from './errors.ts';
 import { handOver } from './handoff.ts';
 import type { Invocation } from './invocation.ts';
 import { toolCallsOf } from './message.ts';
@@ -24,13 +25,22 @@ import { append, assistant, openTalk, type Talk } from './talk.ts';
 export function loop(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
   // Not async: while its first call is under way a run keeps no frame of it.
   try {
-    const talk = tryOpen(run, self, opening);
-    if ('status' in talk) return Promise.resolve(talk);
-    if (talk.agent.quarantined) return turns(run, talk).then(quarantinedEnd);
-    return talk.conversation === undefined ? turns(run, talk) : inConversation(run, talk, turns);
+    const offered = run.offers(self, self.definition as ModelAgent);
+    if (offered === undefined) return begin(run, self, opening);
+    return offered.then(
+      () => begin(run, self, opening),
+      (thrown: unknown) => failedToOpen(run, self, opening, thrown),
+    );
   } catch (thrown) {
     return Promise.reject(thrown);
   }
+}
+
+function begin(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
+  const talk = tryOpen(run, self, opening);
+  if ('status' in talk) return Promise.resolve(talk);
+  if (talk.agent.quarantined) return turns(run, talk).then(quarantinedEnd);
+  return talk.conversation === undefined ? turns(run, talk) : inConversation(run, talk, turns);
 }
 
 async function turns(run: RunContext, talk: Talk): Promise<Ending> {
@@ -98,15 +108,17 @@ function tryOpen(run: RunContext, self: Invocation, opening: Opening): Talk | En
   try {
     return openTalk(run, self, opening);
   } catch (thrown) {
-    if (isFatal(thrown)) throw thrown;
-    const stop = run.stops.at(self.path);
-    const facts = { self, text: '', messages: opening.brief, label: self.label };
-    if (stop !== undefined) return { ...facts, status: stop.status, error: stopError(stop) };
-    const error = {
-      kind: 'unknown',
-      message: `a function of the definition threw: ${messageOf(thrown)}`,
-      retryable: false,
-    };
-    return { ...facts, status: 'model_error', error };
+    return failedToOpen(run, self, opening, thrown);
   }
+}
+
+function failedToOpen(run: RunContext, self: Invocation, opening: Opening, thrown: unknown): Ending {
+  if (isFatal(thrown)) throw thrown;
+  const stop = run.stops.at(self.path);
+  const facts = { self, text: '', messages: opening.brief, label: self.label };
+  if (stop !== undefined) return { ...facts, status: stop.status, error: stopError(stop) };
+  // A source of tools says by itself what is wrong.
+  const said = isA(thrown, ToolError) ? { message: messageOf(thrown), code: thrown.code } : undefined;
+  const message = said?.message ?? `a function of the definition threw: ${messageOf(thrown)}`;
+  return { ...facts, status: 'model_error', error: { kind: 'unknown', retryable: false, ...said, message } };
 }

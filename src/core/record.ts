@@ -6,7 +6,7 @@ import type { Message, Part, UserMessage } from './message.ts';
 import type { Model, ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { Status } from './status.ts';
-import type { Access } from './tool.ts';
+import type { Access, McpFacts } from './tool.ts';
 import type { ToolValue } from './tool-value.ts';
 import type { Usage } from './usage.ts';
 
@@ -56,6 +56,8 @@ export interface ToolIn {
   readonly access?: Access;
   /** The worker's name, where the tool is a delegate. */
   readonly delegate?: string;
+  /** Of a tool of an MCP server. */
+  readonly mcp?: McpFacts;
   /** The allow rule that answered an ask beforehand. */
   readonly rule?: string;
   /** What held what the tool started. */

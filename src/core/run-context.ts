@@ -108,6 +108,8 @@ export interface RunContext {
   estimate(text: string): number;
   /** The agent's own tools, those that follow from its grants and its shared store, less what a cap above takes away. */
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[];
+  /** Asks the sources of an agent what they offer this invocation; undefined where it has none. `toolsOf` then has their tools. */
+  offers(self: Invocation, agent: ModelAgent): Promise<void> | undefined;
   permit(query: PermitQuery): Permit | Promise<Permit>;
   resultLabel(tool: Tool, self: Invocation): Label;
   /** A procedure's question to a person or another process; an answer that the schema refuses is none. */

@@ -49,6 +49,18 @@ export interface ToolContext<Deps = unknown> {
   progress(progress: Progress): void;
 }
 
+/** Where a tool of an MCP server is: for rules, which know it as `mcp/<server>/<tool>`, and for traces. A type, so that it counts as JSON. */
+export type McpFacts = {
+  /** As the developer named it, never as it calls itself. */
+  readonly server: string;
+  readonly tool: string;
+  /** The revision of the protocol that is spoken with it. */
+  readonly protocol: string;
+  readonly transport: 'pipe' | 'tcp';
+  readonly address?: string;
+  readonly port?: number;
+};
+
 declare const needs: unique symbol;
 
 /** A validated tool definition. Frozen; holds no state, so one tool serves many runs at once. */
@@ -77,6 +89,8 @@ interface ToolFacts<Deps> {
   readonly parallel: boolean;
   readonly repeatable: boolean;
   readonly aliases: readonly string[];
+  /** Of a tool of an MCP server. */
+  readonly mcp?: McpFacts | undefined;
   /** SHA-256 of name, description, parameters and access: an approval is bound to it. */
   readonly hash: string;
   /** Only a type: what the tool takes from `deps`. */

@@ -51,6 +51,7 @@ export function judgeAgent<Input, Verdict>(options: JudgeOptions): ModelAgent<In
     model,
     settings: Object.freeze({}),
     tools: Object.freeze([]),
+    sources: Object.freeze([]),
     context: Object.freeze({}),
     limits: Object.freeze({}),
     permissions: Object.freeze({}),

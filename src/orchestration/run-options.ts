@@ -215,7 +215,7 @@ function checkPrices(root: Agent, { limits, model, models }: RunOptions, agents:
 /** Schemas that no model can be shown, agents without a model, rules that name no tool: all before the first call. */
 function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
   const { model, models, permissions, shared } = options;
-  const { agents, tools, open } = treeFacts(root);
+  const { agents, tools, sources, open } = treeFacts(root);
   for (const name of Object.keys(models ?? NONE_GIVEN)) {
     if (!agents.has(name) && !open) {
       throw new ConfigurationError(
@@ -242,11 +242,13 @@ function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
   checkPrices(root, options, agents.values());
   const rules = permissions?.rules === undefined ? NO_RULES : parseRules(permissions.rules, 'permissions.rules');
   const known = checked.has(root) && rules.length === 0 ? NO_TOOLS : allTools(agents, tools, shared !== undefined);
-  if (!open) checkRules(rules, known, 'permissions.rules');
+  const check = (given: readonly Rule[], field: string) => {
+    if (!open) checkRules(given, known, field, [...sources.keys()]);
+  };
+  check(rules, 'permissions.rules');
   if (checked.has(root)) return rules;
   const checkOwn = (given: readonly string[] | undefined, field: string) => {
-    const own = parseRules(given ?? [], field);
-    if (!open) checkRules(own, known, field);
+    check(parseRules(given ?? [], field), field);
   };
   for (const agent of agents.values()) {
     if (Array.isArray(agent.tools)) toolset(agent.tools);

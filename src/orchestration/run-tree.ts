@@ -72,6 +72,7 @@ import {
   runStarted,
   stopNote,
 } from './run-records.ts';
+import { RunSources } from './run-sources.ts';
 import { type Shared, sharedRead } from './shared-store.ts';
 import type { Sink } from './sink.ts';
 import { arrivalOf, readerOf } from './steer.ts';
@@ -101,6 +102,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   perCall: readonly [Ledger];
   readonly perAttempt: readonly [Gate];
   readonly memories = new RunMemories();
+  readonly sources = new RunSources();
   /** Where it wants to be shown something of this run. */
   readonly instrument: Instrument | undefined;
   /** What was pending when the run parked. */
@@ -316,7 +318,13 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
-    return this.#permissions.allowed(self, grantedTools(this, self, own, agent));
+    const all = this.sources.withOffered(self, own, agent);
+    if (all !== own) this.#permissions.checkOffered(self, all);
+    return this.#permissions.allowed(self, grantedTools(this, self, all, agent));
+  }
+
+  offers(self: Invocation, agent: ModelAgent): Promise<void> | undefined {
+    return agent.sources.length === 0 ? undefined : this.sources.ask(this, self, agent.sources);
   }
 
   permit(query: PermitQuery): Permit | Promise<Permit> {

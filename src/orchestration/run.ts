@@ -186,6 +186,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
       this.#listeners.silence();
       this.#tree.log?.abandon();
       await this.#listeners.flush();
+      await this.#tree.sources.close();
       throw thrown;
     } finally {
       this.#heedEarly(true);
@@ -219,6 +220,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     await this.#listeners.flush();
     const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(ending.status);
     // Loaded late: it starts runs, as what calls this does.
+    const closing = tree.sources.close();
+    if (closing !== undefined) await closing;
     if (afterwards !== undefined) this.#afterwards = (await import('./after-run.ts')).afterRun(tree, afterwards);
     return result;
   }

@@ -68,14 +68,20 @@ export function parseRules(texts: readonly string[], where = 'permissions.rules'
 
 /**
  * Refuses rules that could never hold: those that name no tool of the tree, and scoped ones on a tool without a `ruleArg`.
+ * What `servers` offer is not known yet; `any`: nor which tools there are beside these.
  *
  * @throws ConfigurationError that names the rule's place.
  */
-export function checkRules(rules: readonly Rule[], tools: readonly RuledTool[], where = 'permissions.rules'): void {
+export function checkRules(
+  rules: readonly Rule[],
+  tools: readonly RuledTool[],
+  where = 'permissions.rules',
+  servers: readonly string[] | 'any' = [],
+): void {
   rules.forEach((rule, index) => {
     const named = rule.tool === '*' ? tools : tools.filter((tool) => namesTool(rule, tool));
     const field = `${where}[${index}]`;
-    if (named.length === 0 && rule.tool !== '*') {
+    if (named.length === 0 && rule.tool !== '*' && !mayName(rule, servers)) {
       const names =
         tools
           .map((tool) => tool.name)
@@ -89,6 +95,12 @@ export function checkRules(rules: readonly Rule[], tools: readonly RuledTool[], 
       throw new ConfigurationError(field, `${without.name} has no argument that a scoped rule could look at`, mend);
     }
   });
+}
+
+/** Whether a rule may speak of a tool that one of these servers will offer. */
+function mayName({ tool }: Rule, servers: readonly string[] | 'any'): boolean {
+  if (servers === 'any') return true;
+  return tool.startsWith('mcp/') ? servers.some((server) => tool.startsWith(`mcp/${server}/`)) : servers.length > 0;
 }
 
 /** Whether a rule speaks of a tool, whatever the arguments. */

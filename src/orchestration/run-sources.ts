@@ -1,0 +1,60 @@
+import { checkTools } from '../agents/define-agent.ts';
+import type { ModelAgent } from '../core/agent.ts';
+import { Guard } from '../core/guard.ts';
+import type { Invocation } from '../core/invocation.ts';
+import type { RunContext } from '../core/run-context.ts';
+import type { Tool } from '../core/tool.ts';
+import type { OpenSource, ToolSource } from '../core/tool-source.ts';
+
+const NONE: readonly Tool[] = [];
+
+/** What a run opened of its agents' sources of tools: each once, by the first invocation that has it; closed with the run. */
+export class RunSources {
+  /** Made with the first one: most runs have none. */
+  #open: Map<ToolSource, OpenSource> | undefined;
+  #offered: WeakMap<Invocation, readonly Tool[]> | undefined;
+
+  /** Asks the sources of an invocation what they offer. Recorded under `<path>/@tools.<source>`: a resume has the same tools. */
+  async ask(run: RunContext, self: Invocation, sources: readonly ToolSource[]): Promise<void> {
+    run.activity(self, 1);
+    try {
+      const lists = await Promise.all(sources.map((source) => this.#toolsOf(run, self, source)));
+      this.#offered ??= new WeakMap();
+      this.#offered.set(self, lists.flat());
+    } finally {
+      run.activity(self, -1);
+    }
+  }
+
+  async #toolsOf(run: RunContext, self: Invocation, source: ToolSource): Promise<readonly Tool[]> {
+    const open = this.#opened(run, source);
+    const guard = new Guard(self.path, run.stops);
+    const asked = () => guard.over(() => open.offer(guard.signal), run.graceMs, false);
+    return open.tools(await run.journal.once(`${self.path}/@tools.${source.name}`, self, asked));
+  }
+
+  #opened(run: RunContext, source: ToolSource): OpenSource {
+    this.#open ??= new Map();
+    const known = this.#open.get(source);
+    if (known !== undefined) return known;
+    const opened = source.open(run.id);
+    this.#open.set(source, opened);
+    return opened;
+  }
+
+  /** An agent's own tools, and those that its sources offered this invocation. Throws where two have one name. */
+  withOffered(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
+    const offered = this.#offered?.get(self) ?? NONE;
+    if (offered.length === 0) return own;
+    const all = [...own, ...offered];
+    checkTools(`agent ${agent.name}.tools`, all);
+    return all;
+  }
+
+  /** Undefined where nothing is open, so that most runs wait for nothing. */
+  close(): Promise<unknown> | undefined {
+    const open = this.#open;
+    this.#open = undefined;
+    return open && Promise.all([...open.values()].map((one) => one.close()));
+  }
+}
