@@ -1,0 +1,97 @@
+import { isAgent } from '../agents/delegate.ts';
+import type { Agent } from '../core/agent.ts';
+import type { RunResult } from '../core/ending.ts';
+import { AgentError, ConfigurationError, ToolError } from '../core/errors.ts';
+import { issueText } from '../core/issue-text.ts';
+import { checkFunction, checkOneOf, shown } from '../core/options.ts';
+import type { JsonSchema } from '../core/schema.ts';
+import type { Run } from '../orchestration/run-handle.ts';
+import type { RunOptions } from '../orchestration/run-options.ts';
+import { serveRun } from './serve-run.ts';
+
+/** What a border takes beside the options of a run. */
+export interface WorkerToolOptions<Call> {
+  /** More options for one call, which win over the others: its `deps`, say, from what the other system knows of its user. */
+  readonly perCall?: ((call: Call) => RunOptions) | undefined;
+  /** Told of each run as it starts: to decide its approvals, steer or cancel it. */
+  readonly onRun?: ((run: Run, call: Call) => void) | undefined;
+  /** What the other system is told of a run under way: who does what, by names; what the worker says as well; nothing. Default `names`. */
+  readonly progress?: 'names' | 'text' | 'none' | undefined;
+}
+
+/** The options of a worker's tool; they are asked for where the worker needs `deps`, which may come with each call. */
+export type WorkerToolArgument<Deps, Call, More = object> = [Deps] extends [never]
+  ? [options?: RunOptions & WorkerToolOptions<Call> & More]
+  : unknown extends Deps
+    ? [options?: RunOptions<Deps> & WorkerToolOptions<Call> & More]
+    : [
+        options: RunOptions<Deps> &
+          WorkerToolOptions<Call> &
+          More &
+          ({ readonly deps: Deps } | { readonly perCall: (call: Call) => RunOptions<Deps> & { readonly deps: Deps } }),
+      ];
+
+/** What a model that is not ours may write: the worker's typed brief, neither a text nor messages. */
+export type ToolInput<Input> = Exclude<Input, string | readonly unknown[]>;
+
+/** A worker as the tool of another system in this process. */
+export interface WorkerTool<Call, Output> {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly progress: 'names' | 'text' | 'none';
+  /** A run for one call. Throws a ToolError where the input does not fit, as the other system's model can read it. */
+  start(input: unknown, call: Call, signal: AbortSignal | undefined): Run<Output>;
+  /** What a run came to, or the AgentError of one that did not complete; the signal's reason where that ended it. */
+  completed(run: Run<Output>, signal: AbortSignal | undefined): Promise<Completed<Output>>;
+}
+
+/** The result of a run that completed. */
+export type Completed<Output> = Extract<RunResult<Output>, { readonly status: 'completed' }>;
+
+/** What every border inside this process shares: what is refused at once, the run of a call, and how it ends. */
+export function workerTool<Input, Output, Deps, Call>(
+  who: string,
+  agent: Agent<Input, Output, Deps>,
+  given: object = {},
+): WorkerTool<Call, Output> {
+  if (!isAgent(agent))
+    throw new ConfigurationError(who, `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
+  const { name, description, input } = agent;
+  if (description === '')
+    throw new ConfigurationError(
+      `agent ${name}.description`,
+      'a tool needs a description',
+      'Say in a sentence what the worker is for.',
+    );
+  const { perCall, onRun, progress = 'names', ...options } = given as RunOptions & WorkerToolOptions<Call>;
+  checkFunction(`${who}.perCall`, perCall);
+  checkFunction(`${who}.onRun`, onRun);
+  checkOneOf(`${who}.progress`, progress, ['names', 'text', 'none']);
+  return {
+    name,
+    description,
+    inputSchema: input.jsonSchema,
+    progress,
+    start(value, call, signal) {
+      const checked = input.validate(value);
+      if (!checked.ok) throw new ToolError('invalid_args', `${name}: ${issueText(checked.issues, '; ')}`);
+      const run = serveRun(agent, value, { ...options, ...perCall?.(call) }, { signal });
+      onRun?.(run as Run, call);
+      return run;
+    },
+    async completed(run, signal) {
+      const result = await run.result;
+      if (result.status === 'completed') return result;
+      if (result.status === 'aborted' && signal?.aborted) throw signal.reason;
+      throw new AgentError(`${name} ended with ${result.status}: ${causeOf(result)}`, result);
+    },
+  };
+}
+
+/** For a person or a model on the other side: what became of it, and what can still be done. */
+function causeOf(result: Exclude<RunResult, { readonly status: 'completed' }>): string {
+  if (result.status !== 'suspended') return result.error.message;
+  const waits = result.pending.map((one) => (one.reason === 'wait' ? 'an answer' : `approval of ${one.tool}`));
+  return `it waits for ${waits.join(', ')}. Run ${result.runId} goes on once that is decided; another call would start anew.`;
+}
