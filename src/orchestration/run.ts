@@ -70,6 +70,11 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     return this.#tree.traceId;
   }
 
+  /** Whether its records outlive the process, so that it can go on when whoever watched it is gone. */
+  get isDurable(): boolean {
+    return this.#options.journal !== undefined;
+  }
+
   get settled(): Promise<void> {
     return this.result.then(() => this.#afterwards, noop);
   }

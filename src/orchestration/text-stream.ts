@@ -4,6 +4,28 @@ import type { RunEvent } from '../core/event.ts';
 /** The text of one node. A model that does not stream gives its whole text at the end of its call. */
 export class TextStream implements AsyncIterable<string> {
   readonly #events: AsyncIterator<RunEvent>;
+  readonly #text: NodeText;
+
+  constructor(events: AsyncIterable<RunEvent>, path: string) {
+    this.#events = events[Symbol.asyncIterator]();
+    this.#text = new NodeText(path);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<string> {
+    const events = this.#events;
+    try {
+      for (let next = await events.next(); !next.done; next = await events.next()) {
+        const text = this.#text.after(next.value);
+        if (text !== '') yield text;
+      }
+    } finally {
+      await events.return?.();
+    }
+  }
+}
+
+/** What a node says, event by event; what a retried stream repeats is not repeated. */
+export class NodeText {
   readonly #path: string;
   /** Of the call under way: what was shown of it, and where the attempt under way stands. */
   #key = '';
@@ -11,24 +33,12 @@ export class TextStream implements AsyncIterable<string> {
   #shown = '';
   #at = '';
 
-  constructor(events: AsyncIterable<RunEvent>, path: string) {
-    this.#events = events[Symbol.asyncIterator]();
+  constructor(path: string) {
     this.#path = path;
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<string> {
-    const events = this.#events;
-    try {
-      for (let next = await events.next(); !next.done; next = await events.next()) {
-        const text = this.#textOf(next.value);
-        if (text !== '') yield text;
-      }
-    } finally {
-      await events.return?.();
-    }
-  }
-
-  #textOf(event: RunEvent): string {
+  /** What an event adds to the text; often nothing. */
+  after(event: RunEvent): string {
     // Neither a summary nor what is asked beside the node's own calls is what it says.
     if (event.path !== this.#path || isSummary(event.key) || !event.key.startsWith(`${event.path}/${event.step}/`))
       return '';

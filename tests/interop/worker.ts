@@ -1,4 +1,4 @@
-import { type Agent, defineAgent, defineTool } from 'coxswain';
+import { defineAgent, defineTool } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { z } from 'zod';
 import { text, turn } from '../support/turns.ts';
@@ -39,8 +39,12 @@ export const looksUp = () => scriptedModel([turn(['search', { query: 'tower' }])
 /** Of {@link looksUp}: two calls of 10 and 5 tokens. */
 export const SPENT = { inputTokens: 20, outputTokens: 10, modelCalls: 2, modelCallsWithUsage: 2 };
 
-export const clerk: Agent<{ readonly task: string; readonly constraints?: string | undefined }, string, unknown> =
-  defineAgent({ name: 'clerk', description: 'Saves notes', instructions: 'Save it.', tools: [save] });
+export const clerk = defineAgent({
+  name: 'clerk',
+  description: 'Saves notes',
+  instructions: 'Save it.',
+  tools: [save],
+});
 export const saves = () => scriptedModel([turn(['save', { note: 'lamp lit' }]), text('It is saved.')]);
 
 /** Never answers, and says when it was asked. */

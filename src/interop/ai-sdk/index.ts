@@ -1,3 +1,11 @@
 export type { WorkerProgress } from '../run-progress.ts';
 export type { WorkerToolArgument, WorkerToolOptions } from '../worker-tool.ts';
+export { startChatRun } from './start-chat-run.ts';
 export { type AiSdkCall, type AiSdkOutput, type AiSdkResult, toAiSdkTool } from './to-ai-sdk-tool.ts';
+export {
+  toUiMessageResponse,
+  toUiMessageStream,
+  type UiMessageStreamOptions,
+  type UiRunMessage,
+} from './to-ui-message-stream.ts';
+export type { UiRunChunk, UiRunData } from './ui-chunks.ts';
