@@ -86,7 +86,8 @@ export class AnswerParser {
 
   #tellOne(event: ServerEvent): boolean {
     try {
-      return this.#into.event(eventOf(event));
+      const told = eventOf(event);
+      return !isNothing(told) && this.#into.event(told);
     } catch (thrown) {
       // Some servers leave out the blank lines between their events.
       const lines = thrown instanceof SyntaxError ? valuesOf(event.data) : undefined;
@@ -126,6 +127,11 @@ const EVENTS_START = /^(data|event|id|retry)?:/;
 const DONE_EVENT = Object.freeze({ object: DONE });
 /** Names of events whose protocols also say them in the data. */
 const NAMES = /^(response\.|message_|content_block_|ping$)/;
+
+/** What some servers send to keep a connection open. */
+function isNothing(told: unknown): boolean {
+  return told === null || (isPlainObject(told) && Object.keys(told).length === 0);
+}
 
 /** The data of an event, with the name of the event as its type where it has none. */
 function eventOf({ event, data }: ServerEvent): unknown {

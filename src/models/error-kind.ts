@@ -117,6 +117,7 @@ function kindOfStatus(status: number): ModelErrorKind {
     case 524:
       return 'timeout';
     case 409:
+    case 424:
     case 499:
       return 'server_error';
     case 413:

@@ -43,7 +43,7 @@ export class ServerEvents {
     if (this.#begun !== '') this.#take(this.#begun, last);
     this.#take('', last);
     this.#begun = '';
-    return last.filter(({ data }) => data.trim() === '[DONE]' || isJson(data));
+    return last.filter(({ data }) => isWhole(data) || data.split('\n').every(isWhole));
   }
 
   #take(line: string, into: ServerEvent[]): void {
@@ -67,7 +67,8 @@ function lineEnd(text: string, from: number): number {
   return feed < 0 ? back : back < 0 ? feed : Math.min(feed, back);
 }
 
-function isJson(text: string): boolean {
+function isWhole(text: string): boolean {
+  if (text.trim() === '[DONE]') return true;
   try {
     JSON.parse(text);
     return true;

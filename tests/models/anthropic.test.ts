@@ -201,6 +201,8 @@ describe('a request', () => {
         ...thinking(0, 'First.', 'c2ln'),
         ...call(1, 'a', '{"city":"Oulu"}'),
         ...text(2, ''),
+        ...block(5, { type: 'redacted_thinking', data: '' }),
+        ...block(6, { type: 'redacted_thinking', data: 'b3BhcXVl' }),
         ...thinking(3, 'Then.', 'c2lu'),
         ...call(4, 'b', '{'),
         ...end('tool_use'),
@@ -227,6 +229,7 @@ describe('a request', () => {
         content: [
           { type: 'thinking', thinking: 'First.', signature: 'c2ln' },
           calls[0],
+          { type: 'redacted_thinking', data: 'b3BhcXVl' },
           { type: 'thinking', thinking: 'Then.', signature: 'c2lu' },
           calls[1],
         ],

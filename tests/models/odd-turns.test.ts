@@ -1,58 +1,10 @@
 /** Calls, endings and counts as servers and gateways have sent them, by protocol: each is a whole turn or an error of a known kind. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ModelDelta, ModelTurn } from '../../src/core/model.ts';
+import type { ModelDelta } from '../../src/core/model.ts';
 import { AnswerParser } from '../../src/models/answer-parser.ts';
-import { AnthropicAssembler } from '../../src/models/anthropic/turn.ts';
-import type { Assembler } from '../../src/models/exchange.ts';
-import { ChatAssembler } from '../../src/models/openai/chat-turn.ts';
-import { ResponsesAssembler } from '../../src/models/openai/responses-turn.ts';
+import { assemblerOf, type Protocol, short, turnOf, wholeOf } from './assembler-of.ts';
 
-type Protocol = 'chat' | 'responses' | 'messages';
-
-function assemblerOf(protocol: Protocol, inPieces: boolean): Assembler {
-  let made = 0;
-  const newId = () => {
-    made += 1;
-    return `made${made}`;
-  };
-  const names = new Map<string, string>();
-  const origin = { api: protocol, endpoint: 'here' };
-  if (protocol === 'chat') return new ChatAssembler({ names, newId, origin, stream: inPieces });
-  if (protocol === 'responses') return new ResponsesAssembler({ names, newId, origin });
-  return new AnthropicAssembler({ names, newId, origin, inPieces });
-}
-
-/** A turn in short: its calls as `name arguments`, else its text; of an error its kind, with `!` where it may be tried again. */
-function short(read: () => ModelTurn): string {
-  try {
-    const { content } = read();
-    const calls = content.flatMap((part) => (part.type === 'tool_call' ? [`${part.name} ${part.arguments}`] : []));
-    const texts = content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-    return [...texts, ...calls].join(' | ');
-  } catch (thrown) {
-    const { kind, retryable } = thrown as { kind?: string; retryable?: boolean };
-    return kind === undefined ? String(thrown) : `${kind}${retryable ? '!' : ''}`;
-  }
-}
-
-function turnOf(protocol: Protocol, events: readonly unknown[], heard?: (delta: ModelDelta) => void): string {
-  return short(() => {
-    const assembler = assemblerOf(protocol, true);
-    for (const event of events) {
-      assembler.take(event, heard);
-      if (assembler.state === 'closed') break;
-    }
-    return assembler.turn();
-  });
-}
-
-const whole = (protocol: Protocol, answer: unknown) =>
-  short(() => {
-    const assembler = assemblerOf(protocol, false);
-    assembler.take(answer);
-    return assembler.turn();
-  });
 const DONE = { object: 'coxswain.done' };
 
 describe('by Chat Completions', () => {
@@ -232,6 +184,39 @@ describe('by the Responses API', () => {
     expect(turnOf('responses', events)).toBe(expected);
   });
 
+  const B = { ...A, call_id: 'c2', name: 'put', arguments: '{"b":2}' };
+  const both = `${get} | put {"b":2}`;
+
+  test.each<[string, object[]]>([
+    ['announced, grown and done one after another', [add(A), done(A), add(B, 1), { ...done(B), output_index: 1 }]],
+    [
+      'grown side by side',
+      [
+        add({ ...A, arguments: '' }),
+        add({ ...B, arguments: '' }, 1),
+        { ...args('{"b":2}', 'f1'), output_index: 1 },
+        args('{"a":1}', 'f1'),
+      ],
+    ],
+    ['done only', [done(A), { ...done(B), output_index: 1 }]],
+    ['done in one place', [done(A), done(B)]],
+    ['at the end only', []],
+  ])('calls that bear one id are two, %s', (_, events) => {
+    expect(turnOf('responses', [...events, completed({ output: [A, B] })])).toBe(both);
+    if (events.length > 0) expect(turnOf('responses', [...events, completed()])).toBe(both);
+  });
+
+  test('a call whose ids and place change while it grows is one', () => {
+    const events = [
+      add({ ...A, arguments: '' }),
+      args('{"a":1}', 'f1'),
+      { ...done({ ...A, call_id: 'c9' }), output_index: 0 },
+    ];
+    expect(turnOf('responses', [...events, completed()])).toBe(get);
+    const moved = [add({ ...A, arguments: '' }), { ...done(A), output_index: 4 }, done(A)];
+    expect(turnOf('responses', [...moved, completed({ output: [A] })])).toBe(get);
+  });
+
   test('deltas of tools of the provider’s own are no text', () => {
     const heard: ModelDelta[] = [];
     const text = { type: 'message', id: 'm', content: [{ type: 'output_text', text: 'Hi.' }] };
@@ -246,8 +231,8 @@ describe('by the Responses API', () => {
   });
 
   test('a whole response may hold its text in output_text alone, or be an error', () => {
-    expect(whole('responses', { status: 'completed', output_text: 'Hi.' })).toBe('Hi.');
-    expect(whole('responses', { message: 'Too many requests', status: 429 })).toBe('rate_limit!');
+    expect(wholeOf('responses', { status: 'completed', output_text: 'Hi.' })).toBe('Hi.');
+    expect(wholeOf('responses', { message: 'Too many requests', status: 429 })).toBe('rate_limit!');
   });
 
   test('usage may have the names of the other API, or stand beside the response', () => {
@@ -286,6 +271,7 @@ describe('by the Messages API', () => {
       [start, open({ type: 'text', text: 'Hm' }), json('{"a":1}', 1), stop(), last],
       'malformed_response!',
     ],
+    ['whose places are texts in some events', [start, { ...tool('t'), index: '0' }, json('{"a":1}'), stop(), last], A],
     ['that begins twice', [start, tool('t'), tool('t'), json('{"a":1}'), stop(), last], A],
     ['whose input is streamed as an object', [start, tool('t'), json({ a: 1 }), stop(), last], A],
     ['that ends with [DONE]', [start, tool('t'), json('{"a":1}'), stop(), DONE], A],
@@ -319,9 +305,9 @@ describe('by the Messages API', () => {
   });
 
   test('a whole message may say its content as a text, and not say what it is', () => {
-    expect(whole('messages', { type: 'message', content: 'Hi.', stop_reason: 'end_turn' })).toBe('Hi.');
-    expect(whole('messages', { role: 'assistant', content: [{ type: 'text', text: 'Hi.' }] })).toBe('Hi.');
-    expect(whole('messages', { type: 'completion', completion: 'Hi.' })).toBe('malformed_response');
+    expect(wholeOf('messages', { type: 'message', content: 'Hi.', stop_reason: 'end_turn' })).toBe('Hi.');
+    expect(wholeOf('messages', { role: 'assistant', content: [{ type: 'text', text: 'Hi.' }] })).toBe('Hi.');
+    expect(wholeOf('messages', { type: 'completion', completion: 'Hi.' })).toBe('malformed_response');
   });
 
   test('a later nought takes no count back, and the last event may hold the last', () => {

@@ -85,7 +85,8 @@ describe('an event stream', () => {
       { type: 'error', code: 'x' },
     ]);
   });
-  test('loses events without data and a last event that is not whole', async () => {
+  test('loses events without data, or with nothing in it, and a last event that is not whole', async () => {
+    expect((await read('data: {}\n\nevent: beat\ndata: null\n\ndata: {"a":1}\n\n')).events).toEqual([{ a: 1 }]);
     expect((await read('event: message\n\ndata:\n\n: comment\n\ndata: {"a":')).events).toEqual([]);
     expect((await read('data: {"a":1}')).events).toEqual([{ a: 1 }]);
   });
@@ -134,6 +135,8 @@ describe('an answer is read by what it holds', () => {
   test('events whose blank lines are left out, and JSON in lines', async () => {
     const lines = { events: [{ a: 1 }, { a: 2 }, { object: DONE }], wholes: [] };
     expect(await read('data: {"a":1}\ndata: {"a":2}\ndata: [DONE]\n\n', [20])).toEqual(lines);
+    expect(await read('data: {"a":1}\ndata: {"a":2}\ndata: [DONE]', [20])).toEqual(lines);
+    expect((await read('data: {"a":1}\ndata: {"a":')).events).toEqual([]);
     expect(await read('{"a":1}\n{"a":2}\r\n[DONE]\n', [3])).toEqual(lines);
     await expect(read('{"a":1}\n{"a":')).rejects.toThrow(SyntaxError);
   });

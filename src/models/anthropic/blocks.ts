@@ -114,6 +114,8 @@ function replayed(block: Block): Block[] {
     case 'thinking':
       // Without its signature a thought is refused.
       return isBlank(block.signature) ? [] : [block];
+    case 'redacted_thinking':
+      return isBlank(block.data) ? [] : [block];
     default:
       return [block];
   }

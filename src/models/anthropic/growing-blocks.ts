@@ -19,8 +19,8 @@ interface GrowingBlock {
 export class GrowingBlocks {
   /** In the order in which they began. */
   readonly #blocks: GrowingBlock[] = [];
-  /** The block that an index stands for now; indexes may have gaps, and come again. */
-  readonly #atIndex = new Map<unknown, GrowingBlock>();
+  /** The block that an index stands for now; indexes may have gaps, come again, and be said as texts. */
+  readonly #atIndex = new Map<string, GrowingBlock>();
   #calls = 0;
   #lost = false;
 
@@ -40,7 +40,7 @@ export class GrowingBlocks {
   }
 
   grow(index: unknown, delta: Fields, onDelta: OnDelta): boolean {
-    const growing = this.#atIndex.get(index) ?? this.#open(index, impliedBlock(delta));
+    const growing = this.#atIndex.get(String(index)) ?? this.#open(index, impliedBlock(delta));
     if (growing === undefined && delta.type === 'input_json_delta') this.#lost = true;
     const piece = growing === undefined ? undefined : grow(growing, delta);
     if (growing === undefined || piece === undefined || piece === '') return false;
@@ -53,14 +53,14 @@ export class GrowingBlocks {
 
   #open(index: unknown, block: Fields): GrowingBlock | undefined {
     if (typeof block.type !== 'string') return undefined;
-    const before = this.#atIndex.get(index);
+    const before = this.#atIndex.get(String(index));
     // Announced twice: the same call, not another one without arguments.
     if (before !== undefined && textField(block.id) !== undefined && before.block.id === block.id) return before;
     const growing = { block: { ...block }, json: '', call: this.#calls };
     if (block.type === 'tool_use') this.#calls += 1;
     // A start that comes twice for one index is another block, not the end of the first.
     this.#blocks.push(growing);
-    this.#atIndex.set(index, growing);
+    this.#atIndex.set(String(index), growing);
     return growing;
   }
 

@@ -8,6 +8,8 @@ type OnDelta = ((delta: ModelDelta) => void) | undefined;
 /** An item as it was announced, what was streamed of it, and as it was when it was done. */
 interface GrowingItem {
   readonly first: Fields;
+  /** Its `output_index`, and where it stands by it. */
+  readonly place: unknown;
   readonly order: number;
   /** Of a call: its place among the calls, when it began. */
   readonly call: number;
@@ -18,8 +20,8 @@ interface GrowingItem {
 }
 
 /**
- * The items of one response as they grow: calls, texts and thoughts. An item is known by its id; by its place where the id is new or
- * not there.
+ * The items of one response as they grow: calls, texts and thoughts. An item is known by its id; by its place where the id is new, not
+ * there, or another item's as well.
  */
 export class GrowingItems {
   readonly #items: GrowingItem[] = [];
@@ -47,8 +49,9 @@ export class GrowingItems {
 
   open(event: Fields, onDelta: OnDelta): void {
     const item = fieldsOf(event.item);
-    const before = this.#byId.get(item.id) ?? this.#byPlace.get(event.output_index);
-    if (before === undefined || !isSame(before.first, item)) announce(this.#add(event, item), onDelta);
+    const before = this.#find(item.id, event.output_index);
+    const isKnown = before !== undefined && isSame(before.first, item) && isMeant(before, event, item);
+    if (!isKnown) announce(this.#add(event, item), onDelta);
   }
 
   /** Adds to an item; true where it moved the answer on. */
@@ -73,7 +76,9 @@ export class GrowingItems {
 
   close(event: Fields, onDelta: OnDelta): void {
     const done = fieldsOf(event.item);
-    const known = this.#byId.get(done.id) ?? openAt(this.#byPlace.get(event.output_index), done);
+    const named = this.#byId.has(done.id) ? this.#find(done.id, event.output_index) : undefined;
+    const isNamed = named !== undefined && isMeant(named, event, done);
+    const known = isNamed ? named : openAt(this.#byPlace.get(event.output_index), done);
     const item = known ?? this.#add(event, done);
     if (known === undefined) announce(item, onDelta);
     item.done = done;
@@ -91,9 +96,13 @@ export class GrowingItems {
   /** The whole output, as the last event has it: it mends what was not streamed. */
   whole(output: unknown): void {
     const all = listField(output).map(fieldsOf);
-    const isKnown = all.length <= this.#items.length;
+    const inPlace = [...this.#items].sort(inOrder);
+    const isKnown = all.length <= inPlace.length;
+    const named = Map.groupBy(inPlace, ({ first, done }) => textField(done?.id) ?? textField(first.id));
     all.forEach((item, index) => {
-      const known = this.#byId.get(item.id) ?? (isKnown ? [...this.#items].sort(inOrder)[index] : undefined);
+      const id = textField(item.id);
+      const ofId = id === undefined ? undefined : named.get(id)?.shift();
+      const known = ofId ?? (isKnown ? inPlace[index] : undefined);
       if (known === undefined) this.#add({ output_index: index }, item).done = item;
       else if (known.done === undefined && known.first.type === item.type) known.done = item;
     });
@@ -110,7 +119,8 @@ export class GrowingItems {
 
   #add({ output_index }: Fields, item: Fields): GrowingItem {
     const order = typeof output_index === 'number' ? output_index : this.#items.length;
-    const growing = { first: item, order, call: this.#calls, texts: new Map(), arguments: '', done: undefined };
+    const call = this.#calls;
+    const growing = { first: item, place: output_index, order, call, texts: new Map(), arguments: '', done: undefined };
     if (item.type === 'function_call') this.#calls += 1;
     this.#items.push(growing);
     if (textField(item.id) !== undefined) this.#byId.set(item.id, growing);
@@ -119,7 +129,8 @@ export class GrowingItems {
   }
 
   #find(id: unknown, place: unknown): GrowingItem | undefined {
-    return this.#byId.get(id) ?? this.#byPlace.get(place);
+    const there = this.#byPlace.get(place);
+    return there?.first.id === id ? there : (this.#byId.get(id) ?? there);
   }
 }
 
@@ -137,6 +148,16 @@ const TEXTS = /^response\.(output_text|text|refusal|reasoning\w*)\.delta$/;
 function isSame(before: Fields, item: Fields): boolean {
   if (textField(item.id) !== undefined || textField(before.id) !== undefined) return before.id === item.id;
   return before.type === item.type && textField(item.call_id) !== undefined && before.call_id === item.call_id;
+}
+
+/** Whether what bears the id of an item is that item: some servers give one id to all that they send. */
+function isMeant({ first, place, done }: GrowingItem, { output_index }: Fields, item: Fields): boolean {
+  const [before, called] = [textField((done ?? first).call_id), textField(item.call_id)];
+  const isOtherCall = before !== undefined && called !== undefined && before !== called;
+  const isThere = place === undefined || output_index === undefined || place === output_index;
+  // An id of a call may still change where it grows; what is done is done.
+  if (done === undefined) return isThere || !isOtherCall;
+  return isThere ? !isOtherCall : before !== undefined && before === called;
 }
 
 /** Arguments are JSON text; some servers send the object. */
