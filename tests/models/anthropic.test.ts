@@ -246,6 +246,25 @@ describe('a request', () => {
     expect(other?.[1]?.content).toEqual(calls);
   });
 
+  test('that holds calls declares their tools, also for an agent that has none, and forbids them there', async () => {
+    const call = (id: string, name: string) => ({ type: 'tool_call', id, name, arguments: '{}' }) as const;
+    const content = [call('a', 'get_forecast'), call('b', 'get.news'), call('c', 'get_forecast')];
+    const results = content.map(
+      ({ id, name }) => ({ role: 'tool', callId: id, name, content: 'x', isError: false }) as const,
+    );
+    const messages: Message[] = [{ role: 'user', content: 'Go.' }, { role: 'assistant', content }, ...results];
+    const body = await sent({ messages });
+    expect(body.tools).toEqual([
+      { name: 'get_forecast', description: 'Not available.', input_schema: { type: 'object' } },
+      { name: expect.stringMatching(/^get_news_/), description: 'Not available.', input_schema: { type: 'object' } },
+    ]);
+    expect(body.tool_choice).toEqual({ type: 'none' });
+    const own = await sent({ messages, tools: [forecast] });
+    expect(own.tools).toHaveLength(1);
+    expect(own).not.toHaveProperty('tool_choice');
+    expect(await sent({ messages: messages.slice(0, 1) })).not.toHaveProperty('tools');
+  });
+
   test('holds no blank text, no empty list and no lone surrogate', async () => {
     const body = await sent({
       instructions: ' ',

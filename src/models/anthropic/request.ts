@@ -10,7 +10,7 @@ import { schemaSubset } from '../schema-subset.ts';
 import type { Settings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
-import { MAX_NAME, messagesTranscripts } from './blocks.ts';
+import { MAX_NAME, messagesTranscripts, type WireMessage } from './blocks.ts';
 import { type CacheOption, cacheMark, markLast, markMessages } from './cache.ts';
 import { thinkingOf } from './thinking.ts';
 
@@ -41,8 +41,9 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
     const inWords = output !== undefined && schema === undefined ? outputInstruction(output) : undefined;
     const system = joinTexts(request.instructions, inWords).toWellFormed();
     const maxTokens = maxOutputTokens ?? (typeof more.max_tokens === 'number' ? more.max_tokens : most);
-    const choice = tools.length === 0 ? undefined : wireChoice(settings);
     const messages = transcript(request.messages);
+    const called = tools.length === 0 ? calledTools(messages) : [];
+    const choice = called.length > 0 ? NO_CALLS : tools.length === 0 ? undefined : wireChoice(settings);
     // Marks of the user's own go alone: the API takes four.
     const mark = more.cache_control === undefined ? cached : undefined;
     // A single question without tools is not asked again with more behind it.
@@ -51,6 +52,7 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
     if (system !== '') body.system = mark === undefined ? system : markLast([{ type: 'text', text: system }], mark);
     body.messages = messages;
     if (tools.length > 0) body.tools = markLast(wireTools(tools), mark);
+    else if (called.length > 0) body.tools = called;
     if (choice !== undefined) body.tool_choice = choice;
     if (temperature !== undefined) body.temperature = temperature;
     if (stream) body.stream = true;
@@ -88,6 +90,18 @@ function wireToolsOf(tools: readonly ToolDefinition[], dialect: Dialect): { read
       input_schema: schema,
     };
   });
+}
+
+const NO_CALLS = { type: 'none' } as const;
+
+/**
+ * The tools that a transcript calls, by name: a transcript with calls is refused without tools, also where the agent has none, as after
+ * a handoff. They are told for that alone, and their use is forbidden.
+ */
+function calledTools(messages: readonly WireMessage[]): { readonly [field: string]: unknown }[] {
+  const blocks = messages.flatMap(({ content }) => content);
+  const names = new Set(blocks.flatMap(({ type, name }) => (type === 'tool_use' ? [name] : [])));
+  return [...names].map((name) => ({ name, description: 'Not available.', input_schema: { type: 'object' } }));
 }
 
 /** One call at a time is a field of the choice here. */
