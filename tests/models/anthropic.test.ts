@@ -246,6 +246,41 @@ describe('a request', () => {
     expect(other?.[1]?.content).toEqual(calls);
   });
 
+  test('does not begin to think in the middle of a turn that began without a thought', async () => {
+    const call = { type: 'tool_call', id: 'a', name: 'get_forecast', arguments: '{}' } as const;
+    const native = (block: object): Message => {
+      const { api, endpoint } = { api: 'messages', endpoint: new URL(server.url).host };
+      const turn = [block, { type: 'tool_use', id: 'a', name: 'get_forecast', input: {} }];
+      return {
+        role: 'assistant',
+        content: [call],
+        native: { provider: 'anthropic', turn: { api, endpoint, turn } as never },
+      };
+    };
+    const server = await play({ status: 400, body: {} });
+    const model = anthropic('m', { baseURL: server.url });
+    const thinks = async (messages: readonly Message[], settings: object) => {
+      await model.generate(request({ tools: [forecast], messages, settings: { ...settings } }), silent).catch(() => {});
+      return 'thinking' in (server.requests.at(-1)?.body ?? {});
+    };
+    const user: Message = { role: 'user', content: 'Go.' };
+    const foreign: Message = { role: 'assistant', content: [call] };
+    const thought = native({ type: 'thinking', thinking: 'Hm.', signature: 'c2ln' });
+    const unsigned = native({ type: 'thinking', thinking: 'Hm.', signature: '' });
+    for (const settings of [{ reasoningEffort: 'low' }, { thinking: { type: 'enabled', budget_tokens: 2000 } }]) {
+      expect(await thinks([user], settings)).toBe(true);
+      expect(await thinks([user, foreign, result('a', 'sunny')], settings)).toBe(false);
+      expect(await thinks([user, unsigned, result('a', 'sunny')], settings)).toBe(false);
+      expect(await thinks([user, thought, result('a', 'sunny')], settings)).toBe(true);
+      expect(
+        await thinks([user, foreign, result('a', 'sunny'), { role: 'assistant', content: [] }, user], settings),
+      ).toBe(false);
+      const said: Message = { role: 'assistant', content: [{ type: 'text', text: 'Sunny.' }] };
+      expect(await thinks([user, foreign, result('a', 'sunny'), said, user], settings)).toBe(true);
+    }
+    expect(await thinks([user, foreign, result('a', 'sunny')], { thinking: { type: 'adaptive' } })).toBe(true);
+  });
+
   test('that holds calls declares their tools, also for an agent that has none, and forbids them there', async () => {
     const call = (id: string, name: string) => ({ type: 'tool_call', id, name, arguments: '{}' }) as const;
     const content = [call('a', 'get_forecast'), call('b', 'get.news'), call('c', 'get_forecast')];

@@ -3,6 +3,7 @@ import { DEFAULTS } from '../../core/limits.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
 import type { JsonSchema } from '../../core/schema.ts';
 import { checkRequest, RULES } from '../check-request.ts';
+import { fieldsOf } from '../fields.ts';
 import type { Origin } from '../native-turn.ts';
 import { oncePerFrozen } from '../once-per-frozen.ts';
 import { joinTexts, outputInstruction } from '../output.ts';
@@ -60,6 +61,7 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
     const thought = more.thinking === undefined ? thinkingOf(reasoningEffort, options.model, maxTokens, isForced) : {};
     if (thought.thinking !== undefined) body.thinking = thought.thinking;
     Object.assign(body, more);
+    if (fieldsOf(body.thinking).type === 'enabled' && answersUnthought(messages)) delete body.thinking;
     body.max_tokens = maxTokens;
     const config = configOf(more.output_config, thought.effort, schema);
     if (config !== undefined) body.output_config = config;
@@ -90,6 +92,16 @@ function wireToolsOf(tools: readonly ToolDefinition[], dialect: Dialect): { read
       input_schema: schema,
     };
   });
+}
+
+/**
+ * True where the transcript ends with results of calls before which nothing was thought: another provider's, or a thought without
+ * signature. Models that think within a budget are refused then: they may not begin in the middle of a turn.
+ */
+function answersUnthought(messages: readonly WireMessage[]): boolean {
+  if (messages.at(-1)?.content[0]?.type !== 'tool_result') return false;
+  const first = messages.findLast(({ role }) => role === 'assistant')?.content[0]?.type;
+  return first !== 'thinking' && first !== 'redacted_thinking';
 }
 
 const NO_CALLS = { type: 'none' } as const;
