@@ -1,6 +1,7 @@
 import { ConfigurationError, FencedError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import { checkTime } from './check-time.ts';
+import { prunable } from './prunable.ts';
 import type { FreshRow, RecordStore, RunLog, RunSummary, Signal, StoredRun, TimedSignal } from './record-store.ts';
 import { asJson, type Row } from './row.ts';
 
@@ -70,11 +71,9 @@ class InMemoryStore implements RecordStore {
 
   async prune(before: number): Promise<readonly string[]> {
     checkTime(before);
-    const ended = [...this.#runs.values()].filter(
-      ({ summary: { status, updated } }) => updated < before && status !== 'running' && status !== 'suspended',
-    );
-    for (const { summary } of ended) this.#runs.delete(summary.id);
-    return ended.map(({ summary }) => summary.id);
+    const over = prunable(await this.list(), before);
+    for (const id of over) this.#runs.delete(id);
+    return over;
   }
 
   close(): void {

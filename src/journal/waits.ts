@@ -24,6 +24,9 @@ interface Open extends Interruptible {
 
 const EXPIRED: Decision = Object.freeze({ decision: 'deny', reason: 'the approval expired' });
 
+/** Nobody decided in time. */
+const OVER = Object.freeze({ decision: EXPIRED, time: 0 });
+
 /** Questions of a run that wait for a person or another process. */
 export class Waits {
   #open: Map<string, Open> | undefined;
@@ -80,13 +83,15 @@ export class Waits {
     this.#open ??= new Map();
     const all = this.#open;
     return new Promise((resolve) => {
-      const told = this.#told?.get(request.id);
-      const expiresMs = request.expiresAt === undefined ? undefined : Date.parse(request.expiresAt) - Date.now();
-      const expire = () => this.decide(request.id, EXPIRED);
-      const timer =
-        expiresMs === undefined || told !== undefined
-          ? undefined
-          : setTimeout(expire, Math.min(Math.max(0, expiresMs), LONGEST_TIMER_MS));
+      const deadline = request.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(request.expiresAt);
+      // What was over before it opened is answered like what was decided before: the run must not park on it.
+      const told = this.#told?.get(request.id) ?? (deadline <= Date.now() ? OVER : undefined);
+      let timer: NodeJS.Timeout | undefined;
+      const tick = () => {
+        const left = deadline - Date.now();
+        if (left <= 0) this.decide(request.id, EXPIRED);
+        else timer = setTimeout(tick, Math.min(left, LONGEST_TIMER_MS));
+      };
       const settle = (outcome: Outcome<Decision>) => {
         clearTimeout(timer);
         all.delete(request.id);
@@ -98,6 +103,7 @@ export class Waits {
       const open: Open = { key: request.id, self, request, asked: told !== undefined, settle, interrupt };
       all.set(request.id, open);
       this.#stops.enter(open);
+      if (told === undefined && Number.isFinite(deadline)) tick();
       // In the next turn: what waits must be recorded before it is answered.
       if (told !== undefined) setImmediate(() => this.#answer(request.id, told));
     });

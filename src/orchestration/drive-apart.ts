@@ -8,6 +8,7 @@ import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.
 import { spendingOf } from '../core/spending.ts';
 import type { Status } from '../core/status.ts';
 import { type Stops, stopError } from '../core/stops.ts';
+import { stemOf } from '../journal/prunable.ts';
 import { asJson } from '../journal/row.ts';
 import type { Waits } from '../journal/waits.ts';
 import { ApartStretch } from './apart-call.ts';
@@ -38,7 +39,7 @@ export async function driveApart(
 ): Promise<Ending> {
   const { parentStep } = self;
   const child = {
-    run: `${run.id.slice(0, 150)}.${sha256(`${run.id}|${self.path}`).slice(0, 16)}`,
+    run: `${stemOf(run.id)}.${sha256(`${run.id}|${self.path}`).slice(0, 16)}`,
     parent: { run: run.id, key: self.path, ...(parentStep !== undefined && { step: parentStep }) },
     agent: self.agent,
     input: asJson(input) ?? null,

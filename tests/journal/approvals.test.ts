@@ -246,6 +246,33 @@ describe('a run that waits for a person', () => {
     }
   });
 
+  test('one that expired while nobody ran the run is denied by the resume, and a long one does not expire early', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { agent, ran } = sender();
+    const store = journal();
+    const model = scriptedModel([turn(['send', { to: 'a' }])]);
+    const permissions = { expiresMs: 90 * 86_400_000 };
+    const live = startRun(agent, 'Go', {
+      model: scriptedModel([turn(['send', { to: 'a' }])]),
+      permissions,
+      onIdle: 'wait',
+    });
+    const asked = await new Promise<string>((resolve) =>
+      live.on('approval.request', ({ request }) => resolve(request.id)),
+    );
+    await vi.advanceTimersByTimeAsync(60 * 86_400_000);
+    expect(live.pending().map(({ id }) => id)).toEqual([asked]);
+    await live.cancel();
+    await runAgent(agent, 'Go', { model, journal: store, runId: 'r1', permissions });
+    vi.setSystemTime(Date.now() + permissions.expiresMs);
+    const run = resumeRun(agent, 'r1', { model: scriptedModel([text('end')]), journal: store, permissions });
+    const { status, messages } = await run.result;
+    expect(status).toBe('completed');
+    expect(results(messages)[0]?.text).toMatch(/expired/);
+    expect(ran).toEqual([]);
+  });
+
   test('what `always` wrote holds after a resume', async () => {
     const save = defineTool({
       name: 'save',

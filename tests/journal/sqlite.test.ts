@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   appendFileSync,
   chmodSync,
@@ -14,6 +15,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, FencedError, JournalError } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { inMemoryStore } from '../../src/journal/in-memory-store.ts';
 import { database, folder, journal, type StoredRow } from '../support/journals.ts';
 
 let times = 1_000n;
@@ -134,6 +136,25 @@ describe('what is kept', () => {
     expect((await store.list()).map(({ id }) => id).toSorted()).toEqual(['live', 'parked']);
   });
 
+  test('prune keeps the children apart of a run that goes on', async () => {
+    const child = `.${'0a'.repeat(8)}`;
+    for (const store of [journal(), inMemoryStore()]) {
+      const end = async (id: string, status: string) =>
+        (await store.create({ id, agent: 'lead' })).close(status, null, []);
+      for (const [id, status] of [
+        ['a', 'suspended'],
+        ['b', 'completed'],
+        ['ab', 'completed'],
+      ] as const) {
+        await end(id, status);
+        await end(`${id}${child}`, 'completed');
+        await end(`${id}${child}${child}`, 'completed');
+      }
+      await store.prune(Date.now() + 1);
+      expect((await store.list()).map(({ id }) => id)).toEqual(['a', `a${child}`, `a${child}${child}`]);
+    }
+  });
+
   test('a signal is taken once; a later one of the same id is refused', async () => {
     const { store, log } = await withRows(1);
     const told: unknown[] = [];
@@ -200,6 +221,38 @@ describe('owners', () => {
     expect((await store.open('r1')).epoch).toBe(4);
     set("host = 'another', boot = 'another'");
     await expect(store.open('r1'), 'elsewhere only silence tells').rejects.toThrow(FencedError);
+  });
+
+  test.skipIf(process.platform !== 'linux')(
+    'a process that ended and was not reaped by its parent is gone',
+    async () => {
+      const { store } = await withRows(1);
+      // The shell becomes a process that never asks for its child.
+      const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+      onTestFinished(() => void parent.kill('SIGKILL'));
+      const pid = Number(String((await once(parent.stdout, 'data'))[0]));
+      await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z'));
+      process.kill(pid, 0);
+      database(store.file, (db) => db.exec(`UPDATE runs SET pid = ${pid}`));
+      expect((await store.open('r1')).epoch).toBe(2);
+    },
+  );
+
+  test('what a full disk or a lock broke off is free at once, in this process and in others', {
+    timeout: 30_000,
+  }, async () => {
+    const { store, log } = await withRows(1);
+    const holder = new DatabaseSync(store.file);
+    onTestFinished(() => holder.close());
+    holder.exec('BEGIN IMMEDIATE');
+    log.append(row(2));
+    await expect(log.commit()).rejects.toThrow(/is locked/);
+    holder.exec('ROLLBACK');
+    const second = await store.open('r1');
+    expect(second.epoch).toBe(2);
+    second.append(row(1, { epoch: 2 }));
+    await expect(second.commit(), 'a record that is there').rejects.toThrow(JournalError);
+    expect((await journal(store.file).open('r1')).epoch).toBe(3);
   });
 
   test('what failed is given up at once, with all that was appended', async () => {
@@ -376,6 +429,64 @@ describe('files that are none', () => {
     await expect(store.signal('r1', { kind: 'cancel', id: 'c', path: 'lead', reason: '' })).rejects.toBeInstanceOf(
       JournalError,
     );
+  });
+
+  test.each([
+    ['a table that is gone', 'DROP TABLE records'],
+    ['another table that is gone', 'DROP TABLE signals'],
+    ['a column that is gone', 'ALTER TABLE runs DROP COLUMN pending'],
+    ['a schema that never was', 'PRAGMA user_version = 0'],
+    ['what waits that is no JSON', `UPDATE runs SET pending = 'secret {'`],
+  ])('%s: a typed error that says so, whatever is asked for', async (_what, change) => {
+    const { store, log } = await withRows(1);
+    await log.close('suspended', null, []);
+    store.close();
+    database(store.file, (db) => db.exec(change));
+    const damaged = journal(store.file);
+    const asked = [
+      () => damaged.list(),
+      () => damaged.read('r1'),
+      () => damaged.open('r1'),
+      () => damaged.create({ id: 'r2', agent: 'lead' }),
+      () => damaged.signal('r1', { kind: 'cancel', id: 'c', path: 'lead', reason: '' }),
+      () => damaged.prune(Date.now()),
+    ];
+    const outcomes = await Promise.all(
+      asked.map((ask) =>
+        ask().then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        ),
+      ),
+    );
+    const failed = outcomes.filter((outcome) => outcome !== undefined);
+    expect(failed).not.toHaveLength(0);
+    for (const failure of failed) {
+      expect(failure).toBeInstanceOf(JournalError);
+      expect(String(failure)).toMatch(/is damaged.*Put a whole copy back/);
+      expect(String(failure)).not.toMatch(/secret/);
+    }
+  });
+
+  test.each([
+    ['no JSON', '{'],
+    ['no kind', '{"id":"s"}'],
+    ['another kind', '{"kind":"toString","id":"s"}'],
+    ['no decision', '{"kind":"decision","id":"s"}'],
+    ['another id', '{"kind":"cancel","id":"t","path":"lead","reason":""}'],
+  ])('a signal that was changed (%s) fails the run that hears it, and nothing else', async (_what, value) => {
+    const { store, log } = await withRows(1);
+    let told: Error | undefined;
+    log.onFailure = (error) => {
+      told = error;
+    };
+    log.onSignal = () => void log.signals();
+    const stop = log.watch();
+    database(store.file, (db) => db.prepare("INSERT INTO signals VALUES ('r1', 's', ?, 1)").run(value));
+    await vi.waitFor(() => expect(told).toBeInstanceOf(JournalError));
+    stop();
+    expect(told?.message).toMatch(/run r1: what it was told as "s" was changed.*Go on in a fork/);
+    expect((await store.read('r1'))?.rows).toHaveLength(1);
   });
 
   test('an option that is none', () => {

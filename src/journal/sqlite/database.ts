@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, JournalError, messageOf } from '../../core/errors.ts';
 import { isOwned, type RunRow } from './run-row.ts';
 import { MIGRATIONS, SCHEMA, VERSION } from './schema.ts';
-import { asJournalError, transaction } from './transaction.ts';
+import { asJournalError, BUSY_MS, transaction } from './transaction.ts';
 
 /** "coxs": tells our files from others (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x636f7873;
@@ -15,7 +15,7 @@ export function openDatabase(file: string): DatabaseSync {
   const { DatabaseSync } = loadSqlite();
   let database: DatabaseSync;
   try {
-    database = new DatabaseSync(file, { timeout: 5_000 });
+    database = new DatabaseSync(file, { timeout: BUSY_MS });
   } catch (cause) {
     throw new JournalError(`${file}: cannot be opened (${messageOf(cause)}). Check that it is a file you may write.`, {
       cause,
@@ -53,6 +53,8 @@ function migrate(database: DatabaseSync, file: string): void {
 function versionOf(database: DatabaseSync, file: string): number | undefined {
   if (pragma(database, 'application_id') !== APPLICATION_ID) return undefined;
   const version = pragma(database, 'user_version');
+  if (version < 1)
+    throw new JournalError(`${file}: is damaged (schema ${version}). Put a whole copy back, or use another file.`);
   if (version <= VERSION) return version;
   throw new JournalError(
     `${file}: written by a newer coxswain (schema ${version}, this one knows ${VERSION}). Update coxswain, or use another file.`,

@@ -35,8 +35,19 @@ export function isAlive(owner: Owner, heartbeat: number, now: number): boolean {
   if (owner.boot !== own.boot) return false;
   try {
     process.kill(owner.pid, 0);
-    return true;
+    return !isDefunct(owner.pid);
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** It ended and nobody has asked how: a container whose first process reaps none keeps such for ever (proc(5), `stat`). */
+function isDefunct(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name before it may hold anything, blanks and brackets too.
+    return /^\) [ZX]/.test(stat.slice(stat.lastIndexOf(')')));
+  } catch {
+    return false;
   }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Signal, TimedSignal } from '../record-store.ts';
+import type { TimedSignal } from '../record-store.ts';
+import { readSignal } from './read-signal.ts';
 import type { Statements } from './statements.ts';
 
 const LOOK_MS = 50;
@@ -42,7 +43,7 @@ export class SignalWatch {
       .all(this.#run) as { id: string; value: string; created: number }[];
     const fresh = rows.filter(({ id }) => !this.#seen.has(id));
     for (const { id } of fresh) this.#seen.add(id);
-    return fresh.map(({ value, created }) => ({ ...(JSON.parse(value) as Signal), time: created }));
+    return fresh.map(({ id, value, created }) => ({ ...readSignal(this.#run, id, value), time: created }));
   }
 
   /** The timer ends by itself when nothing is waited for any more: short effects in a row start none anew. */

@@ -5,7 +5,7 @@ import { type Chain, chainHash } from './chain.ts';
 import { RequestParts } from './request-parts.ts';
 import { SignalWatch } from './signal-watch.ts';
 import { COLUMNS, type Statements } from './statements.ts';
-import { asJournalError, transaction } from './transaction.ts';
+import { asJournalError, BUSY_MS, transaction } from './transaction.ts';
 import { type Blob, blobOf, LARGE, storeBlob, storeValue } from './values.ts';
 
 /** Rows that are committed at once. */
@@ -45,6 +45,8 @@ export class SqliteLog implements RunLog {
   #scheduled = false;
   #isOver = false;
   #failure: Error | undefined;
+  /** True where the file still names this process as the owner, though the run was given up. */
+  isStuck = false;
   readonly #heartbeat: NodeJS.Timeout;
 
   constructor(of: {
@@ -183,6 +185,7 @@ export class SqliteLog implements RunLog {
     this.#failure = error;
     clearInterval(this.#heartbeat);
     this.#watch.close();
+    this.#release();
     this.onFailure?.(error);
     this.#onEnd();
   }
@@ -191,7 +194,6 @@ export class SqliteLog implements RunLog {
   closeWithStore(): void {
     if (this.#isOver || this.#failure !== undefined) return;
     this.#flush();
-    this.#release();
     this.#fail(new JournalError(`${this.#file}: was closed while run ${this.run.id} was under way. Resume the run.`));
   }
 
@@ -241,16 +243,22 @@ export class SqliteLog implements RunLog {
     this.#isOver = true;
     this.#flush();
     this.onFailure = undefined;
-    this.#release();
     this.#fail(new JournalError(`run ${this.run.id}: its journal is closed`));
   }
 
-  /** Else nobody could go on with it until this process ends. */
+  /** Else nobody could go on with it until this process ends. Not waited for: where the file is locked it stays so. */
   #release(): void {
+    if (!this.#database.isOpen || !this.#isInPlace()) return;
     const release =
       'UPDATE runs SET host = NULL, pid = NULL, boot = NULL, heartbeat = NULL WHERE run = ? AND epoch = ?';
-    if (this.#failure === undefined)
-      this.#transaction(() => this.#database.prepare(release).run(this.#number, this.epoch));
+    try {
+      this.#database.exec('PRAGMA busy_timeout = 0');
+      transaction(this.#database, () => this.#database.prepare(release).run(this.#number, this.epoch));
+    } catch {
+      this.isStuck = true;
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, FencedError } from '../../core/errors.ts';
 import { checkOptions } from '../../core/options.ts';
 import { checkTime } from '../check-time.ts';
+import { prunable } from '../prunable.ts';
 import type { OpenOptions, RecordStore, RunLog, RunSummary, Signal, StoredRun } from '../record-store.ts';
 import type { Row } from '../row.ts';
 import { CHAIN, GENESIS } from './chain.ts';
@@ -9,7 +10,7 @@ import { openDatabase } from './database.ts';
 import { inPlace } from './in-place.ts';
 import { thisProcess } from './owner.ts';
 import { type ReadRecords, readRecords } from './read-records.ts';
-import { isOwned, runRow, runRows, summaryOf } from './run-row.ts';
+import { isOwned, type RunRow, runRow, runRows, summaryOf } from './run-row.ts';
 import { SqliteLog } from './sqlite-log.ts';
 import { Statements } from './statements.ts';
 import { asJournalError, transaction } from './transaction.ts';
@@ -43,6 +44,8 @@ class SqliteStore implements RecordStore {
   #read: (ReadRecords & { readonly id: string }) | undefined;
   /** Of the runs under way. */
   readonly #logs = new Set<SqliteLog>();
+  /** Runs, with their epoch, that this process gave up while the file could not be written: it still names their owner. */
+  readonly #givenUp = new Set<string>();
 
   constructor(file: string, key: string | undefined) {
     this.#file = file;
@@ -85,7 +88,7 @@ class SqliteStore implements RecordStore {
     this.#transaction((database) => {
       const there = runRow(database, run.id);
       // One that died before its first record has never begun.
-      if (there !== undefined && there.count === 0 && !isOwned(there)) {
+      if (there !== undefined && there.count === 0 && !this.#isOwned(there)) {
         database.prepare('DELETE FROM runs WHERE id = ?').run(run.id);
       } else if (there !== undefined) {
         throw new ConfigurationError(
@@ -101,7 +104,7 @@ class SqliteStore implements RecordStore {
         )
         .run(run.id, run.agent, epoch, host, pid, boot, now, GENESIS, CHAIN, now, now, run.forkedFrom ?? null);
     });
-    const log = this.#log(run.id, { rows: [], head: GENESIS }, rows);
+    const log = this.#typed(() => this.#log(run.id, { rows: [], head: GENESIS }, rows));
     for (const row of rows) log.append(row);
     await log.commit();
     return log;
@@ -112,7 +115,7 @@ class SqliteStore implements RecordStore {
     this.#transaction((database) => {
       const row = runRow(database, id);
       if (row === undefined) throw unknownRun(id);
-      if (!takeover && isOwned(row)) {
+      if (!takeover && this.#isOwned(row)) {
         throw new FencedError(
           `run ${id} is under way in process ${row.pid} on ${row.host}. Wait for it, or resume with takeover: true.`,
         );
@@ -130,7 +133,7 @@ class SqliteStore implements RecordStore {
         )
         .run(row.epoch + 1, own.host, own.pid, own.boot, Date.now(), row.run);
     });
-    return this.#log(id, loaded);
+    return this.#typed(() => this.#log(id, loaded));
   }
 
   /** `rows` is what a new run begins with. */
@@ -149,10 +152,17 @@ class SqliteStore implements RecordStore {
       head,
       count: rows.length,
       isInPlace: this.#isInPlace,
-      onEnd: (ended) => this.#logs.delete(ended),
+      onEnd: (ended) => {
+        this.#logs.delete(ended);
+        if (ended.isStuck) this.#givenUp.add(`${id} ${row.epoch}`);
+      },
     });
     this.#logs.add(log);
     return log;
+  }
+
+  #isOwned(row: RunRow): boolean {
+    return isOwned(row) && !this.#givenUp.has(`${row.id} ${row.epoch}`);
   }
 
   async read(id: string): Promise<StoredRun | undefined> {
@@ -192,10 +202,10 @@ class SqliteStore implements RecordStore {
     checkTime(before);
     const ids: string[] = [];
     this.#transaction((database) => {
-      const ended = database
-        .prepare("SELECT run, id FROM runs WHERE updated < ? AND status NOT IN ('running', 'suspended')")
-        .all(before);
-      for (const { run, id } of ended as { run: number; id: string }[]) {
+      const runs = runRows(database);
+      const over = new Set(prunable(runs.map(summaryOf), before));
+      for (const { run, id } of runs) {
+        if (!over.has(id)) continue;
         database.prepare('DELETE FROM records WHERE run = ?').run(run);
         database.prepare('DELETE FROM signals WHERE run = ?').run(id);
         database.prepare('DELETE FROM runs WHERE run = ?').run(run);
@@ -229,7 +239,8 @@ class SqliteStore implements RecordStore {
 
 /** The requests of a run that were answered. */
 function answeredIn(database: DatabaseSync, id: string): readonly string[] {
-  const decisions = "SELECT id FROM signals WHERE run = ? AND value ->> 'kind' = 'decision' ORDER BY created";
+  const decisions =
+    "SELECT id FROM signals WHERE run = ? AND json_valid(value) AND value ->> 'kind' = 'decision' ORDER BY created";
   return database
     .prepare(decisions)
     .all(id)

@@ -1,6 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CoxswainError, isA, JournalError, messageOf } from '../../core/errors.ts';
 
+/** How long a transaction waits for that of another process, in milliseconds. */
+export const BUSY_MS = 5_000;
+
 /** All of it or nothing, and nobody else writes meanwhile. */
 export function transaction(database: DatabaseSync, work: () => void): void {
   database.exec('BEGIN IMMEDIATE');
@@ -21,12 +24,14 @@ function rollback(database: DatabaseSync): void {
 /** SQLite's own errors, with what to do. */
 export function asJournalError(file: string, thrown: unknown): CoxswainError {
   if (isA(thrown, CoxswainError)) return thrown;
-  return new JournalError(`${file}: ${mendOf(messageOf(thrown))}`, { cause: thrown });
+  // What a text held that is no JSON stands in the parser's message.
+  const message = isA(thrown, SyntaxError) ? 'malformed JSON' : messageOf(thrown);
+  return new JournalError(`${file}: ${mendOf(message)}`, { cause: thrown });
 }
 
 /** SQLite's words, with what to do. */
 function mendOf(message: string): string {
-  if (/not a database|malformed/.test(message))
+  if (/not a database|malformed|no such (table|column)|has \d+ columns/.test(message))
     return `is damaged or no SQLite database (${message}). Put a whole copy back, or use another file.`;
   if (/readonly/.test(message)) return `may not be written (${message}). Check its permissions and its folder's.`;
   if (/locked|busy/.test(message)) return `is locked by another process (${message}). Try again when that has ended.`;

@@ -1,0 +1,24 @@
+import type { RunSummary } from './record-store.ts';
+
+/** What a run's id may be cut to where a child apart is named after it. */
+const LONGEST_STEM = 150;
+
+/** What a child apart adds to the id of the run it belongs to. */
+const CHILD = /^\.[0-9a-f]{16}(\.|$)/;
+
+/** Begins the ids of the children apart of a run. */
+export function stemOf(run: string): string {
+  return run.slice(0, LONGEST_STEM);
+}
+
+/**
+ * The runs that ended before a time and that nobody goes on with: a child apart stays as long as the run it belongs to, which
+ * may not have heard of its end yet and would begin it anew.
+ */
+export function prunable(runs: readonly RunSummary[], before: number): readonly string[] {
+  const isOver = ({ status, updated }: RunSummary) =>
+    updated < before && status !== 'running' && status !== 'suspended';
+  const stems = runs.filter((run) => !isOver(run)).map(({ id }) => stemOf(id));
+  const belongs = (id: string) => stems.some((stem) => id.startsWith(stem) && CHILD.test(id.slice(stem.length)));
+  return runs.filter((run) => isOver(run) && !belongs(run.id)).map(({ id }) => id);
+}
