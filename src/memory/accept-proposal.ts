@@ -5,7 +5,8 @@ import type { MemoryFile } from './memory-file.ts';
 import { labelOf } from './memory-options.ts';
 import { parseEntry } from './parse-entry.ts';
 import { type Proposal, takeProposal } from './proposals.ts';
-import { eraseEntry, type Memory, memoryOf } from './versions.ts';
+import { removeEntry } from './removal.ts';
+import { type Memory, memoryOf } from './versions.ts';
 import { addEntry, expectVersion, replace, type Writing } from './write-entry.ts';
 
 /** The text that a proposal would store; undefined where there is none. */
@@ -29,7 +30,7 @@ export function acceptProposal(
   if (operation === 'add') return addEntry(file, parseEntry(content, randomUUID()).memory, writing);
   const row = expectVersion(file, entry?.id ?? '', entry?.version ?? 0);
   if (operation === 'remove') {
-    eraseEntry(file, row.id);
+    removeEntry(file, row.id, writing.now);
     return undefined;
   }
   const memory = { ...memoryOf(row), ...content, id: row.id, version: row.version + 1 };

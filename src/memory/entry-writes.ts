@@ -4,9 +4,9 @@ import { deepFreeze } from '../core/json.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import type { MemoryHandle } from './memory-handle.ts';
 import { fieldsOf, idOf, namespaceOf, stringOf, vectorOf } from './memory-options.ts';
-import { eraseByProvenance } from './operations.ts';
 import { parseEntry, parseUpdate } from './parse-entry.ts';
-import { eraseEntry, type Memory, memoryOf, versionsOf } from './versions.ts';
+import { removeByProvenance, removeEntry } from './removal.ts';
+import { type Memory, memoryOf, versionsOf } from './versions.ts';
 import { type Added, addEntry, expectVersion, replace, twinOf } from './write-entry.ts';
 
 type EntryWrites = Pick<LongTermMemory, 'add' | 'addAll' | 'update' | 'remove' | 'removeFrom'>;
@@ -49,8 +49,7 @@ export function entryWrites(handle: MemoryHandle): EntryWrites {
       const removed = file.transaction(() => {
         const was = versionsOf(file, id).length > 0;
         if (was && expected !== undefined) expectVersion(file, id, expected.version);
-        eraseEntry(file, id);
-        return was;
+        return removeEntry(file, id, Date.now());
       });
       if (removed) file.purge();
       return removed;
@@ -67,7 +66,7 @@ export function entryWrites(handle: MemoryHandle): EntryWrites {
         ...(fields.origin === undefined ? {} : { origin: stringOf(fields, 'origin', 'provenance') }),
       };
       const file = await handle.open();
-      const erased = file.transaction(() => eraseByProvenance(file, parsed, Date.now()));
+      const erased = file.transaction(() => removeByProvenance(file, parsed, Date.now()));
       if (erased > 0) file.purge();
       return erased;
     },

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { ConfigurationError } from '../core/errors.ts';
@@ -122,7 +122,8 @@ function readBounded(
     const real = realpathSync(file);
     // A link of the project's must not show the agent another file of this machine.
     if (root !== undefined && !real.startsWith(root + sep)) return 'leads out of the project';
-    handle = openSync(real, 'r');
+    // A pipe would else be waited for.
+    handle = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch {
     return undefined;
   }

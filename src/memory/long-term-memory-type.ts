@@ -1,8 +1,9 @@
 import type { Label } from '../core/label.ts';
 import type { MemoryHit, MemoryStore } from '../core/memory.ts';
-import type { Change, Consolidated, PastConsolidation, Provenance } from './operations.ts';
+import type { Change, Consolidated, PastConsolidation } from './operations.ts';
 import type { MemoryUpdate, NewEntry } from './parse-entry.ts';
 import type { Proposal, ProposalInput } from './proposals.ts';
+import type { Provenance } from './removal.ts';
 import type { SearchOptions } from './search-options.ts';
 import type { Memory, MemoryVersion } from './versions.ts';
 import type { Added } from './write-entry.ts';
@@ -52,9 +53,12 @@ export interface LongTermMemory extends MemoryStore {
   search(query: string, options: SearchOptions, signal?: AbortSignal): Promise<MemoryHits>;
   /** Replaces the text, and what else is given, if the entry still has this version; else rejects with a MemoryConflict. */
   update(id: string, update: MemoryUpdate, signal?: AbortSignal): Promise<Memory>;
-  /** Removes all versions with index and vectors from the file; true where there was such an entry. */
+  /**
+   * Removes all versions with index and vectors from the file, with what it was merged from and the changes that wait for it; what
+   * it was merged into is taken apart. True where there was such an entry.
+   */
   remove(id: string, expected?: { readonly version: number }): Promise<boolean>;
-  /** Removes what a source or an origin said, wherever it went. Gives how many versions are gone. */
+  /** Removes what a source or an origin said, wherever it went. Gives how many versions and proposals are gone. */
   removeFrom(provenance: Provenance): Promise<number>;
   get(id: string): Promise<MemoryVersion | undefined>;
   getByKey(namespace: string, key: string): Promise<MemoryVersion | undefined>;

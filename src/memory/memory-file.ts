@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
 import { fileFailure } from './file-failure.ts';
@@ -16,17 +17,23 @@ export interface MemoryFile {
   transaction<T>(work: () => T): T;
   /** All that `work` reads is of one moment. */
   snapshot<T>(work: () => T): T;
-  /** Empties the write-ahead log, so that what was removed is in no file; best effort while others read. */
+  /** Empties the write-ahead log, so that what was removed is in no file. While others read, each later write tries again. */
   purge(): void;
   /** Rewrites the file without what is free in it. */
   vacuum(): void;
   close(): void;
 }
 
+/** How long one waits for another process's write, and for its reads before the log can be emptied; in milliseconds. */
+const WRITE_MS = 5_000;
+const READ_MS = 200;
+
 /** Opens or creates a memory file. SQLite is loaded here, so that importing costs nothing. */
-export async function openMemoryFile(file: string): Promise<MemoryFile> {
+export async function openMemoryFile(path: string): Promise<MemoryFile> {
+  // The process may change its folder while the file is open.
+  const file = path === ':memory:' ? path : resolve(path);
   const { DatabaseSync } = await import('node:sqlite');
-  const database = connect(() => new DatabaseSync(file, { timeout: 5_000 }), file);
+  const database = connect(() => new DatabaseSync(file, { timeout: WRITE_MS }), file);
   try {
     prepareSchema(database, file);
   } catch (thrown) {
@@ -49,6 +56,23 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
       throw fileFailure(thrown, file);
     }
   };
+  let isPurged = true;
+  const purge = (waitMs: number) => {
+    database.exec(`PRAGMA busy_timeout = ${waitMs}`);
+    try {
+      isPurged = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
+    } finally {
+      database.exec(`PRAGMA busy_timeout = ${WRITE_MS}`);
+    }
+  };
+  const written = <T>(value: T): T => {
+    try {
+      if (!isPurged) purge(0);
+    } catch {
+      // What was written is written; the next write tries again.
+    }
+    return value;
+  };
   // Rows have the columns that the statement names: the schema is the parse.
   return {
     all: <Row>(sql: string, ...values: SQLInputValue[]) => told(() => statement(sql).all(...values) as Row[]),
@@ -62,15 +86,13 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
     },
     transaction: (work) => {
       check();
-      return database.isTransaction ? work() : told(() => within(database, 'BEGIN IMMEDIATE', work));
+      return database.isTransaction ? work() : written(told(() => within(database, 'BEGIN IMMEDIATE', work)));
     },
     snapshot: (work) => {
       check();
       return database.isTransaction ? work() : told(() => within(database, 'BEGIN', work));
     },
-    purge: () => {
-      told(() => database.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
-    },
+    purge: () => told(() => purge(READ_MS)),
     vacuum: () => {
       told(() =>
         database.exec("INSERT INTO lexical (lexical) VALUES ('optimize'); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"),
@@ -83,9 +105,9 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
 /** What is written to a file that was deleted is lost without an error: SQLite holds it open. */
 function presence(file: string): () => void {
   if (file === ':memory:') return () => {};
-  const opened = statSync(file).ino;
+  const opened = statSync(file, { throwIfNoEntry: false })?.ino;
   return () => {
-    if (statSync(file, { throwIfNoEntry: false })?.ino === opened) return;
+    if (opened !== undefined && statSync(file, { throwIfNoEntry: false })?.ino === opened) return;
     const problem = `${JSON.stringify(file)} was deleted or replaced while in use`;
     throw new ConfigurationError('file', problem, 'Put it back, or close this memory and open another.');
   };

@@ -35,7 +35,11 @@ export class MemoryHandle {
 
   open(): Promise<MemoryFile> {
     if (this.#closing.signal.aborted) throw closed();
-    this.#file ??= openMemoryFile(this.#path);
+    this.#file ??= openMemoryFile(this.#path).catch((thrown: unknown) => {
+      // One that was locked, or had no folder yet, can be opened later.
+      this.#file = undefined;
+      throw thrown;
+    });
     return this.#file;
   }
 

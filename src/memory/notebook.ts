@@ -1,5 +1,6 @@
-import { globSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, globSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
+import { codePointBorder } from '../core/bound.ts';
 import { ConfigurationError } from '../core/errors.ts';
 import { type Label, UNTRUSTED } from '../core/label.ts';
 import type { Embedder, MemoryStore } from '../core/memory.ts';
@@ -17,12 +18,13 @@ export interface NotebookOptions {
 
 const MAX_FILES = 2_000;
 const MAX_BYTES = 1_000_000;
+const MAX_HEADING = 200;
 const NAMESPACE = 'notebook';
 
 /**
  * A folder of Markdown files as a store that agents can search, not write: each paragraph with its heading is an entry, whose
- * source is file and line. Files are read at the first search, and again when they changed. Links out of the folder, hidden
- * and large files are passed over.
+ * source is file and line. Files are read at the first search, and again when they changed. Links out of the folder, links
+ * to nowhere, and hidden, unreadable and large files are passed over.
  *
  * @throws ConfigurationError at once for options; at a search for a folder that is not there or has too many files.
  * @example memory: [{ store: notebook({ folder: 'notes' }), namespace: 'notes' }]
@@ -32,14 +34,14 @@ export function notebook(options: NotebookOptions): MemoryStore {
   const folder = resolve(stringOf(fields, 'folder', 'notebook'));
   const label = labelOf(fields.label, 'notebook.label') ?? UNTRUSTED;
   const entries = longTermMemory({ file: ':memory:', embedder: options.embedder });
-  const known = new Map<string, string>();
+  const known = new Map<string, { readonly state: string; readonly ids: readonly string[] }>();
   let reading: Promise<void> = Promise.resolve();
 
   const refresh = async (signal: AbortSignal | undefined) => {
     const present = filesOf(folder);
     for (const name of known.keys()) if (!present.has(name)) await forget(name);
     for (const [name, state] of present) {
-      if (known.get(name) === state) continue;
+      if (known.get(name)?.state === state) continue;
       await forget(name);
       const text = readFileSync(join(folder, name), 'utf8').toWellFormed();
       const list = sectionsOf(text).map((section) => ({
@@ -50,13 +52,12 @@ export function notebook(options: NotebookOptions): MemoryStore {
         metadata: { file: name, line: section.line },
         label,
       }));
-      await entries.addAll(list, signal);
-      known.set(name, state);
+      const added = await entries.addAll(list, signal);
+      known.set(name, { state, ids: added.map(({ id }) => id) });
     }
   };
   const forget = async (name: string) => {
-    const old = await entries.list({ namespace: NAMESPACE, limit: 1_000_000 });
-    for (const { id, metadata } of old) if (metadata?.file === name) await entries.remove(id);
+    for (const id of known.get(name)?.ids ?? []) await entries.remove(id);
     known.delete(name);
   };
   return Object.freeze({
@@ -87,12 +88,23 @@ function filesOf(folder: string): Map<string, string> {
   }
   const files = new Map<string, string>();
   for (const name of names) {
-    const real = realpathSync(join(root, name));
-    const facts = statSync(real);
-    if (!real.startsWith(root + sep) || !facts.isFile() || facts.size > MAX_BYTES) continue;
-    files.set(name, `${facts.mtimeMs}/${facts.size}/${facts.ino}`);
+    const state = stateOf(root, name);
+    if (state !== undefined) files.set(name, state);
   }
   return files;
+}
+
+function stateOf(root: string, name: string): string | undefined {
+  try {
+    const real = realpathSync(join(root, name));
+    const facts = statSync(real);
+    if (!real.startsWith(root + sep) || !facts.isFile() || facts.size > MAX_BYTES) return undefined;
+    accessSync(real, constants.R_OK);
+    return `${facts.mtimeMs}/${facts.size}/${facts.ino}`;
+  } catch {
+    // A link that leads nowhere, a file that has just gone or is not for us.
+    return undefined;
+  }
 }
 
 /** Paragraphs with the heading they stand under, and the line they begin in. */
@@ -111,7 +123,7 @@ export function sectionsOf(markdown: string): { text: string; line: number }[] {
     if (/^\s*(```|~~~)/.test(line)) fenced = !fenced;
     const title = fenced ? null : /^#{1,6}\s+(.*)/.exec(line);
     if (title !== null || (line.trim() === '' && !fenced)) end();
-    if (title !== null) heading = title[1]?.trim() ?? '';
+    if (title !== null) heading = shortHeading(title[1] ?? '');
     else {
       if (lines.length === 0) begin = index + 1;
       if (lines.length > 0 || line.trim() !== '') lines.push(line);
@@ -119,4 +131,10 @@ export function sectionsOf(markdown: string): { text: string; line: number }[] {
   });
   end();
   return sections;
+}
+
+/** It stands before each paragraph: a long one would stand in the memory a thousand times. */
+function shortHeading(title: string): string {
+  const heading = title.trim();
+  return heading.slice(0, codePointBorder(heading, MAX_HEADING));
 }

@@ -1,10 +1,10 @@
+import { canonical } from '../core/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import type { MemoryFile } from './memory-file.ts';
 import {
   closeVersion,
   currentById,
   currentByKey,
-  eraseVersion,
   insertVersion,
   type Memory,
   memoryOf,
@@ -28,7 +28,7 @@ export interface Consolidated {
   /** Entries that were merged or closed. */
   readonly closed: number;
   readonly merged: number;
-  /** Changes that were left out: an entry had been changed or removed since it was read, or two were of different keys. */
+  /** Changes that were left out: an entry had been changed or removed since it was read, or keys or metadata differ. */
   readonly skipped: number;
 }
 
@@ -93,7 +93,7 @@ export function applyChanges(
 function doneBefore(file: MemoryFile, name: string): { closed: number; merged: number } | undefined {
   return file.get<{ closed: number; merged: number }>(
     `SELECT iif(undone IS NULL, (SELECT count(*) FROM versions v WHERE v.closed_in = o.number), 0) AS closed,
-       iif(undone IS NULL, (SELECT count(*) FROM versions v WHERE v.opened_in = o.number), 0) AS merged
+       iif(undone IS NULL, (SELECT count(DISTINCT id) FROM versions v WHERE v.opened_in = o.number), 0) AS merged
      FROM operations o WHERE name = ?`,
     name,
   );
@@ -128,12 +128,14 @@ export function consolidationsIn(file: MemoryFile, namespace: string): PastConso
  */
 export function undoOperations(file: MemoryFile, name: string, now: number): number {
   const rows = file.all<{ number: number }>(
-    "SELECT number FROM operations WHERE undone IS NULL AND (name = ?1 OR substr(name, 1, length(?1) + 1) = ?1 || '/')",
+    `SELECT number FROM operations WHERE undone IS NULL AND (name = ?1 OR substr(name, 1, length(?1) + 1) = ?1 || '/')
+     ORDER BY number DESC`,
     name,
   );
-  return rows.reverse().reduce((sum, { number }) => sum + undoOperation(file, number, now), 0);
+  return rows.reduce((sum, { number }) => sum + undoOperation(file, number, now), 0);
 }
 
+/** Gives how many entries came back; within a transaction. What builds on it has to be undone before. */
 export function undoOperation(file: MemoryFile, operation: number, now: number): number {
   for (const { number } of file.all<{ number: number }>(
     'SELECT number FROM versions WHERE opened_in = ? AND valid_to IS NULL',
@@ -151,13 +153,21 @@ export function undoOperation(file: MemoryFile, operation: number, now: number):
   return restored;
 }
 
-/** Appends a closed version's content as the entry's current one, unless there is one, or its key is taken. */
+/**
+ * Appends a closed version's content as the entry's current one, unless there is one, or its key is taken. What a consolidation
+ * wrote stays a part of that one: it can still be taken apart.
+ */
 export function reopen(file: MemoryFile, row: VersionRow, now: number): boolean {
   if (currentById(file, row.id) !== undefined) return false;
   if (row.key !== null && currentByKey(file, row.name, row.key) !== undefined) return false;
   const last = file.get<{ version: number }>('SELECT max(version) AS version FROM versions WHERE id = ?', row.id);
   const memory: Memory = { ...memoryOf(row), version: (last?.version ?? row.version) + 1 };
-  const number = insertVersion(file, { memory, created: row.created, validFrom: Math.max(now, row.valid_from) });
+  const number = insertVersion(file, {
+    memory,
+    created: row.created,
+    validFrom: Math.max(now, row.valid_from),
+    operation: row.opened_in ?? undefined,
+  });
   inheritSightings(file, [row], number);
   file.run(
     'INSERT INTO vectors (segment, version, data) SELECT segment, ?, data FROM vectors WHERE version = ?',
@@ -167,65 +177,6 @@ export function reopen(file: MemoryFile, row: VersionRow, now: number): boolean 
   return true;
 }
 
-/** What is removed by where it came from. At least one is given; all that are given must fit. */
-export interface Provenance {
-  readonly namespace?: string | undefined;
-  readonly source?: string | undefined;
-  /** One of the label's origins. */
-  readonly origin?: string | undefined;
-}
-
-/**
- * Removes what a source or origin said, in every version. What others said too stays theirs; what was merged from it is taken
- * apart first; what it had replaced is current again. Gives how many versions are gone; within a transaction.
- */
-export function eraseByProvenance(file: MemoryFile, { namespace, source, origin }: Provenance, now: number): number {
-  const match = `FROM sightings s JOIN versions e ON e.number = s.version JOIN namespaces n ON n.number = e.namespace
-    WHERE (?1 IS NULL OR n.name = ?1) AND (?2 IS NULL OR s.source = ?2)
-    AND (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(s.origins) WHERE value = ?3))`;
-  const values = [namespace ?? null, source ?? null, origin ?? null];
-  const derived = file.all<{ operation: number }>(
-    `SELECT DISTINCT e.opened_in AS operation ${match} AND e.opened_in IS NOT NULL`,
-    ...values,
-  );
-  for (const { operation } of derived) undoOperation(file, operation, now);
-  const erased: VersionRow[] = [];
-  for (const { version, said } of file.all<{ version: number; said: string }>(
-    `SELECT s.version, s.source AS said ${match}`,
-    ...values,
-  )) {
-    const row = eraseSighting(file, version, said);
-    if (row !== undefined) erased.push(row);
-  }
-  // Only now, when nothing is left of what was said.
-  for (const row of erased) if (row.valid_to === null) reopenLast(file, row.id, now);
-  return erased.length;
-}
-
-/** The row, where nobody else said it and it is gone. */
-function eraseSighting(file: MemoryFile, version: number, source: string): VersionRow | undefined {
-  const row = versionByNumber(file, version);
-  if (row === undefined) return undefined;
-  file.run('DELETE FROM sightings WHERE version = ? AND source = ?', version, source);
-  const other = file.get<{ source: string }>('SELECT source FROM sightings WHERE version = ? LIMIT 1', version);
-  // A text of a consolidation is nobody's own.
-  if (other === undefined || row.opened_in !== null) {
-    eraseVersion(file, row);
-    return row;
-  }
-  if (row.source === source) file.run('UPDATE versions SET source = ? WHERE number = ?', other.source, version);
-  return undefined;
-}
-
-function reopenLast(file: MemoryFile, id: string, now: number): void {
-  const before = file.get<{ number: number }>(
-    `SELECT number FROM versions WHERE id = ? AND closed_by IN ('update', 'contradiction') ORDER BY version DESC LIMIT 1`,
-    id,
-  );
-  const last = before && versionByNumber(file, before.number);
-  if (last !== undefined) reopen(file, last, now);
-}
-
 function asRead(file: MemoryFile, namespace: string, { entries, text }: Change): VersionRow[] | undefined {
   const ids = new Set(entries.map((entry) => entry.id));
   if (ids.size === 0 || ids.size < entries.length) return undefined;
@@ -233,10 +184,15 @@ function asRead(file: MemoryFile, namespace: string, { entries, text }: Change):
     const row = currentById(file, id);
     return row?.version === version && row.name === namespace ? [row] : [];
   });
-  const keys = new Set(rows.flatMap(({ key }) => key ?? []));
-  // What is the value of two things cannot be one.
-  if (keys.size > 1 && text !== undefined) return undefined;
+  if (text !== undefined && !canBeOne(rows)) return undefined;
   return rows.length === entries.length ? rows : undefined;
+}
+
+/** What is the value of two things cannot be one, nor what a filter by metadata keeps apart: it may be two persons'. */
+function canBeOne(rows: readonly VersionRow[]): boolean {
+  const keys = new Set(rows.flatMap(({ key }) => key ?? []));
+  const metadata = new Set(rows.map((row) => canonical(memoryOf(row).metadata ?? {})));
+  return keys.size <= 1 && metadata.size <= 1;
 }
 
 /** The merged entry is the next version of the one that was there first; its label is the worst of all. */

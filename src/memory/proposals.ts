@@ -5,6 +5,7 @@ import type { Label } from '../core/label.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { fieldsOf, idOf, namespaceOf, stringOf, wholeOf } from './memory-options.ts';
 import { parseEntry, parseUpdate } from './parse-entry.ts';
+import type { Provenance } from './removal.ts';
 import { currentById } from './versions.ts';
 
 /** A change that waits for a reviewer. `text` is absent where an entry is to be removed. */
@@ -90,4 +91,20 @@ export function takeProposal(file: MemoryFile, id: string, namespace: string | u
   if (row === undefined || (namespace !== undefined && row.namespace !== namespace)) return undefined;
   file.run('DELETE FROM proposals WHERE id = ?', id);
   return JSON.parse(row.body) as Proposal;
+}
+
+/** Drops what waits for an entry that is removed: it could only fail, and may say what the entry said. Within a transaction. */
+export function dropProposalsFor(file: MemoryFile, entry: string): void {
+  file.run("DELETE FROM proposals WHERE json_extract(body, '$.entry.id') = ?", entry);
+}
+
+/** Drops what came from a source, or carries an origin in its label; gives how many. Within a transaction. */
+export function dropProposalsFrom(file: MemoryFile, { namespace, source, origin }: Provenance): number {
+  return file.all(
+    `DELETE FROM proposals WHERE (?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR json_extract(body, '$.source') = ?2)
+     AND (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(body, '$.label.origins') WHERE value = ?3)) RETURNING id`,
+    namespace ?? null,
+    source ?? null,
+    origin ?? null,
+  ).length;
 }

@@ -8,7 +8,8 @@ import { parseEntry } from './parse-entry.ts';
 import { floatsOf } from './vector-index.ts';
 import {
   type Closed,
-  closeVersion,
+  closeVectors,
+  currentByKey,
   insertVector,
   insertVersion,
   memoryVersionOf,
@@ -21,20 +22,27 @@ import {
 /** First line of an export. */
 const HEADER = { coxswain: 'memory', format: 1 };
 
-/** Every version as one line of JSON, oldest first, after a header; with `vectors` also those, as base64 of little-endian f32. */
+/**
+ * Every version of the moment it begins as one line of JSON, oldest first, after a header; with `vectors` also those, as base64 of
+ * little-endian f32. What is removed meanwhile is left out, what is closed meanwhile is still current in it.
+ */
 export function* exportLines(file: MemoryFile, namespace: string | undefined, vectors: boolean): Generator<string> {
   yield JSON.stringify(HEADER);
-  // Read one by one: writes between two lines must not meet an open statement.
-  for (let last = 0; ; ) {
-    const next = file.get<{ number: number }>(
-      `SELECT e.number FROM versions e JOIN namespaces n ON n.number = e.namespace
-       WHERE e.number > ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY e.number LIMIT 1`,
-      last,
+  const numbers = (condition: string) =>
+    file.numbers(
+      `SELECT json_group_array(number) AS list FROM (SELECT e.number FROM versions e JOIN namespaces n ON n.number = e.namespace
+       WHERE ${condition} AND (?1 IS NULL OR n.name = ?1) ORDER BY e.number)`,
       namespace ?? null,
     );
-    const row = next && versionByNumber(file, next.number);
-    if (row === undefined) return;
-    last = row.number;
+  const { all, current } = file.snapshot(() => ({
+    all: numbers('true'),
+    current: new Set(numbers('e.valid_to IS NULL')),
+  }));
+  // Read one by one: writes between two lines must not meet an open statement.
+  for (const number of all) {
+    const now = versionByNumber(file, number);
+    if (now === undefined) continue;
+    const row = current.has(number) ? { ...now, valid_to: null, closed_by: null, closed_in: null } : now;
     const line = { ...memoryVersionOf(row), created: row.created, ...provenanceOf(file, row) };
     yield JSON.stringify(vectors ? { ...line, ...vectorsOf(file, row) } : line);
   }
@@ -121,20 +129,26 @@ function importVersion(file: MemoryFile, value: unknown, at: string): boolean {
   if (validTo === undefined && there.some((row) => row.valid_to === null)) {
     throw new MemoryConflict(`${at}: another version of this entry is current`);
   }
+  const { namespace, key } = memory;
+  if (validTo === undefined && key !== undefined && currentByKey(file, namespace, key) !== undefined) {
+    throw new MemoryConflict(`${at}: another entry has the key ${JSON.stringify(key)}`);
+  }
   const operation = (name: unknown, field: string, time: number) =>
     name === undefined ? undefined : operationOf(file, memory.namespace, nameOf(name, `${at}.${field}`), time);
   const opened = operation(openedIn, 'openedIn', times.validFrom);
-  const number = insertVersion(file, { memory, ...times, operation: opened });
+  const end = validTo === undefined ? undefined : timeOf(validTo, `${at}.validTo`);
+  const closed =
+    end === undefined
+      ? undefined
+      : { at: end, by: closedBy as Closed, operation: operation(closedIn, 'closedIn', end) };
+  const number = insertVersion(file, { memory, ...times, operation: opened, closed });
   for (const one of sightingsOf(seen, `${at}.seen`)) see(file, number, one, one.seen);
   const row = versionByNumber(file, number);
   if (row === undefined) return false;
   for (const [embedder, data] of vectorEntries(vectors, `${at}.vectors`)) {
     insertVector(file, row.namespace, number, { id: embedder, dimensions: data.length }, data);
   }
-  if (validTo !== undefined) {
-    const end = timeOf(validTo, `${at}.validTo`);
-    closeVersion(file, row, { at: end, by: closedBy as Closed, operation: operation(closedIn, 'closedIn', end) });
-  }
+  if (closed !== undefined) closeVectors(file, number);
   return true;
 }
 

@@ -123,18 +123,26 @@ export interface Insert {
   readonly validFrom: number;
   /** The operation it is a part of. */
   readonly operation?: number | undefined;
+  /** Where it is not current any more. */
+  readonly closed?: Closing | undefined;
 }
 
-/** Writes a version, which is current, with its index; within a transaction. Gives its row number. */
+interface Closing {
+  readonly at: number;
+  readonly by: Closed;
+  readonly operation?: number | undefined;
+}
+
+/** Writes a version, which is current unless it was closed, with its index; within a transaction. Gives its row number. */
 export function insertVersion(file: MemoryFile, insert: Insert): number {
-  const { memory, created, validFrom } = insert;
+  const { memory, created, validFrom, closed } = insert;
   file.run('INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING', memory.namespace);
   const namespace = namespaceNumber(file, memory.namespace) ?? 0;
   const terms = termsOf(memory.text, 'index');
   const row = file.get<{ number: number }>(
     `INSERT INTO versions (namespace, terms, valid_from, id, version, created, kind, key, source, agent, run, label, near,
-       opened_in, metadata, text)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number`,
+       opened_in, metadata, text, valid_to, closed_by, closed_in)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number`,
     namespace,
     terms.length,
     validFrom,
@@ -151,13 +159,16 @@ export function insertVersion(file: MemoryFile, insert: Insert): number {
     insert.operation ?? null,
     memory.metadata === undefined ? null : JSON.stringify(memory.metadata),
     memory.text,
+    closed === undefined ? null : Math.max(closed.at, validFrom),
+    closed?.by ?? null,
+    closed?.operation ?? null,
   );
   const number = row?.number ?? 0;
   // Whoever is further behind than this reads the segment anew.
   if (number % 1_024 === 0)
     file.run('DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?', KEPT_CHANGES);
-  countIn(file, namespace, terms.length, 1);
-  indexText(file, number, `${namespace}_`, terms);
+  if (closed === undefined) countIn(file, namespace, terms.length, 1);
+  indexText(file, number, closed === undefined ? `${namespace}_` : `${namespace}h_`, terms);
   for (const [key, value] of facetsOf(memory)) {
     file.run('INSERT INTO facets (namespace, key, value, version) VALUES (?, ?, ?, ?)', namespace, key, value, number);
   }
@@ -186,7 +197,9 @@ export function see(
   at: number,
 ): void {
   file.run(
-    'INSERT INTO sightings (version, source, origins, seen) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
+    `INSERT INTO sightings (version, source, origins, seen) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET seen = excluded.seen, origins = (SELECT json_group_array(value) FROM (
+       SELECT value FROM json_each(sightings.origins) UNION SELECT value FROM json_each(excluded.origins)))`,
     version,
     source,
     JSON.stringify(label.origins),
@@ -221,11 +234,7 @@ export function insertVector(
 const KEPT_CHANGES = 20_000;
 
 /** Ends a version's validity: it stays in the file and is found only by a search of that time; within a transaction. */
-export function closeVersion(
-  file: MemoryFile,
-  row: VersionRow,
-  closed: { readonly at: number; readonly by: Closed; readonly operation?: number | undefined },
-): void {
+export function closeVersion(file: MemoryFile, row: VersionRow, closed: Closing): void {
   file.run(
     'UPDATE versions SET valid_to = ?, closed_by = ?, closed_in = ? WHERE number = ?',
     Math.max(closed.at, row.valid_from),
@@ -233,17 +242,18 @@ export function closeVersion(
     closed.operation ?? null,
     row.number,
   );
-  file.run('UPDATE vectors SET current = 0 WHERE version = ?', row.number);
+  closeVectors(file, row.number);
   countIn(file, row.namespace, row.terms, -1);
   file.run('DELETE FROM lexical WHERE rowid = ?', row.number);
   indexText(file, row.number, `${row.namespace}h_`, termsOf(row.text, 'index'));
 }
 
-/** Takes an entry with all its versions out of every table; within a transaction. */
-export function eraseEntry(file: MemoryFile, id: string): void {
-  for (const row of versionsOf(file, id)) eraseVersion(file, row);
+/** No search but one of an earlier time compares them; within a transaction. */
+export function closeVectors(file: MemoryFile, version: number): void {
+  file.run('UPDATE vectors SET current = 0 WHERE version = ?', version);
 }
 
+/** Takes a version out of every table; within a transaction. */
 export function eraseVersion(file: MemoryFile, row: VersionRow): void {
   dropKept(file, row.text);
   file.run('DELETE FROM lexical WHERE rowid = ?', row.number);

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { runAgent } from 'coxswain';
 import { consolidation, type LongTermMemory, longTermMemory } from 'coxswain/memory';
@@ -96,6 +96,35 @@ describe('a file that fails', () => {
     for (const other of [new Error('x'), undefined, Object.assign(new Error('constraint'), { errcode: 19 })]) {
       expect(fileFailure(other, 'memory.db')).toBe(other);
     }
+  });
+
+  it('is opened by a later call, where another process had it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'coxswain-locked-'));
+    const other = new DatabaseSync(join(folder, 'memory.db'));
+    other.exec('BEGIN EXCLUSIVE; CREATE TABLE x (y)');
+    const store = memory(join(folder, 'memory.db'));
+    await expect(store.namespaces()).rejects.toThrow(/is locked by another process/);
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await store.namespaces()).toEqual([]);
+    await store.close();
+    rmSync(folder, { recursive: true });
+  }, 20_000);
+
+  it('is the same one where the process changes its folder', async () => {
+    const before = process.cwd();
+    const folder = mkdtempSync(join(tmpdir(), 'coxswain-folder-'));
+    const store = memory(relative(before, join(folder, 'memory.db')));
+    await store.add(entry);
+    try {
+      process.chdir(folder);
+      await store.add({ ...entry, text: 'another fact' });
+    } finally {
+      process.chdir(before);
+    }
+    expect(await store.list({ namespace: 'team' })).toHaveLength(2);
+    await store.close();
+    rmSync(folder, { recursive: true });
   });
 
   it('fails a consolidation, not whoever runs it', async () => {

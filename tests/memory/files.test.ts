@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,7 +75,50 @@ describe('layered files', () => {
   });
 });
 
+describe('what is in the place of a file', () => {
+  // Whoever reads a pipe waits for a writer, with everybody else in the process.
+  it.skipIf(process.platform === 'win32')('is not waited for: a pipe, a folder', () => {
+    mkdirSync(join(folder, 'project/a/AGENTS.md'), { recursive: true });
+    execFileSync('mkfifo', [join(folder, 'project/AGENTS.md')]);
+    const { lines, notes } = layeredFiles({
+      project: join(folder, 'project'),
+      folder: join(folder, 'project/a'),
+      user: join(folder, 'none'),
+      trusted: true,
+    });
+    expect(lines).toEqual([]);
+    expect(notes).toEqual([expect.stringContaining('no plain file'), expect.stringContaining('no plain file')]);
+  });
+
+  it('is passed over by a notebook: a link to nowhere, a pipe, a folder', async () => {
+    write('n/a.md', 'The door is blue.');
+    mkdirSync(join(folder, 'n/folder.md'));
+    symlinkSync(join(folder, 'nowhere'), join(folder, 'n/link.md'));
+    symlinkSync('loop.md', join(folder, 'n/loop.md'));
+    if (process.platform !== 'win32') execFileSync('mkfifo', [join(folder, 'n/pipe.md')]);
+    const hits = await notebook({ folder: join(folder, 'n') }).search('door', { namespace: 'notes' });
+    expect(hits.map(({ source }) => source)).toEqual(['a.md:1']);
+  });
+});
+
 describe('a notebook', () => {
+  it('repeats of a long heading no more than its beginning', () => {
+    const sections = sectionsOf(`# ${'😀'.repeat(50_000)}\n${'\nx\n'.repeat(1_000)}`);
+    expect(sections).toHaveLength(1_000);
+    for (const { text } of sections) expect(text.length).toBeLessThan(210);
+    expect(sections[0]?.text.isWellFormed()).toBe(true);
+  });
+
+  it('reads each file once, however many there are', async () => {
+    for (let file = 0; file < 150; file++) write(`n/${file}.md`, `Word${file} here.\n\n`.repeat(20));
+    const notes = notebook({ folder: join(folder, 'n') });
+    await notes.search('word', { namespace: 'notes' });
+    write('n/7.md', 'Another here.');
+    rmSync(join(folder, 'n/8.md'));
+    expect(await notes.search('word7 word8', { namespace: 'notes' })).toEqual([]);
+    expect(await notes.search('another', { namespace: 'notes' })).toMatchObject([{ source: '7.md:1' }]);
+  });
+
   it('gives paragraphs with heading, file and line, under the label it was given', async () => {
     const label = { integrity: 'trusted', confidentiality: 'private', origins: ['notes'] } as const;
     write('n/ops.md', '# Staging\n\nIt resets on Mondays.\n\nThe door is blue.\n');

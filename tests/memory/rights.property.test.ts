@@ -71,7 +71,8 @@ it('an agent reads, writes, changes and proposes what its grants say, and nothin
         const notes = longTermMemory({ file: ':memory:' });
         const propose = proposeOnly(notes);
         const held: Entry[] = [];
-        let proposed = 0;
+        /** What each waiting change is for; undefined for a new entry. */
+        let proposed: (string | undefined)[] = [];
         let count = 0;
         const next = () => {
           count += 1;
@@ -109,7 +110,7 @@ it('an agent reads, writes, changes and proposes what its grants say, and nothin
             const result = await call('memory_save', { text }, flow);
             const target = given.find(({ write }) => write);
             if (target === undefined) expect(result).toBe('no tool');
-            else if (target.proposes) proposed += 1;
+            else if (target.proposes) proposed.push(undefined);
             else {
               expect(result).toEqual({ saved: true });
               const [entry] = await notes.list({ namespace: target.namespace, limit: 1 });
@@ -128,14 +129,17 @@ it('an agent reads, writes, changes and proposes what its grants say, and nothin
             const mayNot = entry?.label.integrity === 'trusted' && one.label.integrity === 'untrusted';
             if (!changes) expect(result).toBe('no tool');
             else if (entry === undefined || target === undefined) expect(result).toBe('refused');
-            else if (target.proposes) proposed += 1;
+            else if (target.proposes) proposed.push(entry.id);
             // Only the entry itself knows which version it has; who may only propose is told by the reviewer.
             else if (one.stale && !(mayNot && one.do === 'forget')) expect(result).toBe('refused');
             else if (mayNot) {
               expect(result).toMatchObject({ proposed: true });
-              proposed += 1;
-            } else if (one.do === 'forget') held.splice(held.indexOf(entry), 1);
-            else Object.assign(entry, { text, label: one.label, version: entry.version + 1 });
+              proposed.push(entry.id);
+            } else if (one.do === 'forget') {
+              held.splice(held.indexOf(entry), 1);
+              // What waits for an entry goes with it.
+              proposed = proposed.filter((id) => id !== entry.id);
+            } else Object.assign(entry, { text, label: one.label, version: entry.version + 1 });
           }
         }
         for (const namespace of NAMESPACES) {
@@ -148,7 +152,7 @@ it('an agent reads, writes, changes and proposes what its grants say, and nothin
           );
         }
         const waiting = await Promise.all(NAMESPACES.map((namespace) => notes.proposals(namespace)));
-        expect(waiting.flat()).toHaveLength(proposed);
+        expect(waiting.flat()).toHaveLength(proposed.length);
         await notes.close();
       },
     ),
