@@ -5,6 +5,7 @@ import type { Label } from './label.ts';
 import type { AgentLimits, Limits } from './limits.ts';
 import type { ApprovalRequest, Decision, PermissionMode, WaitRequest } from './permission.ts';
 import type { ParentStep, SpanAbove } from './record.ts';
+import { toPicoUsd } from './spending.ts';
 import type { Status } from './status.ts';
 import type { Usage } from './usage.ts';
 
@@ -59,6 +60,8 @@ export interface ApartOutcome {
   readonly label: Label;
   readonly usage: Usage;
   readonly costUsd?: number;
+  /** What its own ledger charged it for, under caps: what was reported, and estimates where nothing was. */
+  readonly charged?: Charged;
   readonly steps: number;
   readonly toolCalls: number;
   readonly tree: TreeNode;
@@ -66,6 +69,24 @@ export interface ApartOutcome {
   readonly byModel: { readonly [model: string]: Spent };
   /** With `suspended`: answered by a person, it goes on. */
   readonly pending: readonly (ApprovalRequest | WaitRequest)[];
+}
+
+/** What a run was charged for under its caps. */
+export interface Charged {
+  readonly tokens?: number;
+  /** In whole picodollars. */
+  readonly picoUsd?: number;
+  /** What of it holds estimates. */
+  readonly estimated?: readonly ('tokens' | 'picoUsd')[];
+}
+
+/** What a child apart costs under the caps above it. */
+export function chargedFor({ charged, usage, costUsd = 0 }: ApartOutcome): {
+  readonly tokens: number;
+  readonly picoUsd: number;
+} {
+  const { tokens = usage.inputTokens + usage.outputTokens, picoUsd = toPicoUsd(costUsd) } = charged ?? {};
+  return { tokens, picoUsd };
 }
 
 /** Runs a child apart, wherever that is. An abort of the signal interrupts it; it may be asked for again. */

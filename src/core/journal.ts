@@ -78,6 +78,8 @@ export interface Call<T = unknown> {
   usage?(value: T): CallUsage | undefined;
   /** In USD, where it is known. */
   cost?(value: T): number | undefined;
+  /** What the ledger charges for it, where that is known elsewhere. */
+  charged?(value: T): Settled;
   /** What views are shown at its start and end. */
   started(): EffectStart;
   ended(outcome: Outcome<T>): EffectEnd;

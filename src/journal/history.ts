@@ -1,4 +1,4 @@
-import { type ApartOutcome, nodesOf } from '../core/apart.ts';
+import { type ApartOutcome, chargedFor, nodesOf } from '../core/apart.ts';
 import type { ErrorRecord } from '../core/errors.ts';
 import type { Settled } from '../core/journal.ts';
 import type { Json } from '../core/json.ts';
@@ -94,13 +94,16 @@ export class History {
   /** Sums of a child apart are those since its start: the newest stands for all. */
   #countApart({ key, value }: Row): void {
     const child = key.slice(0, key.lastIndexOf('/'));
-    const now = countsOf(value as unknown as ApartOutcome);
+    const outcome = value as unknown as ApartOutcome;
+    const now = countsOf(outcome);
     const before = this.#apart.get(child) ?? NOTHING_COUNTED;
     this.#apart.set(child, now);
     this.steps += now.steps - before.steps;
     this.toolCalls += now.toolCalls - before.toolCalls;
     this.agents += now.agents - before.agents;
-    this.#spent.push({ key, tokens: now.tokens - before.tokens, picoUsd: now.picoUsd - before.picoUsd });
+    const { estimated } = outcome.charged ?? {};
+    const spent = { tokens: now.tokens - before.tokens, picoUsd: now.picoUsd - before.picoUsd };
+    this.#spent.push({ key, ...spent, ...(estimated && { estimated }) });
   }
 
   /**
@@ -209,9 +212,9 @@ export class History {
 const NOTHING_COUNTED = { steps: 0, toolCalls: 0, agents: 0, tokens: 0, picoUsd: 0 };
 
 /** What a child apart adds to the sums of the run, itself left out where it has a record of its own. */
-function countsOf({ steps, toolCalls, tree, usage, costUsd = 0 }: ApartOutcome) {
-  const tokens = usage.inputTokens + usage.outputTokens;
-  return { steps, toolCalls, agents: nodesOf(tree) - 1, tokens, picoUsd: toPicoUsd(costUsd) };
+function countsOf(outcome: ApartOutcome) {
+  const { steps, toolCalls, tree } = outcome;
+  return { steps, toolCalls, agents: nodesOf(tree) - 1, ...chargedFor(outcome) };
 }
 
 const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding', 'child']);

@@ -1,17 +1,31 @@
-import { type ApartChild, type ApartOutcome, nodesOf, type RunApart } from '../core/apart.ts';
+import { type ApartChild, type ApartOutcome, chargedFor, type RunApart } from '../core/apart.ts';
 import { type ErrorRecord, messageOf } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
-import type { ApartCall, Attempt, Outcome } from '../core/journal.ts';
+import type { ApartCall, Attempt, Outcome, Settled } from '../core/journal.ts';
 import type { EffectEnd, Span } from '../core/record.ts';
+import { fromPicoUsd } from '../core/spending.ts';
 import { LONGEST_TIMER_MS } from '../core/time.ts';
 import type { CallUsage } from '../core/usage.ts';
-
-type Counts = { steps: number; toolCalls: number; agents: number };
+import { type Amount, NOTHING } from './account.ts';
+import type { HeldCounts } from './held-counts.ts';
 
 interface ApartRun {
   readonly graceMs: number;
   readonly runApart: RunApart;
-  readonly count: Counts;
+  /** True once the run was stopped in a way that a resume takes up again. */
+  readonly isInterrupted: boolean;
+}
+
+/** What it is given, beyond the grace of its own work, to say how it ended. */
+const TO_TELL_MS = 2_000;
+
+/** What a stretch goes on from, and whom it tells. */
+export interface ApartPast {
+  /** How the stretch before ended. */
+  readonly before: ApartOutcome | undefined;
+  readonly held: HeldCounts;
+  /** Told what it had spent when it was interrupted with its run, which is no outcome. */
+  interrupted(outcome: ApartOutcome): void;
 }
 
 /** One stretch of a child apart, until it ends or waits for a person. It is paid for what it spent since the stretch before. */
@@ -27,16 +41,16 @@ export class ApartStretch implements ApartCall {
   readonly key: string;
   readonly self: Invocation;
   readonly child: ApartChild;
-  readonly #before: ApartOutcome | undefined;
+  readonly #past: ApartPast;
   readonly #run: ApartRun;
 
-  constructor(run: ApartRun, self: Invocation, key: string, child: ApartChild, before: ApartOutcome | undefined) {
-    this.graceMs = run.graceMs;
+  constructor(run: ApartRun, self: Invocation, key: string, child: ApartChild, past: ApartPast) {
+    this.graceMs = run.graceMs + TO_TELL_MS;
     this.#run = run;
     this.self = self;
     this.key = key;
     this.child = child;
-    this.#before = before;
+    this.#past = past;
   }
 
   get parent(): Span {
@@ -51,43 +65,47 @@ export class ApartStretch implements ApartCall {
   /** What is left of its grant, however it divides. */
   worstCost(): number | undefined {
     const { costUsd } = this.child.grant.limits;
-    return costUsd === undefined ? undefined : Math.max(0, costUsd - (this.#before?.costUsd ?? 0));
+    return costUsd === undefined ? undefined : Math.max(0, costUsd - fromPicoUsd(this.#chargedBefore.picoUsd));
   }
 
   get #spentTokens(): number {
-    const usage = this.#before?.usage;
-    return usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
+    return this.#chargedBefore.tokens;
   }
 
-  /** All that it may use is held while it runs, so that the caps above hold beside it; then what it used counts. */
+  get #chargedBefore(): Amount {
+    const { before } = this.#past;
+    return before === undefined ? NOTHING : chargedFor(before);
+  }
+
+  /** Interrupted with its run it has no outcome: it was cut off, and a resume goes on with it. */
   async execute(attempt: Attempt): Promise<ApartOutcome> {
-    const { count } = this.#run;
-    const { steps = 0, toolCalls = 0, agents = 1 } = this.child.grant.limits;
-    const before = countsOf(this.#before);
-    const held = {
-      steps: steps - before.steps,
-      toolCalls: toolCalls - before.toolCalls,
-      agents: agents - before.agents,
-    };
-    add(count, held, 1);
-    try {
-      const outcome = await this.#run.runApart(this.child, attempt.signal);
-      add(count, countsOf(outcome), 1);
-      add(count, before, -1);
-      return outcome;
-    } finally {
-      add(count, held, -1);
-    }
+    const outcome = await this.#run.runApart(this.child, attempt.signal);
+    this.#past.held.used(outcome);
+    if (outcome.status !== 'aborted' || !this.#run.isInterrupted) return outcome;
+    this.#past.interrupted(outcome);
+    throw new Error('interrupted with its run');
   }
 
   usage({ usage }: ApartOutcome): CallUsage {
-    const before = this.#before?.usage;
+    const before = this.#past.before?.usage;
     const inputTokens = usage.inputTokens - (before?.inputTokens ?? 0);
     return { inputTokens, outputTokens: usage.outputTokens - (before?.outputTokens ?? 0) };
   }
 
   cost({ costUsd }: ApartOutcome): number | undefined {
-    return costUsd === undefined ? undefined : costUsd - (this.#before?.costUsd ?? 0);
+    return costUsd === undefined ? undefined : costUsd - (this.#past.before?.costUsd ?? 0);
+  }
+
+  /** As its own ledger has it, with the estimates for what its providers did not report. */
+  charged(outcome: ApartOutcome): Settled {
+    const now = chargedFor(outcome);
+    const before = this.#chargedBefore;
+    const estimated = outcome.charged?.estimated ?? [];
+    return {
+      tokens: now.tokens - before.tokens,
+      picoUsd: now.picoUsd - before.picoUsd,
+      ...(estimated.length > 0 && { estimated }),
+    };
   }
 
   failure(thrown: unknown): ErrorRecord {
@@ -102,17 +120,4 @@ export class ApartStretch implements ApartCall {
     if (outcome.ok) return { kind: 'child', event: 'done', value: outcome.value };
     return { kind: 'child', event: outcome.stop === undefined ? 'failed' : 'cancel', value: outcome.error };
   }
-}
-
-/** The child itself counts already. */
-function countsOf(outcome: ApartOutcome | undefined): Counts {
-  if (outcome === undefined) return { steps: 0, toolCalls: 0, agents: 1 };
-  const { steps, toolCalls, tree } = outcome;
-  return { steps, toolCalls, agents: nodesOf(tree) };
-}
-
-function add(count: Counts, more: Counts, sign: 1 | -1): void {
-  count.steps += sign * Math.max(0, more.steps);
-  count.toolCalls += sign * Math.max(0, more.toolCalls);
-  count.agents += sign * Math.max(0, more.agents);
 }

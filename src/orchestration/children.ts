@@ -17,6 +17,7 @@ import type { Activity } from './activity.ts';
 import { Admission, type AdmissionParts, handedOn } from './admission.ts';
 import { childStart, narrow, shareOfCaps } from './child.ts';
 import type { Deadline } from './deadline.ts';
+import type { HeldCounts } from './held-counts.ts';
 import type { Start } from './input.ts';
 import { Places } from './places.ts';
 import { copyShared, type Shared } from './shared-store.ts';
@@ -25,6 +26,8 @@ import { copyShared, type Shared } from './shared-store.ts';
 export interface Apart {
   readonly input: unknown;
   readonly grant: Grant;
+  /** Of what is granted to it, what it has not used. */
+  readonly held: HeldCounts;
 }
 
 /** What starting children needs of a run. */
@@ -37,8 +40,8 @@ export interface ChildrenParts extends AdmissionParts {
   readonly redact: Redact | undefined;
   /** The permissions of a new node. */
   enter(self: Invocation, delegate: Delegate | undefined): void;
-  /** What a child apart gets; a ToolError where nothing is left. */
-  grant(self: Invocation): Grant;
+  /** What a child apart gets, and what is held for it; a ToolError where nothing is left. */
+  grant(self: Invocation): Pick<Apart, 'grant' | 'held'>;
   /** The clock of a node that has a time limit of its own. */
   deadline(self: Invocation): Deadline | undefined;
   /** Runs a node to its end, between its two records. */
@@ -92,7 +95,7 @@ export class Children {
       label: child.label,
     });
     this.#run.enter(self, delegate);
-    const apart = delegate?.apart ? { input, grant: this.#run.grant(self) } : undefined;
+    const apart = delegate?.apart ? { input, ...this.#run.grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
     const ending = this.#drive(child, self, start, apart);
@@ -121,6 +124,7 @@ export class Children {
       child.onEnd?.(ending.status === 'completed');
       return ending;
     } finally {
+      apart?.held.release();
       deadline?.clear();
       if (deadline !== undefined) this.#activity.remove(deadline);
       this.#places?.give(self);

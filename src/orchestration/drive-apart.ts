@@ -2,16 +2,16 @@ import type { ApartChild, ApartOutcome, RunApart } from '../core/apart.ts';
 import type { Ending, TreeNode } from '../core/ending.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Failure, Outcome } from '../core/journal.ts';
-import { type Json, sha256 } from '../core/json.ts';
+import type { Json } from '../core/json.ts';
 import { joinLabels } from '../core/label.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import { spendingOf } from '../core/spending.ts';
 import type { Status } from '../core/status.ts';
 import { type Stops, stopError } from '../core/stops.ts';
-import { stemOf } from '../journal/prunable.ts';
 import { asJson } from '../journal/row.ts';
 import type { Waits } from '../journal/waits.ts';
 import { ApartStretch } from './apart-call.ts';
+import { apartRunId } from './apart-run-id.ts';
 import type { Apart } from './children.ts';
 import type { GrantSource } from './grant.ts';
 import type { Start } from './input.ts';
@@ -21,8 +21,8 @@ type Request = ApprovalRequest | WaitRequest;
 /** What a child apart needs of the run it belongs to. */
 export interface ApartParts extends GrantSource {
   readonly id: string;
-  readonly count: { steps: number; toolCalls: number; agents: number };
   readonly graceMs: number;
+  readonly isInterrupted: boolean;
   readonly stops: Stops;
   readonly waits: Waits;
   readonly runApart: RunApart;
@@ -35,11 +35,11 @@ export async function driveApart(
   run: ApartParts,
   self: Invocation,
   start: Start,
-  { input, grant }: Apart,
+  { input, grant, held }: Apart,
 ): Promise<Ending> {
   const { parentStep } = self;
   const child = {
-    run: `${stemOf(run.id)}.${sha256(`${run.id}|${self.path}`).slice(0, 16)}`,
+    run: apartRunId(run.id, self.path),
     parent: { run: run.id, key: self.path, ...(parentStep !== undefined && { step: parentStep }) },
     agent: self.agent,
     input: asJson(input) ?? null,
@@ -49,7 +49,8 @@ export async function driveApart(
   let answers: ApartChild['answers'] = [];
   for (let stretch = 0; ; stretch += 1) {
     const key = `${self.path}/@apart.${stretch}`;
-    const outcome = await run.journal.child(new ApartStretch(run, self, key, { ...child, answers }, self.apart));
+    const past = { before: self.apart, held, interrupted: (cut: ApartOutcome) => account(self, cut) };
+    const outcome = await run.journal.child(new ApartStretch(run, self, key, { ...child, answers }, past));
     if (!outcome.ok) return failed(self, start, outcome);
     account(self, outcome.value);
     const stop = run.stops.at(self.path);

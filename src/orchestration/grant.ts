@@ -1,17 +1,18 @@
 import { treeFacts } from '../agents/tree-facts.ts';
-import type { Grant, GrantedLevel } from '../core/apart.ts';
+import type { ApartOutcome, Grant, GrantedLevel } from '../core/apart.ts';
 import { ToolError } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
 import { asJson } from '../journal/row.ts';
 import type { Level } from '../security/decide.ts';
+import { type Counts, HeldCounts } from './held-counts.ts';
 
 /** What grants are carved out of. */
 export interface GrantSource {
   readonly journal: Journal;
   readonly limits: Limits & { readonly timeMs: number; readonly depth: number; readonly agents: number };
-  readonly count: { readonly steps: number; readonly toolCalls: number; readonly agents: number };
+  readonly count: Counts;
   readonly trust: ReadonlySet<string>;
 }
 
@@ -77,4 +78,15 @@ function isCapped(limits: Limits, self: Invocation, name: 'tokens' | 'costUsd'):
 function grantedLevel({ source, rules, mode, tools }: Level): GrantedLevel {
   const texts = rules.map(({ text }) => text);
   return { source, rules: texts, ...(mode !== undefined && { mode }), ...(tools !== undefined && { tools }) };
+}
+
+/** Holds what was granted. A child that has ended holds nothing, one that had given something the rest. */
+export function heldFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): HeldCounts {
+  if (journal.recall('agent', path) !== undefined) return new HeldCounts(count, { agents: 1 }, undefined);
+  let before: ApartOutcome | undefined;
+  for (let stretch = 0; ; stretch += 1) {
+    const ended = journal.recall('child', `${path}/@apart.${stretch}`);
+    if (ended === undefined) return new HeldCounts(count, limits, before);
+    before = ended as unknown as ApartOutcome;
+  }
 }

@@ -1,3 +1,4 @@
+import type { Charged } from '../core/apart.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Failure, Layer, Outcome, Settled, Work } from '../core/journal.ts';
 import { fromPicoUsd, toPicoUsd, wasAnswered } from '../core/spending.ts';
@@ -83,7 +84,8 @@ export class Ledger implements Layer {
     };
     const spent: Settled = isFree
       ? NOTHING
-      : settledOf(call, reported, outcome.ok ? outcome.value : undefined, reserved);
+      : ((outcome.ok ? call.charged?.(outcome.value as never) : undefined) ??
+        settledOf(call, reported, outcome.ok ? outcome.value : undefined, reserved));
     work.spent = spent;
     for (const account of accounts) {
       const { unit } = account;
@@ -112,6 +114,14 @@ export class Ledger implements Layer {
       ...(Number.isFinite(tokens) ? { tokens } : {}),
       ...(Number.isFinite(picoUsd) ? { costUsd: fromPicoUsd(picoUsd) } : {}),
     };
+  }
+
+  /** What the run was charged for, in all its epochs; undefined without caps of its own. */
+  charged(): Charged | undefined {
+    if (this.#run.length === 0) return undefined;
+    const estimated = this.#run.filter(({ estimates }) => estimates > 0).map(({ unit }) => unit);
+    const spent = Object.fromEntries(this.#run.map((account) => [account.unit, account.spent]));
+    return { ...spent, ...(estimated.length > 0 && { estimated }) };
   }
 
   #of(self: Invocation): readonly Account[] {

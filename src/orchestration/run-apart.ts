@@ -56,11 +56,13 @@ export async function runApart(
     ? { begin: resumeOrigin(agent, child.run, checked, journal) }
     : { start: startInput(agent, deepFreeze(child.input), grant.label) };
   const result = await new LiveRun(tree, origin, checked, isTeam(agent)).result;
+  const charged = tree.perCall[0].charged();
   const { status, text, usage, steps, toolCalls, byAgent, byModel } = result;
   return {
     ...{ status, text, label: tree.root.label, usage, steps, toolCalls, tree: result.tree, byAgent, byModel },
     pending: status === 'suspended' ? result.pending : [],
     ...(result.costUsd !== undefined && { costUsd: result.costUsd }),
+    ...(charged !== undefined && { charged }),
     ...(status === 'completed' && result.output !== undefined && { output: asJson(result.output) ?? null }),
     ...(status !== 'completed' && status !== 'suspended' && { error: result.error }),
   };

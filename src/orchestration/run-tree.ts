@@ -50,7 +50,7 @@ import { Deadline } from './deadline.ts';
 import { divergenceError, leftoverError } from './divergence-error.ts';
 import { type ApartParts, driveApart } from './drive-apart.ts';
 import { Gate, type GateNote } from './gate.ts';
-import { grantFor } from './grant.ts';
+import { grantFor, heldFor } from './grant.ts';
 import { grantedTools } from './granted-tools.ts';
 import type { Start } from './input.ts';
 import { Ledger, type Reached } from './ledger.ts';
@@ -446,8 +446,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return new Deadline(self, timeMs, this, this.history?.worked(self.path));
   }
 
-  grant(self: Invocation): Grant {
-    return grantFor(this, self, this.#permissions.levelsAbove(self));
+  grant(self: Invocation): Pick<Apart, 'grant' | 'held'> {
+    const grant = grantFor(this, self, this.#permissions.levelsAbove(self));
+    return { grant, held: heldFor(this, self, grant.limits) };
   }
 
   async live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {

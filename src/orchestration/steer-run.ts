@@ -24,7 +24,7 @@ export async function steerRun(
   const { status, rows } = await readRun(journal, runId);
   if (isOver(status))
     throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'Start a new run with its messages.');
-  const problem = recordedProblem(rows, path);
+  const problem = recordedProblem(runId, rows, path);
   if (problem !== undefined) throw refusal(problem);
   await journal.signal(runId, signal);
   return signal.id;

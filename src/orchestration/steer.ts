@@ -9,6 +9,7 @@ import { timeNow } from '../core/time.ts';
 import type { Signal } from '../journal/record-store.ts';
 import type { Row } from '../journal/row.ts';
 import { normaliseMessage } from '../memory/normalise-input.ts';
+import { apartRunId } from './apart-run-id.ts';
 import { find } from './child.ts';
 import type { RunTree } from './run-tree.ts';
 
@@ -66,23 +67,26 @@ function steerMessage(given: unknown): UserMessage {
 
 /** Why a node cannot be steered; undefined where it can. */
 export function steerProblem(
-  { root, history, isReplay }: Pick<RunTree, 'root' | 'history' | 'isReplay'>,
+  { id, root, history, isReplay }: Pick<RunTree, 'id' | 'root' | 'history' | 'isReplay'>,
   path: unknown,
 ): string | undefined {
   if (isReplay) return 'a replay takes no messages';
   if (typeof path !== 'string' || !isWithin(path, root.path)) return `${shown(path)} is not in this run`;
   const node = find(root, path);
   if (node !== undefined) {
+    if (node.delegate?.apart) return apartProblem(id, path);
     if (node.definition.type === 'code') return `${path} is the procedure ${node.agent}, which has no transcript`;
     return node.status === 'running' || node.status === 'waiting' ? undefined : `${path} has ended: ${node.status}`;
   }
-  return history === undefined ? `there is no ${path} in this run` : recordedProblem(history.rows, path);
+  return history === undefined ? `there is no ${path} in this run` : recordedProblem(id, history.rows, path);
 }
 
 /** The same by a run's records: for a node that its process has not come to again, or that is another's. */
-export function recordedProblem(rows: readonly Row[], path: string): string | undefined {
+export function recordedProblem(run: string, rows: readonly Row[], path: string): string | undefined {
   const taker = recordedTaker(rows, path);
-  if (taker !== undefined) return recordedProblem(rows, taker);
+  if (taker !== undefined) return recordedProblem(run, rows, taker);
+  if (rows.some(({ kind, key }) => kind === 'child' && key.startsWith(`${path}/@apart.`)))
+    return apartProblem(run, path);
   const own = rows.filter(({ kind, key }) => kind === 'agent' && key === path);
   const started = own.find(({ event }) => event === 'started');
   if (started === undefined) return `there is no ${path} in this run`;
@@ -91,6 +95,11 @@ export function recordedProblem(rows: readonly Row[], path: string): string | un
   const ended = own.find(({ event }) => event === 'done');
   const { status } = (ended?.value ?? {}) as { readonly status?: string };
   return ended === undefined ? undefined : `${path} has ended: ${status}`;
+}
+
+/** What is for a worker apart must be told to the run that it is. */
+function apartProblem(run: string, path: string): string {
+  return `${path} runs apart, as run ${apartRunId(run, path)}, which is steered by its own id`;
 }
 
 /** The worker that a node has handed its conversation over to. */

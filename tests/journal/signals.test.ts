@@ -1,5 +1,5 @@
 import { StatementSync } from 'node:sqlite';
-import { cancelRun, defineAgent, defineTool, runAgent, startRun } from 'coxswain';
+import { cancelRun, decideRun, defineAgent, defineTool, runAgent, startRun } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -39,6 +39,31 @@ describe('a run at work', () => {
     // The goal, and what a busy machine adds.
     expect((await hears) - since).toBeLessThan(100 + 200);
     expect(await run.result).toMatchObject({ status: 'cancelled', error: { message: 'enough' } });
+  });
+
+  test('hears what is told through its own journal, in the same process', async () => {
+    const store = journal();
+    const { tool, begun } = longTool();
+    const lead = defineAgent({ name: 'lead', instructions: 'Dig.', tools: [tool] });
+    const run = startRun(lead, 'Go', { model: scriptedModel([turn(['dig'])]), journal: store });
+    await begun;
+    await cancelRun(run.id, { journal: store, reason: 'enough' });
+    expect(await run.result).toMatchObject({ status: 'cancelled', error: { message: 'enough' } });
+    const asks = startRun(
+      defineAgent({
+        name: 'boss',
+        description: 'b',
+        input: z.object({}),
+        run: (_input, ctx) => ctx.wait('go', {}, z.object({ ok: z.boolean() })),
+      }),
+      {},
+      { journal: store, onIdle: 'wait' },
+    );
+    const id = await new Promise<string>((resolve) =>
+      asks.on('approval.request', (event) => resolve(event.request.id)),
+    );
+    await decideRun(asks.id, id, { decision: 'answer', value: { ok: true } }, { journal: store });
+    expect(await asks.result).toMatchObject({ status: 'completed', output: { ok: true } });
   });
 
   test('in a long answer of a model, too, and only what was named is stopped', async () => {

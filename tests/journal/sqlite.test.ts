@@ -228,7 +228,7 @@ describe('owners', () => {
     async () => {
       const { store } = await withRows(1);
       // The shell becomes a process that never asks for its child.
-      const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+      const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
       onTestFinished(() => void parent.kill('SIGKILL'));
       const pid = Number(String((await once(parent.stdout, 'data'))[0]));
       await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z'));

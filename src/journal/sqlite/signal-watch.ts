@@ -76,6 +76,14 @@ export class SignalWatch {
     this.#isNews = true;
   }
 
+  /** Tells in the next turn of the event loop that there is something. */
+  hear(): void {
+    this.#isNews = true;
+    setImmediate(() => {
+      if (!this.#isClosed) this.tell();
+    });
+  }
+
   /** Tells what was seen. */
   tell(): void {
     if (!this.#isNews) return;

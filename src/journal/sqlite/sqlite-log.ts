@@ -209,6 +209,11 @@ export class SqliteLog implements RunLog {
     else this.lose();
   }
 
+  /** Something was told through its own connection, whose writes no watch sees. */
+  hear(): void {
+    if (!this.#isOver && this.#failure === undefined) this.#watch.hear();
+  }
+
   signals(): readonly TimedSignal[] {
     return this.#watch.signals();
   }

@@ -195,6 +195,7 @@ class SqliteStore implements RecordStore {
       const insert = database.prepare('INSERT OR IGNORE INTO signals VALUES (?, ?, ?, ?)');
       isFirst = insert.run(run, signal.id, JSON.stringify(signal), Date.now()).changes === 1;
     });
+    for (const log of this.#logs) if (isFirst && log.run.id === run) log.hear();
     return isFirst;
   }
 
