@@ -9,6 +9,7 @@ import { REDACTED } from '../security/redaction/secrets.ts';
 import type { LineEffect, StepLine } from '../telemetry/line.ts';
 import { logParts } from '../telemetry/log-parts.ts';
 import { stepLine } from '../telemetry/step-line.ts';
+import { checkedLine } from './logged-line.ts';
 
 const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";
 
@@ -265,5 +266,10 @@ function linesOf(file: string): StepLine[] {
   } catch {
     throw new ConfigurationError('log', `${file} cannot be read`, WRITE);
   }
-  return texts.flatMap((text) => text.split('\n').flatMap((line) => stepLine(line) ?? []));
+  return texts.flatMap((text) =>
+    text.split('\n').flatMap((written, index) => {
+      const line = stepLine(written);
+      return line === undefined ? [] : checkedLine(line, index + 1, file);
+    }),
+  );
 }

@@ -1,0 +1,81 @@
+import { ConfigurationError } from '../core/errors.ts';
+import { isPlainObject } from '../core/json.ts';
+import type { StepLine } from '../telemetry/line.ts';
+
+type Check = (value: unknown) => boolean;
+
+const text: Check = (value) => typeof value === 'string';
+const flag: Check = (value) => typeof value === 'boolean';
+const count: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+const amount: Check = (value) => typeof value === 'number' && value >= 0;
+const time: Check = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
+const object: Check = isPlainObject;
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const maybe =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const oneOf =
+  (...checks: readonly Check[]): Check =>
+  (value) =>
+    checks.some((check) => check(value));
+const shape =
+  (fields: { readonly [name: string]: Check }): Check =>
+  (value) =>
+    isPlainObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
+
+const error = shape({ kind: text, message: text });
+const call = shape({ id: text, name: text, arguments: text });
+const part: Check = (value) => {
+  if (!isPlainObject(value)) return false;
+  if (value.type === 'text') return text(value.text);
+  return value.type === 'tool_call' ? call(value) : text(value.type);
+};
+const content = oneOf(text, listOf(part));
+const tool = shape({ name: text, description: text, parameters: object });
+
+/** What a replay reads of a line; all else in it is not looked at. */
+const FIELDS: { readonly [field in keyof StepLine]?: Check } = {
+  agent: text,
+  path: (value) => text(value) && value !== '',
+  step: count,
+  call: maybe(text),
+  event: (value) => value === 'start' || value === 'end',
+  time,
+  modelIn: maybe(
+    shape({
+      new: listOf(shape({ role: text, content: maybe(content) })),
+      model: maybe(text),
+      tools: maybe(oneOf((value) => value === null, listOf(tool))),
+    }),
+  ),
+  modelOut: maybe(oneOf(shape({ error }), shape({ content: listOf(part) }), shape({ content: maybe(listOf(part)) }))),
+  toolCalls: maybe(listOf(call)),
+  toolResults: maybe(
+    listOf(shape({ callId: text, name: text, isError: flag, arguments: maybe(text), error: maybe(error) })),
+  ),
+  usage: maybe(shape({ inputTokens: count, outputTokens: count })),
+  costUsd: maybe(amount),
+  status: maybe(text),
+  effects: maybe(listOf(shape({ key: text, kind: text, outcome: object }))),
+};
+
+/**
+ * A line whose parts have the forms that a replay relies on.
+ *
+ * @throws ConfigurationError that names the line, counted from 1, and the field.
+ */
+export function checkedLine(line: StepLine, number: number, file: string): StepLine {
+  for (const [field, check] of Object.entries(FIELDS)) {
+    if (check((line as unknown as { readonly [field: string]: unknown })[field])) continue;
+    throw new ConfigurationError(
+      'log',
+      `${file}, line ${number}: ${field} is not as a step log has it`,
+      'It was changed or damaged: replay from the journal, or from a whole copy of the log.',
+    );
+  }
+  return line;
+}
