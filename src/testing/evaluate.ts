@@ -2,13 +2,14 @@ import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
-import { checkOneOf, checkOptions, checkText, checkWhole } from '../core/options.ts';
+import { checkWhole } from '../core/options.ts';
 import { addSpending, costUsd, NOTHING_SPENT, type Spending, toPicoUsd } from '../core/spending.ts';
 import type { Status } from '../core/status.ts';
 import type { Usage } from '../core/usage.ts';
 import type { RunOptions } from '../orchestration/run-options.ts';
 import { startRun } from '../orchestration/start-run.ts';
 import { type Baseline, readBaseline } from './baseline.ts';
+import { checkCases } from './check-cases.ts';
 import { type CallRules, type ExpectedCall, type MadeCall, matchCalls } from './match-calls.ts';
 
 /** One question with what is expected of the answer. */
@@ -87,9 +88,7 @@ export async function evaluate<Input, Output, Deps>(
   const { repeats = 1, parallel = 1, baseline, model, ...run } = (options ?? {}) as EvaluateOptions<Deps>;
   checkWhole('repeats', repeats, 1);
   checkWhole('parallel', parallel, 1);
-  cases.forEach((one, index) => {
-    checkCase(one, `cases[${index}]`);
-  });
+  checkCases(cases);
   const before = typeof baseline === 'string' ? readBaseline(baseline) : baseline;
   const jobs = cases.flatMap((one) => Array.from({ length: repeats }, (_, index) => ({ one, repeat: index + 1 })));
   const played = new Map<unknown, Played[]>(cases.map((one) => [one, []]));
@@ -110,15 +109,6 @@ interface Played {
   readonly runId: string;
   readonly reasons: readonly string[];
   readonly spending: Spending;
-}
-
-const CASE = ['name', 'input', 'calls', 'order', 'only', 'status', 'check'];
-
-function checkCase(one: unknown, field: string): void {
-  checkOptions(field, one, CASE);
-  const { name, order } = one as EvaluationCase;
-  checkText(`${field}.name`, name, 'Name the question.');
-  checkOneOf(`${field}.order`, order, ['free', 'fixed']);
 }
 
 async function play(agent: Agent, one: EvaluationCase, repeat: number, options: RunOptions): Promise<Played> {
@@ -180,7 +170,7 @@ function summary(
   const all = [...played.values()].flat();
   return {
     cases: results,
-    passRate: all.length === 0 ? 1 : all.filter(({ reasons }) => reasons.length === 0).length / all.length,
+    passRate: all.filter(({ reasons }) => reasons.length === 0).length / all.length,
     worse: results.flatMap(({ name, passRate, baseline }) => (passRate < (baseline ?? 0) ? [name] : [])),
     ...spent(all),
   };

@@ -1,10 +1,11 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isA, ModelError } from '../core/errors.ts';
+import { ConfigurationError, isA, ModelError, messageOf } from '../core/errors.ts';
 import type { ModelTurn } from '../core/model.ts';
+import { checkOptions, shown } from '../core/options.ts';
 import { say } from './scripted-model.ts';
 import { chatWire } from './wire/chat.ts';
-import { wireError } from './wire/errors.ts';
+import { answerFor, wireError } from './wire/errors.ts';
 import type { Wire, WireEvent } from './wire/message.ts';
 import { messagesWire } from './wire/messages.ts';
 import { responsesWire } from './wire/responses.ts';
@@ -57,8 +58,9 @@ export interface FakeProvider {
 
 /**
  * A provider on loopback, for tests that go over a real connection with a real SDK: it speaks Chat Completions, Responses and
- * Anthropic's Messages, streaming and not, by the path of the request. A script that is over answers 400.
+ * Anthropic's Messages, streaming and not, by the path of the request. A script that is over, and one that throws, answers 400.
  *
+ * @throws ConfigurationError where the script holds what is no answer
  * @example
  * const provider = await fakeProvider([callTools(toolCall('search', { query: 'x' })), 'Found.']);
  * const model = openai('fake', { baseURL: provider.url });
@@ -67,6 +69,7 @@ export interface FakeProvider {
  * await provider.close();
  */
 export async function fakeProvider(script: FakeScript): Promise<FakeProvider> {
+  checkScript(script);
   const requests: FakeRequest[] = [];
   const next = reader(script);
   const server = createServer((request, response) => {
@@ -115,6 +118,30 @@ function protocolOf(path: string): { protocol: FakeRequest['protocol']; wire: Wi
   return undefined;
 }
 
+const EXCHANGE = ['turn', 'status', 'body', 'headers', 'delayMs', 'pauseMs', 'cutAfter', 'silentAfter'];
+
+function checkScript(script: unknown): void {
+  if (typeof script === 'function') return;
+  if (typeof script !== 'object' || script === null) {
+    throw new ConfigurationError('script', `expected answers, got ${shown(script)}`, "Write ['An answer.'].");
+  }
+  for (const [key, answers] of Array.isArray(script) ? [['', script]] : Object.entries(script)) {
+    const field = key === '' ? 'script' : `script[${JSON.stringify(key)}]`;
+    if (!Array.isArray(answers)) {
+      throw new ConfigurationError(field, `expected a list of answers, got ${shown(answers)}`, "Write ['An answer.'].");
+    }
+    answers.forEach((one: unknown, index) => {
+      checkAnswer(one, `${field}[${index}]`);
+    });
+  }
+}
+
+function checkAnswer(answer: unknown, field: string): asserts answer is FakeAnswer {
+  if (typeof answer === 'string' || isA(answer, ModelError)) return;
+  if (typeof answer === 'object' && answer !== null && 'content' in answer && Array.isArray(answer.content)) return;
+  checkOptions(field, answer, EXCHANGE);
+}
+
 type Next = (request: FakeRequest) => FakeAnswer | Promise<FakeAnswer>;
 
 function reader(script: FakeScript): Next {
@@ -146,9 +173,10 @@ async function answer(
   wire: Wire,
   response: ServerResponse,
 ): Promise<void> {
-  const given = await next(request);
-  if (isA(given, ModelError)) return fail(given, wire, response);
-  const exchange: FakeExchange = typeof given === 'string' || 'content' in given ? { turn: given } : given;
+  const given = await ask(next, request);
+  const said = isA(given, ModelError) ? answerFor(given) : given;
+  if (isA(said, ModelError)) return fail(said, wire, response);
+  const exchange: FakeExchange = typeof said === 'string' || 'content' in said ? { turn: said } : said;
   if (exchange.delayMs !== undefined) await wait(exchange.delayMs);
   const { turn = '', status = 200, headers = {} } = exchange;
   if (exchange.status !== undefined || exchange.body !== undefined) {
@@ -161,6 +189,17 @@ async function answer(
   const whole = typeof turn === 'string' ? say(turn) : turn;
   if (request.body.stream === true) await stream(wire.events(whole, about), exchange, response);
   else sendWhole(JSON.stringify(wire.body(whole, about)), exchange, response);
+}
+
+/** A script of the user's own code may throw, or give what is no answer: the client is told. */
+async function ask(next: Next, request: FakeRequest): Promise<FakeAnswer> {
+  try {
+    const given = await next(request);
+    checkAnswer(given, 'answer');
+    return given;
+  } catch (thrown) {
+    return over(messageOf(thrown));
+  }
 }
 
 function sendWhole(text: string, { headers, cutAfter, silentAfter }: FakeExchange, response: ServerResponse): void {

@@ -135,6 +135,20 @@ describe('an evaluation', () => {
     const odd = [{ name: 'x', input: 'x', expects: 1 } as never];
     await expect(evaluate(agent, odd, { model })).rejects.toThrow(/cases\[0\]\.expects: unknown option/);
     await expect(evaluate(agent, [], { model, repeats: 0 })).rejects.toThrow(/repeats/);
+    const one = { name: 'x', input: 'x' };
+    for (const [cases, field] of [
+      ['x', /cases: expected a list/],
+      [[], /cases: expected a list of questions, got none/],
+      [[one, one], /cases\[1\]\.name: "x" is taken/],
+      [[{ ...one, calls: 'search' }], /cases\[0\]\.calls: expected a list/],
+      [[{ ...one, calls: [{ tool: 'search' }] }], /cases\[0\]\.calls\[0\]\.tool: unknown/],
+      [[{ ...one, calls: [{ args: {} }] }], /cases\[0\]\.calls\[0\]\.name/],
+      [[{ ...one, status: 'complete' }], /cases\[0\]\.status/],
+      [[{ ...one, check: 'Paris' }], /cases\[0\]\.check/],
+      [[{ ...one, only: 'yes' }], /cases\[0\]\.only/],
+    ] as const) {
+      await expect(evaluate(agent, cases as never, { model })).rejects.toThrow(field);
+    }
   });
 });
 

@@ -33,6 +33,7 @@ const asks = (): ModelTurn => ({
 
 const ADAPTERS = {
   chat: (url: string, retry = { retries: 0 }) => openai('fake', { baseURL: url, retry }),
+  responses: (url: string, retry = { retries: 0 }) => openai('fake', { baseURL: url, api: 'responses', retry }),
   messages: (url: string, retry = { retries: 0 }) => anthropic('fake', { baseURL: url, apiKey: 'none', retry }),
 };
 
@@ -69,10 +70,33 @@ describe.each(Object.entries(ADAPTERS))('a fake provider that speaks %s', (proto
     'network',
     'timeout',
     'content_filter',
+    'refusal',
+    'output_truncated',
+    'malformed_response',
   ] as const)('says %s so that it is understood', async (kind) => {
     const server = await provider([new ModelError(kind, 'for the test', { retryAfterMs: 1_500 })]);
     const result = await runAgent(agent, 'go', { model: model(server.url, { retries: 0 }) });
     expect(result).toMatchObject({ status: 'model_error', error: { kind } });
+  });
+
+  it('says an empty response, after which the run asks once more', async () => {
+    const server = await provider([new ModelError('empty_response', 'for the test'), 'Well.']);
+    expect(await runAgent(agent, 'go', { model: model(server.url) })).toMatchObject({ text: 'Well.' });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('tells the client what a script of code threw, and of what is no answer', async () => {
+    const server = await provider(({ body }) => {
+      if (body.stream === true) return { trun: 'x' } as never;
+      throw new Error('no such page');
+    });
+    const threw = await runAgent(agent, 'go', { model: model(server.url) });
+    expect(threw).toMatchObject({
+      error: { kind: 'invalid_request', message: expect.stringContaining('no such page') },
+    });
+    const run = startRun(agent, 'go', { model: model(server.url) });
+    run.on('model.delta', () => {});
+    expect(await run.result).toMatchObject({ error: { message: expect.stringContaining('answer.trun') } });
   });
 
   it('refuses, and cuts an answer at its length', async () => {
@@ -141,6 +165,18 @@ describe('a fake provider', () => {
     await server.close();
     expect(await run.result).toMatchObject({ error: { kind: 'network' } });
     await server.close();
+  });
+
+  it('refuses a script that holds what is no answer', async () => {
+    for (const [script, field] of [
+      ['Hello', /script: expected answers/],
+      [[{ trun: 'x' }], /script\[0\]\.trun: unknown option/],
+      [['x', 5], /script\[1\]/],
+      [{ fake: 'x' }, /script\["fake"\]: expected a list/],
+      [{ fake: [{ delay: 5 }] }, /script\["fake"\]\[0\]\.delay/],
+    ] as const) {
+      await expect(fakeProvider(script as never)).rejects.toThrow(field);
+    }
   });
 
   it('speaks Responses as the SDK reads it', async () => {

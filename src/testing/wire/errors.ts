@@ -1,4 +1,6 @@
 import type { ModelError, ModelErrorKind } from '../../core/errors.ts';
+import type { ModelTurn } from '../../core/model.ts';
+import type { FakeExchange } from '../fake-provider.ts';
 import type { WireError } from './message.ts';
 
 type Words = Omit<WireError, 'message'>;
@@ -29,4 +31,21 @@ const SAYS: { readonly [kind in ModelErrorKind]?: string } = {
 export function wireError(error: ModelError): WireError {
   const words = WORDS[error.kind] ?? SERVER_ERROR;
   return { ...words, status: error.status ?? words.status, message: `${SAYS[error.kind] ?? ''}${error.message}` };
+}
+
+/** Kinds that are no error of HTTP, as the answers that they stand for; an error that names its status is said with it. */
+export function answerFor(error: ModelError): ModelError | ModelTurn | FakeExchange {
+  if (error.status !== undefined) return error;
+  switch (error.kind) {
+    case 'refusal':
+      return { content: [{ type: 'text', text: error.message }], stop: 'refused' };
+    case 'output_truncated':
+      return { content: [], stop: 'length' };
+    case 'empty_response':
+      return { content: [{ type: 'text', text: '' }], stop: 'end' };
+    case 'malformed_response':
+      return { status: 200, body: `<html><title>${error.message.replaceAll(/[<>&]/g, '')}</title></html>` };
+    default:
+      return error;
+  }
 }
