@@ -1,6 +1,7 @@
 import { isA } from './errors.ts';
 import { Stopped } from './guard.ts';
 import type { Arrival } from './inbox.ts';
+import type { Invocation } from './invocation.ts';
 import { deepFreeze, type Json } from './json.ts';
 import type { UserMessage } from './message.ts';
 import type { RunContext } from './run-context.ts';
@@ -61,10 +62,16 @@ export function mustGoOn(run: RunContext, talk: Talk): boolean | Promise<boolean
   if (inbox.isEmpty && !journal.isResumed && workers === undefined) return false;
   if (journal.has(inboxKey(talk))) return true;
   // It ended, or was about to, without: what came since came too late. A stop may have met it on its way.
-  if (journal.recall('agent', self.path) !== undefined) return journal.has(`${self.path}/${self.step + 1}`);
+  if (journal.recall('agent', self.path) !== undefined) return wentOn(run, self);
   if (journal.has(`${self.path}/${self.step}/@repair`)) return false;
   if (workers?.isOpen) return workers.settled().then(() => true);
   return inbox.has(self.path) && run.stops.at(self.path) === undefined;
+}
+
+/** Whether the records tell of more after the step at hand: another one, or the limit that kept it from that. */
+export function wentOn({ journal }: RunContext, { path, step }: Invocation): boolean {
+  const at = `${path}/${step}`;
+  return journal.has(`${path}/${step + 1}`) || journal.has(`${at}/@limit`) || journal.has(`${at}/@wrapup`);
 }
 
 /** Where it is recorded what came before the next step. */

@@ -6,9 +6,10 @@ import type { Invocation } from './invocation.ts';
 import { issueText } from './issue-text.ts';
 import type { Message } from './message.ts';
 import { openProcedure } from './procedure.ts';
+import type { AgentOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
-import type { Status } from './status.ts';
-import { stopError } from './stops.ts';
+import type { Status, Stop } from './status.ts';
+import { isEndOf, stopError } from './stops.ts';
 
 /** Runs an agent that is code. What it throws is its end: a child's status goes up, anything else counts as the driver's failure. */
 export async function runCode(
@@ -29,14 +30,12 @@ export async function runCode(
     guard,
   };
   const flow = openProcedure(run, place);
-  const begun = run.journal.recallStart('agent', self.path) !== undefined;
+  const begun = run.journal.hasBegun(self.path);
   const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): Ending => {
     const stop = run.stops.at(self.path);
     self.label = flow.label;
     const facts = { self, messages: brief, label: flow.label, text: more.text ?? '' };
-    // One that had ended so before the stop came still has.
-    const past = run.journal.recall('agent', self.path) as { readonly status?: Status } | undefined;
-    if (stop !== undefined && past?.status !== status && (status !== 'completed' || flow.isCut))
+    if (stop !== undefined && wasCut(run, self.path, stop, status !== 'completed' || flow.isCut))
       return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };
@@ -64,6 +63,12 @@ export async function runCode(
       return end(failed.status, { error: { ...failed.error, message } });
     }
   }
+}
+
+/** Whether a stop is the end of a procedure. One that has ended keeps to its record: the stop may have come later. */
+function wasCut(run: RunContext, path: string, stop: Stop, isCut: boolean): boolean {
+  const past = run.journal.recall('agent', path) as Pick<AgentOut, 'error'> | undefined;
+  return past === undefined ? isCut : isEndOf(stop, past.error);
 }
 
 /** Of a worker that did not complete. Only a stop of the run suspends, and that is looked at by itself. */

@@ -113,10 +113,8 @@ export async function dispatch(
     const error = requested.refused ?? { kind: 'unknown_tool', message: 'unknown tool', retryable: false };
     return refuse(run, self, at, requested, error, label);
   }
-  const ended = run.journal.recall('tool', at.key) !== undefined;
   const query = { key: at.key, self, step: at.step, callId: call.id, tool, args: requested.args, label };
-  // What has an outcome was judged when it ran.
-  const asked = ended ? ({ ok: true, args: requested.args } as const) : run.permit(query);
+  const asked = wasJudged(run, at.key) ? ({ ok: true, args: requested.args } as const) : run.permit(query);
   const permit = asked instanceof Promise ? await asked : asked;
   if (!permit.ok) {
     const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
@@ -153,6 +151,11 @@ export async function dispatch(
   } finally {
     leave?.();
   }
+}
+
+/** What has an outcome was judged when it ran; a replay judges nothing that had begun. */
+function wasJudged({ journal, isReplay }: RunContext, key: string): boolean {
+  return journal.recall('tool', key) !== undefined || (isReplay && journal.recallStart('tool', key) !== undefined);
 }
 
 /** A procedure is no effect: it awaits calls of its own, and what it gives is worked out anew at a resume. */
@@ -198,6 +201,12 @@ async function runProcedure(
     out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label), at.told);
   }
   await flow.close();
+  // Where a stop met it is a matter of timing: the failure that was told then stands.
+  const past = run.journal.recall('tool', at.key) as Pick<ToolOut, 'error'> | undefined;
+  if (past?.error !== undefined) {
+    out = failedOut(tool, past.error, procedureLabel(tool, flow.label), at.told);
+    value = undefined;
+  }
   const same = out.content;
   out = named(self, tool, at.key, args, out);
   run.journal.note({ ...entry, kind: 'tool', event: out.isError ? 'failed' : 'done', value: out, ran: true, since });

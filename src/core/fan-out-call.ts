@@ -10,6 +10,7 @@ import { checkOptions, checkWhole, shown } from './options.ts';
 import { permitWorker } from './permit-worker.ts';
 import type { ChildCall, RunContext } from './run-context.ts';
 import type { Status, Stop } from './status.ts';
+import { isEndOf } from './stops.ts';
 import type { Tool } from './tool.ts';
 
 /** How many work at once, and what becomes of the others when one of them ends. */
@@ -75,18 +76,22 @@ export async function callFanOut(
         const input = delegate === undefined ? briefs[index] : await permitted(flow, key, delegate, briefs[index]);
         return resultOf(await flow.invoke({ key, agent, input, delegate, onEnd, places }));
       } catch (thrown) {
-        if (!isA(thrown, ToolError)) throw thrown;
+        if (!isA(thrown, ToolError) && !isA(thrown, Stopped)) throw thrown;
         onEnd(false);
-        return refused(key, run, thrown);
+        return refused(key, thrown);
       }
     }),
   );
   const stop = run.stops.at(base);
-  // What had ended before the stop came, in whatever epoch, is not cut off by it.
-  const isCut = ({ path, status }: FanOutResult) =>
-    status === stop?.status && run.journal.recall('agent', path) === undefined;
-  if (stop !== undefined && results.some(isCut)) throw new FanOutStopped(stop, results);
+  if (stop !== undefined && results.some((result) => isCut(run, result, stop))) throw new FanOutStopped(stop, results);
   return results;
+}
+
+/** What had ended before the stop came, in whatever epoch, is not cut off by it. */
+function isCut({ journal }: RunContext, { path, status }: FanOutResult, stop: Stop): boolean {
+  if (status !== stop.status) return false;
+  const past = journal.recall('agent', path) as { readonly error?: ErrorRecord } | undefined;
+  return past === undefined || isEndOf(stop, past.error);
 }
 
 /** The brief that a worker of a model's fan-out may have; a ToolError where it may not. */
@@ -94,7 +99,10 @@ async function permitted(flow: BuiltinFlow, key: string, tool: Tool, brief: unkn
   const { run, self, step, call } = flow.place;
   const query = { key, step, callId: call?.callId ?? key, tool, args: brief as Json, label: flow.label };
   const permit = await permitWorker(run, self, query);
-  if (!permit.ok) throw new ToolError('denied', permit.error.message);
+  if (!permit.ok) {
+    const stop = run.stops.at(key);
+    throw stop?.status === permit.error.kind ? new Stopped(stop) : new ToolError('denied', permit.error.message);
+  }
   flow.join(permit.label);
   return permit.args;
 }
@@ -112,11 +120,11 @@ function resultOf({ self, status, text, output, error }: Ending): FanOutResult {
   return { status, error: plain(error ?? { kind: status, message: status, retryable: false }), text, path };
 }
 
-/** A worker that never began. */
-function refused(path: string, { stops }: RunContext, { kind, message }: ToolError): FanOutResult {
-  const stop = stops.at(path);
-  const status = stop?.status ?? 'model_error';
-  return { status, error: { kind: stop === undefined ? kind : status, message, retryable: false }, text: '', path };
+/** A worker that never began: it was not let, or a stop came first. */
+function refused(path: string, thrown: ToolError | Stopped): FanOutResult {
+  if (isA(thrown, Stopped)) return { status: thrown.stop.status, error: plain(thrown.record), text: '', path };
+  const { kind, message } = thrown;
+  return { status: 'model_error', error: { kind, message, retryable: false }, text: '', path };
 }
 
 function plain({ kind, message, retryable }: ErrorRecord) {
@@ -133,9 +141,10 @@ export function checkFanOutCall(field: string, briefs: unknown, options: unknown
     throw new ConfigurationError(`${field}.briefs[${index}]`, 'a cycle, a BigInt or a getter that throws', mend);
   });
   checkOptions(field, options, ['policy', 'concurrency', ...more]);
-  const { policy, concurrency } = options as FanOutOptions;
+  const { policy, concurrency, delegate } = options as BuiltinFanOut;
   checkFanOut(`${field}.policy`, policy);
-  if (typeof policy === 'object' && policy.quorum > briefs.length)
+  // How many briefs there are is a model's choice, then: of fewer than the quorum all are needed.
+  if (delegate === undefined && typeof policy === 'object' && policy.quorum > briefs.length)
     throw new ConfigurationError(
       `${field}.policy`,
       `a quorum of ${policy.quorum} among ${briefs.length} briefs can never be reached`,

@@ -5,9 +5,11 @@ import { LONGEST_TIMER_MS } from './time.ts';
 
 /** A procedure's stop that came before it ended. */
 export class Stopped extends Error {
+  readonly stop: Stop;
   readonly record: ErrorRecord;
   constructor(stop: Stop) {
     super(stop.reason);
+    this.stop = stop;
     this.record = stopError(stop);
   }
 }

@@ -132,6 +132,8 @@ export interface Journal {
   /** The recorded end of a boundary, or its recorded start. */
   recall(kind: Entry['kind'], key: string): Json | undefined;
   recallStart(kind: Entry['kind'], key: string): Json | undefined;
+  /** Whether an earlier epoch began the procedure at this path: not where a stop was there before it. */
+  hasBegun(path: string): boolean;
   /** A replay shows what was asked of a call and answered; elsewhere nothing. */
   showAsks(key: string, self: Invocation, step: number): void;
   /** The recorded value, if there is one, else what `propose` gives, recorded. */

@@ -1,13 +1,13 @@
 import { admit, limited, stepLimit } from './admission.ts';
 import type { ModelAgent } from './agent.ts';
 import { answer, askAgain } from './answer.ts';
-import { enter, mustGoOn } from './arrivals.ts';
+import { enter, mustGoOn, wentOn } from './arrivals.ts';
 import { isEmpty } from './ask.ts';
 import { callTools } from './call-tools.ts';
 import { conclude, end, endedWith, failed, passOn, wrapUp } from './conclude.ts';
 import { inConversation } from './conversation.ts';
 import type { Ending } from './ending.ts';
-import { isA, isFatal, messageOf, ToolError } from './errors.ts';
+import { type ErrorRecord, isA, isFatal, messageOf, ToolError } from './errors.ts';
 import { handOver } from './handoff.ts';
 import type { Invocation } from './invocation.ts';
 import { toolCallsOf } from './message.ts';
@@ -15,7 +15,7 @@ import { quarantinedEnd } from './quarantine.ts';
 import type { Opening, RunContext } from './run-context.ts';
 import type { Stop } from './status.ts';
 import { beginStep, endStep } from './step.ts';
-import { stopError } from './stops.ts';
+import { isEndOf, stopError } from './stops.ts';
 import { append, assistant, openTalk, type Talk } from './talk.ts';
 
 /**
@@ -50,6 +50,8 @@ async function turns(run: RunContext, talk: Talk): Promise<Ending> {
     if (limit !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, limit));
     const entering = enter(run, talk, `${self.path}/${self.step + 1}/model`);
     const arrived = entering instanceof Promise ? await entering : entering;
+    const played = run.isReplay ? playedOut(run, self) : undefined;
+    if (played !== undefined) return over(talk, end(talk, played.status, stopError(played)));
     self.step += 1;
     const step = self.step;
     if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
@@ -95,12 +97,18 @@ function over({ self }: Talk, ending: Ending): Ending | Promise<Ending> {
 }
 
 /** A stop counts where the records end: what went on from here did so before it came. */
-function stopOf({ stops, journal }: RunContext, { path, step }: Invocation): Stop | undefined {
-  const stop = stops.at(path);
-  if (stop === undefined || !journal.isResumed) return stop;
-  const at = `${path}/${step}`;
-  const wentOn = journal.has(`${path}/${step + 1}`) || journal.has(`${at}/@limit`) || journal.has(`${at}/@wrapup`);
-  return wentOn ? undefined : stop;
+function stopOf(run: RunContext, self: Invocation): Stop | undefined {
+  const stop = run.stops.at(self.path);
+  if (stop === undefined || !run.journal.isResumed) return stop;
+  const past = run.journal.recall('agent', self.path) as { readonly error?: ErrorRecord } | undefined;
+  const cameLater = wentOn(run, self) || (past !== undefined && !isEndOf(stop, past.error));
+  return cameLater ? undefined : stop;
+}
+
+/** A replay has come to where the records end: no step begins. */
+function playedOut(run: RunContext, { path, step }: Invocation): Stop | undefined {
+  const next = `${path}/${step + 1}`;
+  return run.journal.has(next) ? undefined : run.endsBefore(`${next}/model`);
 }
 
 /** A function of the definition that throws is the end of this invocation, not of the run. */

@@ -21,6 +21,7 @@ import type { Received } from './received.ts';
 import type { ParentStep, Span, ToolIn } from './record.ts';
 import type { ChildCall, RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
+import { isEndOf } from './stops.ts';
 import type { Progress, Tool } from './tool.ts';
 import { progressLogger } from './tool-call.ts';
 import { valueForCode } from './tool-value.ts';
@@ -233,8 +234,10 @@ class Procedure implements OpenProcedure {
 
   /** Told of each call that failed: one that had failed in an earlier epoch was not cut off by what stops the procedure now. */
   #failed(kind: 'agent' | 'tool' | 'wait' | 'sleep', key: string): void {
-    if (this.#run.stops.at(this.#place.base) === undefined) return;
-    this.isCut ||= this.#run.journal.recall(kind, key) === undefined;
+    const stop = this.#run.stops.at(this.#place.base);
+    if (stop === undefined) return;
+    const past = this.#run.journal.recall(kind, key) as { readonly error?: ErrorRecord } | undefined;
+    this.isCut ||= past === undefined || isEndOf(stop, past.error);
   }
 
   async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {

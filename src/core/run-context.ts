@@ -79,6 +79,8 @@ export interface RunContext {
   readonly journal: Journal;
   /** True where nothing new may happen. */
   readonly isReplay: boolean;
+  /** In a replay: the stop that comes before an address that is not on record. */
+  endsBefore(key: string): Stop | undefined;
   /** Of the whole tree; they fire before the agent's own. */
   readonly hooks: Hooks<never> | undefined;
   /** Of the whole tree. */

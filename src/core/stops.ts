@@ -45,6 +45,11 @@ export function stopError(stop: Stop): ErrorRecord {
   return { kind: stop.status, message: stop.reason, retryable: false };
 }
 
+/** Whether a recorded end is the work of a stop: what had ended otherwise did so before it came. */
+export function isEndOf({ status, reason }: Stop, error: ErrorRecord | undefined): boolean {
+  return error?.kind === status && (error.message === reason || error.message.startsWith(`${status}: ${reason}`));
+}
+
 /** What a stop kept from happening. */
 export function stopped(stop: Stop): Failure {
   return { ok: false, error: stopError(stop), stop };

@@ -16,12 +16,12 @@ export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>
   const { stops, history, isReplay } = parts;
   const past = history?.take(call.kind, call.key);
   if (past?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, past, past.ended));
-  if (isReplay) parts.recordsEnd();
+  if (isReplay) parts.recordsEnd(call.key);
   const failed = past?.more?.findLast(({ event }) => event === 'retry');
   if (failed !== undefined) call.goOn?.(errorOf(failed));
   const stop = stops.at(call.key);
   if (stop === undefined) return live(parts, recorder, call, past);
-  const failure = cut(call, stopped(stop));
+  const failure = cut(call, past?.cut === undefined ? stopped(stop) : { ok: false, error: errorOf(past.cut), stop });
   recorder.kept(call, failure);
   return Promise.resolve(failure);
 }

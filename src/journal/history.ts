@@ -18,6 +18,8 @@ export interface Past {
   ended: Row | undefined;
   /** Every row under it that is neither: attempts that were not the last, and what was told of them. */
   more: Row[] | undefined;
+  /** How a stop cut it off: no outcome, but all there is where the stop still stands. */
+  cut: Row | undefined;
   /** The highest attempt that is on record, also of what no longer holds. */
   attempt: number;
 }
@@ -35,6 +37,8 @@ export class History {
   readonly #past = new Map<string, Past>();
   readonly #keys = new Set<string>();
   readonly #asked = new Set<string>();
+  /** Agents that were told to stop before they started. */
+  readonly #unbegun = new Set<string>();
   readonly #spent: (Settled & { readonly key: string })[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
   readonly #apart = new Map<string, ReturnType<typeof countsOf>>();
@@ -62,7 +66,7 @@ export class History {
     const id = `${row.kind} ${row.key}`;
     let past = this.#past.get(id);
     if (past === undefined) {
-      past = { began: undefined, started: undefined, ended: undefined, more: undefined, attempt: 0 };
+      past = { began: undefined, started: undefined, ended: undefined, more: undefined, cut: undefined, attempt: 0 };
       this.#past.set(id, past);
       if (!isOver) this.#count(row);
     }
@@ -75,10 +79,13 @@ export class History {
       past.started = row;
     } else if (row.event === 'retry' || row.kind === 'gate') past.more = [...(past.more ?? []), row];
     if (ENDS.has(row.event) && !isInterrupted(row)) past.ended = row;
+    if (row.event === 'cancel') past.cut = row;
     if (row.kind === 'stop') {
       const { path, status, reason } = row.value as unknown as Stop & { readonly path: string };
       this.stops.push({ path, stop: { status, reason } });
     }
+    if (row.kind === 'agent' && row === past.began && this.stops.some(({ path }) => isWithin(row.key, path)))
+      this.#unbegun.add(row.key);
     if (row.kind === 'run' && row.event === 'started' && isFork(row)) this.inherit();
     if (row.kind === 'model' && ENDS.has(row.event)) this.#spend(row);
     if (row.kind === 'child' && row.event === 'done') this.#countApart(row);
@@ -158,6 +165,11 @@ export class History {
 
   has(key: string): boolean {
     return this.#keys.has(key);
+  }
+
+  /** Whether the code of a procedure had begun: it has not where a stop was there first. */
+  hasBegun(path: string): boolean {
+    return this.#past.get(`agent ${path}`)?.began !== undefined && !this.#unbegun.has(path);
   }
 
   /** What was spent at and below a path, or in all. */

@@ -28,7 +28,7 @@ export interface JournalParts {
   readonly history: History | undefined;
   /** True where nothing new may happen: what is not recorded ends the run. */
   readonly isReplay: boolean;
-  recordsEnd(): void;
+  recordsEnd(key: string): void;
   /** Told when an invocation becomes busy or idle. */
   activity(self: Invocation, busy: 1 | -1): void;
   /** True once the run was stopped in a way that a resume takes up again. */

@@ -50,6 +50,10 @@ export class KeyedJournal implements Journal {
     return this.#parts.history?.take(kind, key)?.started?.request;
   }
 
+  hasBegun(path: string): boolean {
+    return this.#parts.history?.hasBegun(path) ?? false;
+  }
+
   open(draft: Draft): Opened {
     return this.#recorder.open(draft);
   }
@@ -88,7 +92,7 @@ export class KeyedJournal implements Journal {
     const past = history?.take('once', key)?.ended;
     if (past !== undefined) return past.value as T;
     if (isReplay) {
-      this.#parts.recordsEnd();
+      this.#parts.recordsEnd(key);
       throw new Stopped(stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });
     }
     const place = { key, place: self, step: self.step, attempt: 1, span: self.span } as const;

@@ -82,7 +82,8 @@ export class Recorder {
     const reopened = this.#reopened(draft);
     const time = (isReplay ? this.#pastOf(draft)?.time : undefined) ?? timeNow();
     // What a replay shows again has its spans elsewhere; its own begins now.
-    if (instrument !== undefined && (!isReplay || draft.kind === 'run'))
+    const isSeen = isReplay ? draft.kind === 'run' : this.#pastOf(draft) === undefined;
+    if (instrument !== undefined && isSeen)
       this.#openSpan(storedRecord(this.#parts, 0, isReplay ? timeNow() : time, reopened), draft.span);
     return { draft, time };
   }
@@ -110,7 +111,7 @@ export class Recorder {
     this.#hasBegun = true;
     for (const { draft, time } of opened) {
       if (this.#parts.isReplay) this.note(draft);
-      else this.#noteAt(draft, time, false);
+      else if (this.#pastOf(draft) === undefined) this.#noteAt(draft, time, false);
     }
   }
 
@@ -156,8 +157,8 @@ export class Recorder {
 
   /** The row of a boundary that is recorded already. */
   #pastOf({ kind, key, event }: Draft): Row | undefined {
-    // What is told of a gate belongs to the attempt at hand.
-    if (kind === 'gate') return undefined;
+    // What is told of a gate belongs to the attempt at hand, and a run that goes on was not over.
+    if (kind === 'gate' || (kind === 'run' && !this.#parts.isReplay)) return undefined;
     const past = this.#parts.history?.take(kind, key);
     if (past === undefined) return undefined;
     if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;

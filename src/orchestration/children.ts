@@ -1,6 +1,7 @@
 import type { Grant } from '../core/apart.ts';
 import type { Ending } from '../core/ending.ts';
 import { ConfigurationError, ToolError } from '../core/errors.ts';
+import { Stopped } from '../core/guard.ts';
 import { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import { deepFreeze } from '../core/json.ts';
@@ -8,6 +9,7 @@ import { joinLabels, type Label } from '../core/label.ts';
 import type { AgentLimits } from '../core/limits.ts';
 import { textOf } from '../core/message.ts';
 import type { ChildCall } from '../core/run-context.ts';
+import type { Stop } from '../core/status.ts';
 import type { Stops } from '../core/stops.ts';
 import { Threads } from '../core/threads.ts';
 import { type Redact, toldInput } from '../core/told-message.ts';
@@ -38,6 +40,8 @@ export interface ChildrenParts extends AdmissionParts {
   readonly stops: Stops;
   readonly count: { agents: number };
   readonly redact: Redact | undefined;
+  /** In a replay: the stop that comes before an address that is not on record. */
+  endsBefore(key: string): Stop | undefined;
   /** The permissions of a new node. */
   enter(self: Invocation, delegate: Delegate | undefined): void;
   /** What a child apart gets, and what is held for it; a ToolError where nothing is left. */
@@ -81,6 +85,8 @@ export class Children {
     if (loop !== undefined) throw new ToolError('denied', loop);
     checkAsk(child, delegate);
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
+    const end = this.#run.endsBefore(child.key);
+    if (end !== undefined) throw new Stopped(end);
     const self = new Invocation({
       path: child.key,
       definition: agent,

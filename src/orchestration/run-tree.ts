@@ -235,9 +235,16 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.journal.note(stopNote(this.root, this.epoch, path, { status, reason }));
   }
 
-  /** A replay has come to what was never recorded. */
-  recordsEnd(): void {
+  /** A replay has come to what was never recorded: its end, unless a stop kept it from happening. */
+  recordsEnd(key: string): void {
+    if (this.stops.at(key) !== undefined) return;
     this.stops.add(this.root.path, stopOf(this.history) ?? { status: 'suspended', reason: 'The records end here.' });
+  }
+
+  endsBefore(key: string): Stop | undefined {
+    if (!this.isReplay || this.journal.has(key)) return undefined;
+    this.recordsEnd(key);
+    return this.stops.at(key);
   }
 
   /** Records that nobody asked for: the code has changed. What a recorded stop kept from running is expected. */

@@ -211,6 +211,15 @@ describe('fan_out', () => {
     ]);
   });
 
+  it('needs all of the briefs where a model gives fewer than the quorum', async () => {
+    const quorum = lead({ fanOut: { quorum: 3 } });
+    const one = await told(quorum, { worker: 'ada', briefs: ['ok'] });
+    expect(one.census).toEqual([{ brief: 1, status: 'completed', text: 'did ok' }]);
+    const two = await told(quorum, { worker: 'ada', briefs: ['bad', 'slow'] });
+    expect(two).toMatchObject({ isError: true, result: { status: 'completed' } });
+    expect(two.text).toContain('At most 1 workers of this turn can still complete, and 2 are needed');
+  });
+
   it('follows the policy of its supervisor', async () => {
     const { census } = await told(lead({ fanOut: 'race' }), { worker: 'ada', briefs: ['slow', 'ok', 'slow 2'] });
     expect(census.map(({ status }: { status: string }) => status)).toEqual(['cancelled', 'completed', 'cancelled']);
