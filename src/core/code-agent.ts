@@ -10,6 +10,7 @@ import type { AgentOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { Status, Stop } from './status.ts';
 import { isEndOf, stopError } from './stops.ts';
+import { thrownLabel } from './thrown-label.ts';
 
 /** Runs an agent that is code. What it throws is its end: a child's status goes up, anything else counts as the driver's failure. */
 export async function runCode(
@@ -59,6 +60,7 @@ export async function runCode(
       const message = messageOf(thrown);
       if (flow.limited !== undefined && isA(thrown, ToolError)) return end('tool_limit', { error: flow.limited });
       const failed = failureOf(thrown);
+      flow.join(thrownLabel(thrown, flow.label, self.agent));
       if (failed === undefined) return end('model_error', { error: { kind: 'unknown', message, retryable: false } });
       return end(failed.status, { error: { ...failed.error, message } });
     }

@@ -9,6 +9,7 @@ import { parseArguments } from './parse-arguments.ts';
 import { openProcedure } from './procedure.ts';
 import type { ParentStep, Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
+import { thrownLabel } from './thrown-label.ts';
 import type { ProcedureTool, Tool } from './tool.ts';
 import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
 import { type Told, type ToolValue, toolOut, toolValue } from './tool-value.ts';
@@ -198,7 +199,8 @@ async function runProcedure(
     out = toolOut(value, bounds, procedureLabel(tool, flow.label));
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
-    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, flow.label), at.told);
+    const thrownBy = thrownLabel(thrown, flow.label, tool.name);
+    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, thrownBy), at.told);
   }
   await flow.close();
   // Where a stop met it is a matter of timing: the failure that was told then stands.

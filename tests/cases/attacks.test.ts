@@ -10,6 +10,7 @@ import { judge } from './attacks/judge.ts';
 import { lacking } from './attacks/machine.ts';
 import { playApproval, waitingMcp } from './attacks/play-approval.ts';
 import { playCommand } from './attacks/play-command.ts';
+import { playDelegation, waitingMcpTool } from './attacks/play-delegation.ts';
 import { playFetch, waitingServer } from './attacks/play-fetch.ts';
 import { playLogRedaction } from './attacks/play-log-redaction.ts';
 import { playMemory } from './attacks/play-memory.ts';
@@ -33,6 +34,7 @@ const PLAYERS: { readonly [kind: string]: Player } = {
   'permission-rule': { play: playPermissionRule, waitsFor: waitingPart },
   memory: { play: playMemory },
   approval: { play: playApproval, waitsFor: waitingMcp },
+  delegation: { play: playDelegation, waitsFor: waitingMcpTool },
   'log-redaction': { play: playLogRedaction },
   'http-ui': { play: playFetch, waitsFor: waitingServer },
 };
