@@ -85,5 +85,6 @@ export type {
   Tool,
   ToolContext,
 } from './tool.ts';
+export type { OpenSource, ToolSource } from './tool-source.ts';
 export type { CallUsage, Usage } from './usage.ts';
 export type { ConversationOptions, SavedSummary, SummaryStore, WorkingSummary } from './working-summary.ts';

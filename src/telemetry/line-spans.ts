@@ -99,8 +99,13 @@ function factsOf(record: Extract<RunRecord, { event: 'started' }>): Json | undef
       };
     }
     case 'tool': {
-      const { name, callId, description, delegate } = record.request;
-      return { name, callId, description, ...(delegate !== undefined && { delegate }), ...waited };
+      const { name, callId, description, delegate, mcp } = record.request;
+      return {
+        ...{ name, callId, description },
+        ...(delegate !== undefined && { delegate }),
+        ...(mcp !== undefined && { mcp }),
+        ...waited,
+      };
     }
     case 'memory':
     case 'embedding': {

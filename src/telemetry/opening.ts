@@ -2,6 +2,7 @@ import { type Attributes, SpanKind } from '@opentelemetry/api';
 import type { Json } from '../core/json.ts';
 import type { ModelSettings } from '../core/model.ts';
 import type { ModelIn, Place, RunIn, SpanStart, ToolIn } from '../core/record.ts';
+import type { McpFacts } from '../core/tool.ts';
 
 /** What a span is from its start on: samplers see it, and more of it is added then. */
 export interface Opening {
@@ -189,14 +190,29 @@ function originAttributes({ from, forkedFrom, parentRun }: RunIn): Attributes {
   return attributes;
 }
 
-function toolAttributes({ callId, description, delegate }: ToolIn, transfer: boolean): Attributes {
+function toolAttributes({ callId, description, delegate, mcp }: ToolIn, transfer: boolean): Attributes {
   const attributes: Attributes = { 'gen_ai.tool.call.id': callId };
+  if (mcp !== undefined) Object.assign(attributes, mcpAttributes(mcp));
   if (description !== '') attributes['gen_ai.tool.description'] = description;
   if (delegate !== undefined && transfer) {
     attributes['gen_ai.transfer.mode'] = 'return_to_caller';
     attributes['gen_ai.transfer.target.name'] = delegate;
   }
   return attributes;
+}
+
+/** The span of the call stands for the request as well: the conventions want no second one. */
+function mcpAttributes({ server, tool, protocol, transport, address, port }: McpFacts): Attributes {
+  return {
+    'mcp.method.name': 'tools/call',
+    'mcp.protocol.version': protocol,
+    'network.transport': transport,
+    ...(transport === 'tcp' && { 'network.protocol.name': 'http' }),
+    ...(address !== undefined && { 'server.address': address }),
+    ...(port !== undefined && { 'server.port': port }),
+    'coxswain.mcp.server': server,
+    'coxswain.mcp.tool': tool,
+  };
 }
 
 const SETTINGS: readonly (readonly [

@@ -29,6 +29,8 @@ const OWN: Record<string, string> = {
   'coxswain.cost_usd': 'double',
   'coxswain.link.span_id': 'string',
   'coxswain.link.trace_id': 'string',
+  'coxswain.mcp.server': 'string',
+  'coxswain.mcp.tool': 'string',
   'coxswain.model': 'string',
   'coxswain.run.forked_from': 'string',
   'coxswain.run.parent': 'string',
@@ -62,6 +64,8 @@ export function faultsOf(span: WireSpan): string[] {
     ...(kind.recommended ?? []),
     ...(kind.opt_in ?? []),
     ...Object.keys(own),
+    // The span of the call stands for the request to the server as well.
+    ...(attributes['mcp.method.name'] === undefined ? [] : namesOf('mcp_client')),
   ]);
   const faults: string[] = [];
   if (!new RegExp(kind.name_regex).test(span.name)) faults.push(`name ${span.name}`);
@@ -78,6 +82,12 @@ export function faultsOf(span: WireSpan): string[] {
     faults.push('error.type where it did not fail, or none where it did');
   if (span.status.code === 1) faults.push('status Ok');
   return [...faults, ...deprecatedIn(span)].map((fault) => `${id} ${span.name}: ${fault}`);
+}
+
+function namesOf(id: string): string[] {
+  const kind = conventions.span_kinds[id];
+  if (kind === undefined) throw new Error(`no span kind ${id}`);
+  return [...kind.required, ...Object.keys(kind.conditionally_required), ...(kind.recommended ?? [])];
 }
 
 function deprecatedIn(span: WireSpan): string[] {

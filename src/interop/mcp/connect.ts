@@ -1,0 +1,175 @@
+import type { Client, JsonSchemaValidator, PriorDiscovery, Transport } from '@modelcontextprotocol/client';
+import { messageOf, ToolError } from '../../core/errors.ts';
+import { compileJsonSchema, takeJsonSchema } from '../../core/foreign-schema.ts';
+import { issueText } from '../../core/issue-text.ts';
+import { boundedFetch } from './bounded-fetch.ts';
+import { loadClient, loadStdioClient } from './sdk.ts';
+import type { McpStart } from './server-start.ts';
+import type { McpToolSettings } from './tool-settings.ts';
+
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+const START_TIMEOUT_MS = 30_000;
+/** An older server on a pipe may never answer a question that it does not know. */
+const PROBE_MS = 5_000;
+const GOODBYE_MS = 2_000;
+
+/** A server that answers. */
+export interface Live {
+  readonly client: Client;
+  readonly protocol: string;
+  /** The newest complaint of the connection itself. */
+  readonly complaint: Error | undefined;
+  close(): Promise<void>;
+}
+
+export type ConnectOptions = McpStart & Pick<McpToolSettings, 'startTimeoutMs' | 'maxMessageBytes' | 'protocol'>;
+
+/** What is told of a connection while it lasts. */
+export interface Heard {
+  changed(): void;
+  closed(): void;
+}
+
+/** Which revision a server spoke when it was last asked: a second start of it need not find out again. */
+export interface Known {
+  prior?: PriorDiscovery | undefined;
+}
+
+/**
+ * Starts or calls a server and agrees with it on a revision. It is offered nothing of ours: no sampling, no roots, no elicitation.
+ *
+ * @throws ToolError where it does not answer in time, or as a server does.
+ */
+export async function connect(
+  name: string,
+  options: ConnectOptions,
+  { heard, known, signal }: { readonly heard: Heard; readonly known: Known; readonly signal: AbortSignal },
+): Promise<Live> {
+  const sdk = await loadClient();
+  const timeout = options.startTimeoutMs ?? START_TIMEOUT_MS;
+  const client = new sdk.Client(
+    { name: 'coxswain', version: '0.1.0' },
+    {
+      versionNegotiation: negotiation(options, timeout),
+      inputRequired: { autoFulfill: false },
+      jsonSchemaValidator: { getValidator: validatorOf },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => heard.changed() } },
+    },
+  );
+  const transport = await transportOf(options);
+  let complaint: Error | undefined;
+  let pid: number | undefined;
+  client.onerror = (error) => {
+    complaint = error;
+    // It would write on while it is asked to end.
+    if (error.message.includes('exceeded maximum size')) kill(pid);
+  };
+  client.onclose = () => heard.closed();
+  const late = AbortSignal.timeout(timeout);
+  try {
+    const prior = known.prior === undefined ? {} : { prior: known.prior };
+    await within(client.connect(transport, { timeout, ...prior }), AbortSignal.any([late, signal]));
+  } catch (thrown) {
+    known.prior = undefined;
+    await transport.close().catch(() => {});
+    signal.throwIfAborted();
+    throw notStarted(name, options, late.aborted || isTimeout(sdk, thrown), complaint ?? thrown);
+  }
+  if ('pid' in transport && typeof transport.pid === 'number') pid = transport.pid;
+  const discover = client.getDiscoverResult();
+  known.prior = discover === undefined ? { kind: 'legacy' } : { kind: 'modern', discover };
+  return {
+    client,
+    protocol: client.getNegotiatedProtocolVersion() ?? 'unknown',
+    get complaint() {
+      return complaint;
+    },
+    close: () => leave(client, transport),
+  };
+}
+
+/** The promise, or the signal's reason where that comes first. */
+export function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return Promise.reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+function negotiation({ protocol = 'auto', command }: ConnectOptions, timeout: number) {
+  if (protocol === '2025') return { mode: 'legacy' } as const;
+  const timeoutMs = command === undefined ? timeout : Math.min(PROBE_MS, timeout / 2);
+  return { mode: protocol === '2026' ? { pin: '2026-07-28' } : 'auto', probe: { timeoutMs } } as const;
+}
+
+async function transportOf(options: ConnectOptions): Promise<Transport> {
+  const maxBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
+  if (options.command !== undefined) {
+    const { StdioClientTransport } = await loadStdioClient();
+    const { command, args, env, cwd, stderr = 'ignore' } = options;
+    return new StdioClientTransport({
+      ...{ command, stderr, maxBufferSize: maxBytes },
+      ...(args !== undefined && { args: [...args] }),
+      ...(env !== undefined && { env: { ...env } }),
+      ...(cwd !== undefined && { cwd }),
+    });
+  }
+  const { StreamableHTTPClientTransport } = await loadClient();
+  const { url, headers, auth, fetch: given = fetch } = options;
+  return new StreamableHTTPClientTransport(new URL(url), {
+    fetch: boundedFetch(given, maxBytes),
+    ...(headers !== undefined && { requestInit: { headers: { ...headers } } }),
+    ...(auth !== undefined && { authProvider: auth }),
+  });
+}
+
+/** A session that is over is not left for the server to forget. */
+async function leave(client: Client, transport: Transport): Promise<void> {
+  if ('terminateSession' in transport && typeof transport.terminateSession === 'function') {
+    const left: Promise<void> = transport.terminateSession();
+    await within(left, AbortSignal.timeout(GOODBYE_MS)).catch(() => {});
+  }
+  await client.close().catch(() => {});
+}
+
+function kill(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  } catch {
+    // It is gone already.
+  }
+}
+
+function isTimeout(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown): boolean {
+  return thrown instanceof sdk.SdkError && thrown.code === sdk.SdkErrorCode.RequestTimeout;
+}
+
+function notStarted(name: string, options: ConnectOptions, isLate: boolean, cause: unknown): ToolError {
+  const what = options.command === undefined ? `at ${new URL(options.url).origin}` : `(${options.command})`;
+  const mend = options.command === undefined ? '' : " Start it by hand, or give stderr: 'inherit' to see what it says.";
+  if (isLate) {
+    const problem = `The server ${name} ${what} did not answer in time.${mend}`;
+    return new ToolError('timeout', problem, { code: 'mcp_unreachable', cause });
+  }
+  const why = messageOf(cause).slice(0, 300);
+  return new ToolError('threw', `The server ${name} ${what} cannot be used: ${why}.${mend}`, {
+    code: 'mcp_unreachable',
+    cause,
+  });
+}
+
+const validators = new WeakMap<object, ReturnType<typeof compileJsonSchema>>();
+
+/** Schemas of servers are checked as all that are not ours: within bounds, and without a pattern that holds the process. */
+function validatorOf<T>(schema: object): JsonSchemaValidator<T> {
+  const issuesOf = validators.get(schema) ?? compileJsonSchema(takeJsonSchema(schema, 'outputSchema'), 'outputSchema');
+  validators.set(schema, issuesOf);
+  return (value) => {
+    const issues = issuesOf(value);
+    return issues.length === 0
+      ? { valid: true, data: value as T, errorMessage: undefined }
+      : { valid: false, data: undefined, errorMessage: issueText(issues, '; ') };
+  };
+}

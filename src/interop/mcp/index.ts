@@ -1,0 +1,4 @@
+export type { ToolSource } from '../../core/tool-source.ts';
+export { type McpToolsOptions, mcpTools } from './mcp-tools.ts';
+export type { McpCommand, McpStart, McpUrl } from './server-start.ts';
+export type { McpToolOptions, McpToolSettings } from './tool-settings.ts';

@@ -1,0 +1,30 @@
+import { checkOptions } from '../../core/options.ts';
+import type { ToolSource } from '../../core/tool-source.ts';
+import type { Known } from './connect.ts';
+import { Connection, type McpOptions } from './connection.ts';
+import { checkStart, type McpStart, START_OPTIONS } from './server-start.ts';
+import { checkSettings, type McpToolSettings, SETTINGS } from './tool-settings.ts';
+
+/** What `mcpTools` takes: how the server is reached, and what its tools may do. */
+export type McpToolsOptions = McpStart & McpToolSettings;
+
+/**
+ * The tools of an MCP server, for an agent's `tools`. Each run has a connection of its own, opened by the first agent that needs
+ * it and closed with the run; what the server offered when the run first asked is what the run's agents have. Every call is
+ * `execute` and every answer untrusted until the options say otherwise.
+ *
+ * @throws ConfigurationError for options that mean nothing. What is wrong with the server ends the agent that needs it, with
+ *   `model_error` and the server's name.
+ * @example
+ * const files = mcpTools({ name: 'files', command: 'npx', args: ['-y', 'mcp-server-files', 'docs'], tools: { read: { access: 'read' } } });
+ * const reader = defineAgent({ name: 'reader', instructions: 'Read.', tools: [files] });
+ */
+export function mcpTools(options: McpToolsOptions): ToolSource {
+  checkOptions('mcpTools', options, [...START_OPTIONS, ...SETTINGS]);
+  checkStart('mcpTools', { ...options });
+  checkSettings('mcpTools', { ...options });
+  const given: McpOptions = Object.freeze({ ...options });
+  const name = given.name ?? 'mcp';
+  const known: Known = {};
+  return Object.freeze({ type: 'source', name, open: () => new Connection(name, given, known) } as const);
+}
