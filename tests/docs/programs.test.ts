@@ -26,7 +26,7 @@ function programsOf(page: string): Program[] {
 }
 
 const programs = programsOf('testing.md');
-const others = ['context.md', 'hooks.md'].flatMap(programsOf);
+const others = ['context.md', 'hooks.md', 'http.md'].flatMap(programsOf);
 
 test('the page on testing has a program for each tool', () => {
   const headings = programs.map(({ heading }) => heading);

@@ -1,0 +1,33 @@
+import type { Agent } from '../../core/agent.ts';
+import { ConfigurationError, isA } from '../../core/errors.ts';
+import { canonical, type Json, sha256 } from '../../core/json.ts';
+import { UNTRUSTED } from '../../core/label.ts';
+import { beginningOf } from '../../journal/beginning.ts';
+import type { StoredRun } from '../../journal/record-store.ts';
+import { startInput } from '../../orchestration/input.ts';
+import { Problem } from './problem.ts';
+
+/**
+ * A hash of what a run begins with: whether an Idempotency-Key comes with the same again.
+ *
+ * @throws Problem `invalid-input` where the agent does not take it.
+ */
+export function fingerprintOf(agent: Agent, input: Json): string {
+  try {
+    const { brief, value } = startInput(agent, input, UNTRUSTED);
+    return fingerprint(agent.name, brief, value);
+  } catch (thrown) {
+    if (isA(thrown, ConfigurationError)) throw new Problem('invalid-input', thrown.message);
+    throw thrown;
+  }
+}
+
+/** The same of a run in a journal. */
+export function storedFingerprint(stored: StoredRun): string {
+  const { brief, value } = beginningOf(stored);
+  return fingerprint(stored.agent, brief, value);
+}
+
+function fingerprint(agent: string, brief: unknown, value: unknown): string {
+  return sha256(canonical(JSON.parse(JSON.stringify({ agent, brief, value: value ?? null }))));
+}

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http';
+import type { Json } from '../../core/json.ts';
+import { strictJson } from '../../core/strict-json.ts';
+import { Problem } from './problem.ts';
+
+/** Reads a JSON body of at most `max` bytes; no body is undefined. What is larger is not kept. */
+export async function readBody(request: IncomingMessage, max: number): Promise<Json | undefined> {
+  const text = await readText(request, max);
+  if (text === '') return undefined;
+  const parsed = strictJson(text);
+  if (!parsed.ok) throw new Problem('bad-request', `The body is no JSON that is taken: ${parsed.message}`);
+  return parsed.value;
+}
+
+/** The body as text, once it is known to call itself JSON. */
+export async function readText(request: IncomingMessage, max: number): Promise<string> {
+  const { 'content-length': stated, 'content-type': type = '', 'transfer-encoding': coding } = request.headers;
+  const length = stated === undefined ? 0 : Number(stated);
+  const isEmpty = coding === undefined && length === 0;
+  // A page can post other types without asking first.
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type) && !(isEmpty && type === ''))
+    throw new Problem('content-type', 'Send application/json.');
+  const tooLarge = () => new Problem('too-large', `The body may have ${max} bytes.`);
+  if (length > max) throw tooLarge();
+  if (request.headers['content-encoding'] !== undefined)
+    throw new Problem('content-type', 'Send the body without Content-Encoding.');
+  const chunks: Buffer[] = [];
+  let total = 0;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const take = (chunk: Buffer) => {
+    total += chunk.length;
+    if (total > max) reject(tooLarge());
+    else chunks.push(chunk);
+  };
+  const broken = () => reject(new Problem('bad-request', 'The connection was closed before the body was whole.'));
+  request.on('data', take).once('end', resolve).once('error', broken).once('close', broken);
+  try {
+    await promise;
+  } finally {
+    request.off('data', take).pause();
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw new Problem('bad-request', 'The body is not UTF-8.');
+  }
+}

@@ -1,0 +1,34 @@
+import type { RunResult } from '../../core/ending.ts';
+import { isA, JournalError } from '../../core/errors.ts';
+import type { ServedRun } from './served-run.ts';
+
+/** A result as a client is shown it: the answer and its cost; with `full` also transcript and tree. */
+export function resultView(result: RunResult, full: boolean): object {
+  const { messages, tree, byAgent, byModel, ...answer } = result;
+  const shown = 'error' in answer ? { ...answer, error: withoutMore(answer.error) } : answer;
+  return full ? { ...shown, messages, tree, byAgent, byModel } : shown;
+}
+
+function withoutMore({ kind, message, retryable }: { kind: string; message: string; retryable: boolean }): object {
+  return { kind, message, retryable };
+}
+
+/** How a run stands. */
+export function runView(run: ServedRun, full: boolean, basePath: string): object {
+  const { id, agent, status, result, failure, live } = run;
+  const at = `${basePath}/runs/${id}`;
+  return {
+    ...{ runId: id, agent: agent.name, status },
+    ...(live !== undefined && { traceId: live.traceId, tree: live.tree() }),
+    pending: run.pending(),
+    ...(result !== undefined && live === undefined && { result: resultView(result, full) }),
+    ...(failure !== undefined && { error: failureView(failure) }),
+    links: { self: at, events: `${at}/events`, result: `${at}/result`, decide: `${at}/decide`, cancel: `${at}/cancel` },
+  };
+}
+
+/** Why a run could not be: what infrastructure says of itself is the server's affair. */
+function failureView(failure: unknown): object {
+  const kind = isA(failure, JournalError) ? 'journal' : 'failed';
+  return { kind, message: 'The run failed; the server has noted why.', retryable: false };
+}

@@ -1,0 +1,124 @@
+import type { Agent } from '../../core/agent.ts';
+import type { RunResult } from '../../core/ending.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
+import type { Run } from '../../orchestration/run-handle.ts';
+import type { EventLog } from './event-log.ts';
+
+/** A run of a client: its events, whoever watches it, and how it ended; it outlives its handle where it is suspended and goes on. */
+export class ServedRun {
+  readonly id: string;
+  readonly agent: Agent;
+  readonly client: string;
+  readonly log: EventLog;
+  /** Hash of what it began with: the same Idempotency-Key with something else is a mistake. */
+  readonly fingerprint: string;
+  #run: Run | undefined;
+  #result: RunResult | undefined;
+  #failure: unknown;
+  #abort: AbortController | undefined;
+  #over: Promise<void> = Promise.resolve();
+  #watchers = 0;
+  #abandon: NodeJS.Timeout | undefined;
+  readonly #abandonMs: number | undefined;
+
+  constructor(facts: {
+    readonly id: string;
+    readonly agent: Agent;
+    readonly client: string;
+    readonly log: EventLog;
+    readonly fingerprint: string;
+    /** After so long with nobody there it is aborted; undefined: never. */
+    readonly abandonMs: number | undefined;
+  }) {
+    this.id = facts.id;
+    this.agent = facts.agent;
+    this.client = facts.client;
+    this.log = facts.log;
+    this.fingerprint = facts.fingerprint;
+    this.#abandonMs = facts.abandonMs;
+  }
+
+  /** Its handle while it is under way. */
+  get live(): Run | undefined {
+    return this.#run;
+  }
+
+  /** What it ended with; also of one that is suspended. */
+  get result(): RunResult | undefined {
+    return this.#result;
+  }
+
+  /** Why its result rejected, where it did. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  get status(): string {
+    if (this.#run !== undefined) return 'running';
+    return this.#failure !== undefined ? 'failed' : (this.#result?.status ?? 'running');
+  }
+
+  /** Resolves when it is not under way any more; at once where it is not. Never rejects. */
+  get over(): Promise<void> {
+    return this.#over;
+  }
+
+  pending(): readonly (ApprovalRequest | WaitRequest)[] {
+    if (this.#run !== undefined) return this.#run.pending();
+    return this.#result?.status === 'suspended' ? this.#result.pending : [];
+  }
+
+  /** Follows a handle of the run until it ends. */
+  follow(run: Run, abort: AbortController): void {
+    this.#run = run;
+    this.#abort = abort;
+    this.#failure = undefined;
+    this.#over = this.#toEnd(run);
+    this.#arm();
+  }
+
+  /** It is over already, as its records say. */
+  ended(result: RunResult): void {
+    this.#result = result;
+    this.log.end();
+  }
+
+  async #toEnd(run: Run): Promise<void> {
+    const told = (async () => {
+      for await (const event of run) this.log.append(event);
+    })();
+    try {
+      this.#result = await run.result;
+    } catch (thrown) {
+      this.#failure = thrown ?? new Error('The run failed.');
+    }
+    await told;
+    this.#run = undefined;
+    clearTimeout(this.#abandon);
+    this.log.end();
+  }
+
+  /** The run ends `aborted`: with a journal it can go on. */
+  abort(): void {
+    this.#abort?.abort();
+  }
+
+  /** Somebody is there, until what it gives is called. */
+  enter(): () => void {
+    this.#watchers += 1;
+    clearTimeout(this.#abandon);
+    let isHere = true;
+    return () => {
+      if (!isHere) return;
+      isHere = false;
+      this.#watchers -= 1;
+      this.#arm();
+    };
+  }
+
+  #arm(): void {
+    if (this.#watchers > 0 || this.#run === undefined || this.#abandonMs === undefined) return;
+    clearTimeout(this.#abandon);
+    this.#abandon = setTimeout(() => this.abort(), this.#abandonMs).unref();
+  }
+}

@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto';
+import type { Agent } from '../../core/agent.ts';
+import type { RunResult } from '../../core/ending.ts';
+import { ConfigurationError, FencedError, isA, messageOf } from '../../core/errors.ts';
+import { type Json, sha256 } from '../../core/json.ts';
+import type { Decision } from '../../core/permission.ts';
+import type { RecordStore } from '../../journal/record-store.ts';
+import { cancelRun } from '../../orchestration/cancel-run.ts';
+import { decideRun } from '../../orchestration/decide-run.ts';
+import { isOver, resumeRun } from '../../orchestration/resume-run.ts';
+import type { Run } from '../../orchestration/run-handle.ts';
+import type { RunOptions } from '../../orchestration/run-options.ts';
+import { serveRun } from '../serve-run.ts';
+import type { Client } from './client.ts';
+import { ClientSpending, type Reservation } from './client-spending.ts';
+import { EventLog } from './event-log.ts';
+import { fingerprintOf, storedFingerprint } from './fingerprint.ts';
+import type { HttpSettings } from './http-options.ts';
+import { Problem } from './problem.ts';
+import { ServedRun } from './served-run.ts';
+import { fullEvent, namedEvent } from './shown-event.ts';
+import { storedEvents } from './stored-events.ts';
+
+/** How a run is to be started for a client. */
+export interface Start {
+  readonly agent: Agent;
+  readonly input: Json;
+  readonly client: Client;
+  /** `Idempotency-Key`: the same one gives the same run. */
+  readonly key: string | undefined;
+  /** Headers with the caller's `traceparent`. */
+  readonly carrier: { readonly [name: string]: unknown };
+}
+
+/** The runs of all clients of a server. A run's id begins with the name of its client: nobody else finds it. */
+export class ServedRuns {
+  readonly #settings: HttpSettings;
+  readonly #spending: ClientSpending | undefined;
+  readonly #runs = new Map<string, ServedRun>();
+  /** Runs that are being looked up, so that two who ask at once get one. */
+  readonly #loading = new Map<string, Promise<ServedRun | undefined>>();
+  readonly #reservations = new Map<string, Reservation>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #isClosed = false;
+
+  constructor(settings: HttpSettings) {
+    this.#settings = settings;
+    this.#spending = settings.budget && new ClientSpending(settings.budget);
+  }
+
+  /** Starts a run, or gives the one that this Idempotency-Key has started. */
+  async start({ agent, input, client, key, carrier }: Start): Promise<{ run: ServedRun; isNew: boolean }> {
+    const fingerprint = fingerprintOf(agent, input);
+    const id = `${client.name}.${key === undefined ? randomUUID() : sha256(key).slice(0, 32)}`;
+    const known = key === undefined ? undefined : await this.find(id, client);
+    if (known !== undefined) {
+      if (known.fingerprint === fingerprint) return { run: known, isNew: false };
+      throw new Problem('invalid-input', 'This Idempotency-Key has started a run with another agent or input.');
+    }
+    if (this.#isClosed) throw closing();
+    const live = [...this.#runs.values()].filter((one) => one.client === client.name && one.live !== undefined);
+    if (live.length >= this.#settings.maxRuns)
+      throw new Problem('limited', `This client has ${live.length} runs under way.`, { 'retry-after': '5' });
+    const run = this.#served(id, agent, client.name, fingerprint, this.#settings.optionsFor(client));
+    this.#go(run, client, (options, signal) => serveRun(agent, input, options, { carrier, runId: id, signal }));
+    return { run, isNew: true };
+  }
+
+  #served(id: string, agent: Agent, client: string, fingerprint: string, { journal }: RunOptions): ServedRun {
+    const {
+      onDisconnect = journal === undefined ? 'cancel' : 'continue',
+      abandonMs,
+      full,
+      maxLogBytes,
+    } = this.#settings;
+    const run = new ServedRun({
+      ...{ id, agent, client, fingerprint },
+      log: new EventLog(full ? fullEvent : namedEvent, maxLogBytes),
+      abandonMs: onDisconnect === 'cancel' ? abandonMs : undefined,
+    });
+    this.#runs.set(id, run);
+    return run;
+  }
+
+  /** Starts or resumes; what is no fault of the client's is the server's. */
+  #go(served: ServedRun, client: Client, begin: (options: RunOptions, signal: AbortSignal) => Run): void {
+    const abort = new AbortController();
+    try {
+      const run = begin(this.#optionsOf(served, client), abort.signal);
+      served.follow(run, abort);
+    } catch (thrown) {
+      this.#forget(served);
+      throw thrown;
+    }
+    void served.over.then(() => this.#ended(served));
+  }
+
+  #optionsOf({ id }: ServedRun, client: Client): RunOptions {
+    const given = this.#settings.optionsFor(client);
+    const own: RunOptions = { ...given, onIdle: given.onIdle ?? (given.journal === undefined ? 'wait' : 'suspend') };
+    if (this.#spending === undefined) return own;
+    const reservation = this.#reservations.get(id) ?? this.#spending.reserve(client.name, given.limits);
+    this.#reservations.set(id, reservation);
+    return { ...own, limits: reservation.limits };
+  }
+
+  #ended(served: ServedRun): void {
+    const { result, failure } = served;
+    if (failure !== undefined && !isA(failure, FencedError)) this.#settings.onError(failure);
+    if (result !== undefined && result.status !== 'suspended') this.#settle(served);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      if (served.live === undefined) this.#forget(served);
+    }, this.#settings.keepMs).unref();
+    this.#timers.add(timer);
+  }
+
+  #settle({ id, result }: ServedRun): void {
+    if (result !== undefined) this.#reservations.get(id)?.settle(result);
+    this.#reservations.delete(id);
+  }
+
+  #forget(served: ServedRun): void {
+    this.#settle(served);
+    if (this.#runs.get(served.id) === served) this.#runs.delete(served.id);
+  }
+
+  /** A run of this client, wherever it is: here, or in the journal, from which it then goes on. */
+  async find(id: string, client: Client): Promise<ServedRun | undefined> {
+    if (!id.startsWith(`${client.name}.`)) return undefined;
+    const known = this.#runs.get(id);
+    if (known !== undefined) return known;
+    const { journal } = this.#settings.optionsFor(client);
+    if (journal === undefined) return undefined;
+    let loading = this.#loading.get(id);
+    if (loading === undefined) {
+      loading = this.#load(id, client).finally(() => this.#loading.delete(id));
+      this.#loading.set(id, loading);
+    }
+    return loading;
+  }
+
+  async #load(id: string, client: Client): Promise<ServedRun | undefined> {
+    const options = this.#settings.optionsFor(client);
+    const stored = await options.journal?.read(id);
+    const agent = stored && this.#settings.agents.get(stored.agent);
+    if (stored === undefined || agent === undefined) return undefined;
+    if (this.#isClosed) throw closing();
+    const served = this.#served(id, agent, client.name, storedFingerprint(stored), options);
+    for (const event of storedEvents(stored)) served.log.append(event);
+    if (isOver(stored.status) || stored.status === 'suspended') {
+      served.ended(stored.result as unknown as RunResult);
+      this.#ended(served);
+      return served;
+    }
+    await this.#resume(served, client);
+    return served;
+  }
+
+  /** Goes on with a run that was interrupted or suspended. Resolves once it is under way. */
+  async #resume(served: ServedRun, client: Client): Promise<void> {
+    if (this.#isClosed) throw closing();
+    const { journal } = this.#settings.optionsFor(client);
+    if (journal === undefined) throw new Problem('conflict', 'The run is not under way, and there is no journal.');
+    served.log.reopen();
+    let begun: Promise<unknown> | undefined;
+    this.#go(served, client, (options, signal) => {
+      const signals = options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]);
+      const run = resumeRun(served.agent as Agent<never, unknown, unknown>, served.id, {
+        ...options,
+        journal,
+        signal: signals,
+      });
+      begun = new Promise<void>((resolve) => void run.once('run.start', () => resolve()));
+      return run;
+    });
+    await Promise.race([begun, served.over]);
+    const { failure } = served;
+    if (failure === undefined) return;
+    this.#forget(served);
+    if (!isA(failure, FencedError)) throw failure;
+    throw new Problem('elsewhere', 'Ask the process that has it, or again when that is gone.', { 'retry-after': '5' });
+  }
+
+  /** Answers a request of a run; one that waited for it alone goes on. */
+  async decide(served: ServedRun, client: Client, id: string, decision: Decision): Promise<void> {
+    const find = () => served.pending().find((one) => one.id === id);
+    if (find() === undefined) await new Promise((resolve) => setImmediate(resolve));
+    const request = find();
+    if (request === undefined)
+      throw new Problem('conflict', `Nothing waits under this id; the run is ${served.status}.`);
+    if (!this.#settings.mayDecide(client, request))
+      throw new Problem('forbidden', 'This client may not answer this request.');
+    await asConflict(async () => {
+      const { live } = served;
+      if (live !== undefined) {
+        try {
+          return await live.decide(id, decision);
+        } catch (thrown) {
+          // It was just being parked: then the journal takes the answer.
+          await Promise.race([served.over, new Promise((resolve) => setImmediate(resolve))]);
+          if (served.result?.status !== 'suspended') throw thrown;
+        }
+      }
+      const { journal } = this.#settings.optionsFor(client);
+      if (journal === undefined || served.result?.status !== 'suspended')
+        throw new Problem('conflict', `Nothing waits under this id; the run is ${served.status}.`);
+      await decideRun(served.id, id, decision, { journal });
+      if (served.live === undefined) await this.#resume(served, client);
+    });
+  }
+
+  /** Stops a run, or a part of it; resolves when that has ended. */
+  async cancel(served: ServedRun, client: Client, path: string | undefined, reason: string | undefined): Promise<void> {
+    await asConflict(async () => {
+      const { live } = served;
+      if (live !== undefined) {
+        await live.cancel(path, reason);
+        if (path === undefined) await served.over;
+        return;
+      }
+      const { journal } = this.#settings.optionsFor(client);
+      if (journal === undefined || served.result?.status !== 'suspended')
+        throw new Problem('conflict', `There is nothing to stop; the run is ${served.status}.`);
+      await cancelRun(served.id, { journal, path, reason });
+      await this.#resume(served, client);
+      if (path === undefined) await served.over;
+    });
+  }
+
+  /** Runs of a client, the newest last: those here, and those of the journal. */
+  async list(
+    client: Client,
+  ): Promise<readonly { readonly runId: string; readonly agent: string; readonly status: string }[]> {
+    const listed = new Map<string, { runId: string; agent: string; status: string }>();
+    const { journal } = this.#settings.optionsFor(client);
+    for (const { id, agent, status } of (await journal?.list()) ?? [])
+      if (id.startsWith(`${client.name}.`) && this.#settings.agents.has(agent))
+        listed.set(id, { runId: id, agent, status });
+    for (const { id, client: name, agent, status } of this.#runs.values())
+      if (name === client.name) listed.set(id, { runId: id, agent: agent.name, status });
+    return [...listed.values()];
+  }
+
+  /** Runs that were interrupted with the process that had them go on, without waiting for their clients. */
+  async resumeAll(journal: RecordStore): Promise<void> {
+    for (const { id, agent, status } of await journal.list()) {
+      const [, name] = /^([A-Za-z][\w-]*)\./.exec(id) ?? [];
+      if (name === undefined || !this.#settings.agents.has(agent) || (status !== 'running' && status !== 'aborted'))
+        continue;
+      await this.find(id, { name, address: '' }).catch((error: unknown) => {
+        // Another process has it.
+        if (!isA(error, Problem)) this.#settings.onError(error);
+      });
+    }
+  }
+
+  /** Stops all runs as `aborted`, and forgets them; those with a journal can go on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    const all = [...this.#runs.values()];
+    for (const run of all) run.abort();
+    await Promise.all(all.map((run) => run.over));
+    this.#runs.clear();
+  }
+}
+
+function closing(): Problem {
+  return new Problem('limited', 'The server is closing.', { 'retry-after': '5' }, 503);
+}
+
+/** What does not fit how a run stands is the caller's affair, in the words of the library. */
+async function asConflict(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    if (isA(thrown, ConfigurationError)) throw new Problem('conflict', messageOf(thrown));
+    throw thrown;
+  }
+}

@@ -1,0 +1,49 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { ConfigurationError } from '../../core/errors.ts';
+import { isPlainObject } from '../../core/json.ts';
+import { shown } from '../../core/options.ts';
+
+/** Names a client by its token; undefined for a token of nobody. */
+export type NameOf = (token: string) => string | undefined;
+
+const NAME = /^[A-Za-z][\w-]{0,62}$/;
+const LEAST = 16;
+
+/** Reads `token` and `tokens`; undefined where there is neither, so nobody needs one. */
+export function readTokens(field: string, token: unknown, tokens: unknown): NameOf | undefined {
+  if (token === undefined && tokens === undefined) return undefined;
+  if (token !== undefined && tokens !== undefined)
+    throw new ConfigurationError(`${field}.token`, 'there are tokens as well', 'Give one of the two.');
+  const given = tokens ?? { client: token };
+  if (!isPlainObject(given) || Object.keys(given).length === 0)
+    throw new ConfigurationError(`${field}.tokens`, `got ${shown(given)}`, 'Give a token by client name.');
+  const digests = Object.entries(given).map(([name, secret]) => {
+    const at = tokens === undefined ? `${field}.token` : `${field}.tokens.${name}`;
+    if (!NAME.test(name))
+      throw new ConfigurationError(at, 'this is no name for a client', 'Use a letter, then letters, digits, _ and -.');
+    // What it is does not belong into a message.
+    if (typeof secret !== 'string' || secret.length < LEAST || !/^[\x21-\x7e]+$/.test(secret))
+      throw new ConfigurationError(
+        at,
+        'this is no token',
+        `Use ${LEAST} or more visible ASCII characters: openssl rand -base64 32.`,
+      );
+    return [name, digest(secret)] as const;
+  });
+  return (offered) => {
+    const own = digest(offered);
+    let found: string | undefined;
+    // Each is looked at, and for as long as any other: time tells nothing of them.
+    for (const [name, secret] of digests) if (timingSafeEqual(own, secret)) found = name;
+    return found;
+  };
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** The token of `Authorization: Bearer …`. */
+export function bearer(authorization: string | undefined): string | undefined {
+  return /^Bearer +([\x21-\x7e]{1,4096})$/i.exec(authorization ?? '')?.[1];
+}
