@@ -11,7 +11,7 @@ import { lacking } from './attacks/machine.ts';
 import { playApproval, waitingMcp } from './attacks/play-approval.ts';
 import { playCommand } from './attacks/play-command.ts';
 import { playDelegation, waitingMcpTool } from './attacks/play-delegation.ts';
-import { playFetch, waitingServer } from './attacks/play-fetch.ts';
+import { playHttpUi, waitingClient } from './attacks/play-http-ui.ts';
 import { playLogRedaction } from './attacks/play-log-redaction.ts';
 import { playMemory } from './attacks/play-memory.ts';
 import { playPermissionRule, waitingPart } from './attacks/play-permission-rule.ts';
@@ -36,7 +36,7 @@ const PLAYERS: { readonly [kind: string]: Player } = {
   approval: { play: playApproval, waitsFor: waitingMcp },
   delegation: { play: playDelegation, waitsFor: waitingMcpTool },
   'log-redaction': { play: playLogRedaction },
-  'http-ui': { play: playFetch, waitsFor: waitingServer },
+  'http-ui': { play: playHttpUi, waitsFor: waitingClient },
 };
 
 /** Of kinds whose words nobody has put into our terms yet. */

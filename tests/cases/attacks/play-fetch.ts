@@ -4,22 +4,14 @@ import { Duplex } from 'node:stream';
 import { defineAgent } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { fetchTool } from 'coxswain/tools';
-import type { AttackCase } from './attack-case.ts';
 import type { Stage } from './set-up.ts';
 import { type Shown, showRun } from './shown.ts';
 
 interface Request {
-  readonly client?: string;
   readonly url: string;
   readonly stubResolver?: readonly string[];
   readonly stubConnector?: boolean;
   readonly redirectTo?: string;
-}
-
-/** What of these cases needs a part that is not built yet: our servers, and our MCP client. */
-export function waitingServer({ input }: AttackCase): string | undefined {
-  const { client } = input.request as { client?: string };
-  return client === 'fetch' ? undefined : 'the studio, served MCP and the MCP client are not built yet';
 }
 
 /** http-ui, `client: fetch`: our `fetch_url` is the victim. Any host may be asked, so only the address can be refused. */

@@ -89,6 +89,12 @@ const REFUSALS: { readonly [errorKind: string]: Is } = {
   'memory.invalid-vector': kind('threw', /so nothing was saved/),
   // Frozen values: what JavaScript itself throws in the worker's code.
   'store.read-only': kind('frozen', /read only|not extensible|Cannot/),
+  'http.bad-host': code('bad-host'),
+  'http.bad-origin': code('bad-origin'),
+  'http.unauthenticated': code('unauthenticated'),
+  'http.content-type': code('content-type'),
+  'http.too-large': code('too-large'),
+  'http.not-found': code('not-found'),
   'net.url-denied': code('net_url_denied'),
   'net.address-denied': code('net_address_denied'),
 };
