@@ -1,4 +1,5 @@
 import { isPlainObject } from './json.ts';
+import { atPointer } from './json-pointer.ts';
 import { resolveRef } from './resolve-ref.ts';
 import type { JsonSchema } from './schema.ts';
 
@@ -35,7 +36,13 @@ export function isEndless(root: JsonSchema): boolean {
 function judgesOf(node: Record<string, unknown>, root: JsonSchema): unknown[] {
   const { $ref, dependentSchemas } = node;
   // A chain of references that does not end leads to nothing.
-  const target = typeof $ref === 'string' && /^#(\/|$)/.test($ref) ? [resolveRef({ $ref }, root) ?? node] : [];
+  const isLocal = typeof $ref === 'string' && /^#(\/|$)/.test($ref) && !isBoolean(root, $ref);
+  const target = isLocal ? [resolveRef({ $ref }, root) ?? node] : [];
   const dependent = isPlainObject(dependentSchemas) ? Object.values(dependentSchemas) : [];
   return [...target, ...dependent, ...SAME_VALUE.flatMap((key) => node[key] ?? [])];
+}
+
+/** A schema that is `true` or `false` leads nowhere. */
+function isBoolean(root: JsonSchema, ref: string): boolean {
+  return typeof atPointer(root, ref.slice(1)) === 'boolean';
 }

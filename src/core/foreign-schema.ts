@@ -4,6 +4,7 @@ import { isEndless } from './endless-schema.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 import { allowedText, received, short } from './issue-text.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
+import { atPointer } from './json-pointer.ts';
 import { propertyPath } from './property-path.ts';
 import { resolveRef } from './resolve-ref.ts';
 import { safePattern, withinPatternTime } from './safe-pattern.ts';
@@ -78,7 +79,6 @@ function validatorFor(dialect: unknown): Validator {
     verbose: true,
     ownProperties: true,
     validateFormats: false,
-    addUsedSchema: false,
     logger: false,
     code: { regExp },
   });
@@ -92,7 +92,7 @@ function checkReferences(node: unknown, root: JsonSchema, field: string): void {
   for (const [key, value] of Object.entries(node)) {
     if ((key === '$ref' || key === '$dynamicRef') && typeof value === 'string') {
       // A name such as #node is an anchor, which the compiler looks up itself.
-      const known = /^#[^/]/.test(value) || (value.startsWith('#') && resolveRef(node, root) !== undefined);
+      const known = /^#[^/]/.test(value) || (value.startsWith('#') && leadsSomewhere(node, root, value.slice(1)));
       if (!known) {
         const mend = 'Refer to a part of the same schema, such as #/$defs/name; nothing is fetched';
         throw new ConfigurationError(field, `the JSON Schema refers to ${short(value)}`, mend);
@@ -102,6 +102,11 @@ function checkReferences(node: unknown, root: JsonSchema, field: string): void {
       checkReferences(value, root, field);
     }
   }
+}
+
+/** To a schema, which may be `true` or `false`. */
+function leadsSomewhere(node: unknown, root: JsonSchema, pointer: string): boolean {
+  return resolveRef(node, root) !== undefined || typeof atPointer(root, pointer) === 'boolean';
 }
 
 function toIssue(error: ErrorObject, root: unknown): Issue {

@@ -1,0 +1,73 @@
+import { defineForeignLeaf, type ToolOptions } from '../core/define-tool.ts';
+import { ConfigurationError } from '../core/errors.ts';
+import { short } from '../core/issue-text.ts';
+import { checkOptions, shown } from '../core/options.ts';
+import type { SchemaLike } from '../core/schema.ts';
+import type { Access, LeafTool, ToolContext } from '../core/tool.ts';
+
+/** What a tool of another system is told to be here. All that {@link defineTool} knows of a tool, since the other system does not. */
+export interface ForeignToolOptions
+  extends Pick<
+    ToolOptions<SchemaLike>,
+    | 'risk'
+    | 'idempotent'
+    | 'onInDoubt'
+    | 'timeoutMs'
+    | 'graceMs'
+    | 'maxResultChars'
+    | 'needsApproval'
+    | 'result'
+    | 'ruleArg'
+    | 'parallel'
+    | 'repeatable'
+    | 'aliases'
+  > {
+  /** What a call does to the world. Default `execute`: a person is asked. */
+  readonly access?: Access | undefined;
+  /** What the model reads; default what the tool says of itself. */
+  readonly description?: string | undefined;
+}
+
+const OPTIONS = [
+  ...['name', 'description', 'access', 'risk', 'idempotent', 'onInDoubt', 'timeoutMs', 'graceMs', 'maxResultChars'],
+  ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases'],
+];
+
+/** A tool of another system as ours: `execute` and untrusted until it is told otherwise, and without a `ruleArg` of its own. */
+export function foreignTool(
+  who: string,
+  options: ForeignToolOptions & { readonly name?: string | undefined },
+  own: {
+    readonly name: unknown;
+    readonly description: unknown;
+    readonly input: SchemaLike;
+    execute(input: unknown, context: ToolContext): Promise<unknown>;
+  },
+  more: readonly string[] = [],
+): LeafTool<unknown, unknown, unknown> {
+  checkOptions(who, options, [...OPTIONS, ...more]);
+  const { name = own.name, description = own.description, access = 'execute' } = options;
+  if (typeof name !== 'string')
+    throw new ConfigurationError(`${who}.name`, `got ${shown(name)}`, 'Name the tool as the model is to call it.');
+  if (typeof description !== 'string' || description.trim() === '')
+    throw new ConfigurationError(
+      `${who}.description`,
+      `${name} has none that is a text`,
+      'Say what the tool does: the model reads it.',
+    );
+  const given = Object.fromEntries(OPTIONS.map((key) => [key, options[key as keyof ForeignToolOptions]]));
+  return defineForeignLeaf({ ...given, name, description, access, input: own.input, execute: own.execute }) as LeafTool<
+    unknown,
+    unknown,
+    unknown
+  >;
+}
+
+/** What a tool tells on its way, as a line for whoever watches. */
+export function noteOf(told: unknown): string {
+  try {
+    return short(typeof told === 'string' ? told : (JSON.stringify(told) ?? String(told)), 200);
+  } catch {
+    return 'something that cannot be shown';
+  }
+}
