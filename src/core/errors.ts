@@ -167,11 +167,13 @@ export class DivergenceError extends CoxswainError {
   }
 }
 
-/** A memory was changed by somebody else since it was read. */
+/** A memory was changed by somebody else since it was read, or what would replace it deserves less trust. */
 export class MemoryConflict extends CoxswainError {
   override readonly name = 'MemoryConflict';
-  constructor(message: string) {
+  readonly reason: 'changed' | 'trust';
+  constructor(message: string, reason: 'changed' | 'trust' = 'changed') {
     super('memory_conflict', message);
+    this.reason = reason;
   }
 }
 

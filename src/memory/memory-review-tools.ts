@@ -1,14 +1,19 @@
+import { boundText } from '../core/bound.ts';
 import { defineTool } from '../core/define-tool.ts';
+import { MemoryConflict } from '../core/errors.ts';
 import type { BuiltinFlow, Flow, FlowEffect } from '../core/flow.ts';
 import type { Json } from '../core/json.ts';
 import { joinLabels, UNTRUSTED } from '../core/label.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { Tool } from '../core/tool.ts';
+import { fairShare } from './fair-share.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { asData, outcomeValue } from './memory-effects.ts';
 import type { Proposal } from './proposals.ts';
 
 const SHOWN = 20;
+/** For the texts of all that are shown. */
+const ROOM = 4_000;
 
 /**
  * Tools for an agent that reviews what others proposed for a namespace: `memory_proposals` and `memory_decide`. What it accepts
@@ -48,8 +53,19 @@ async function waiting(store: LongTermMemory, namespace: string, flow: BuiltinFl
     return JSON.parse(JSON.stringify((await store.proposals(namespace)).slice(0, SHOWN))) as Json;
   })) as readonly Proposal[];
   flow.join(list.reduce((label, proposal) => joinLabels(label, proposal.label ?? UNTRUSTED), UNTRUSTED));
+  const most = fairShare(
+    list.map(({ text = '' }) => text.length),
+    ROOM,
+  );
   return list.map(({ id, operation, text, source, kind, key, entry }): Json => {
-    const facts = { id, operation, text: text ?? null, source, kind: kind ?? null, key: key ?? null };
+    const facts = {
+      id,
+      operation,
+      text: text === undefined ? null : boundText(text, most),
+      source,
+      kind: kind ?? null,
+      key: key ?? null,
+    };
     return entry === undefined ? facts : { ...facts, entry: { ...entry } };
   });
 }
@@ -63,9 +79,19 @@ async function decision(
   const facts = { operation: accept ? 'accept_proposal' : 'reject_proposal', store: store.id, namespace };
   return (await effect(flow, 'decide', facts, 'unsafe', async (signal) => {
     if (!accept) return { rejected: await store.reject(id, { namespace }) };
+    if (flow.label.integrity === 'untrusted') await checkMayRemove(store, namespace, id);
     await store.accept(id, { namespace }, signal);
     return { accepted: true };
   })) as Json;
+}
+
+/** A reviewer has read what others wrote: what trust forbids them it cannot give, neither a text nor that one goes. */
+async function checkMayRemove(store: LongTermMemory, namespace: string, id: string): Promise<void> {
+  const proposal = (await store.proposals(namespace)).find((one) => one.id === id);
+  if (proposal?.operation !== 'remove' || proposal.entry === undefined) return;
+  const entry = await store.get(proposal.entry.id);
+  if (entry?.label.integrity !== 'trusted') return;
+  throw new MemoryConflict('the entry is trusted: that it goes is for a person to accept', 'trust');
 }
 
 async function effect(

@@ -1,3 +1,4 @@
+import { boundText } from '../core/bound.ts';
 import { defineTool } from '../core/define-tool.ts';
 import type { BuiltinFlow, Flow } from '../core/flow.ts';
 import type { Json } from '../core/json.ts';
@@ -5,6 +6,7 @@ import { joinLabels, type Label, TRUSTED } from '../core/label.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { Embedder, MemoryHit, MemoryStore } from '../core/memory.ts';
 import type { Tool } from '../core/tool.ts';
+import { fairShare } from './fair-share.ts';
 import { manySources, perSource } from './many-sources.ts';
 import { asData, embedEffect, numbered, outcomeValue } from './memory-effects.ts';
 import type { ResolvedGrant } from './memory-tools.ts';
@@ -13,6 +15,8 @@ import type { Recalled } from './recalled.ts';
 import { CANDIDATES, selectHits } from './select-hits.ts';
 
 const MAX_TOP_K = 20;
+/** For the texts of all hits, beside what else is said of them: one long text must not push the others out of the result. */
+const ROOM = 6_000;
 
 /** Searches all namespaces that an agent may read; what it gives is marked as recalled. */
 export function memorySearch(grants: readonly ResolvedGrant[], recalled: Recalled): Tool {
@@ -57,12 +61,16 @@ async function search(
   const { chosen, byScore } = await chosenOf(grants, lists, asked, flow);
   const hits = manySources(distinct(chosen.flat()), topK);
   for (const { text } of hits) recalled.mark(text);
+  const most = fairShare(
+    hits.map(({ text }) => text.length),
+    ROOM,
+  );
   flow.join(labelOf(hits));
   const notes = [
     ...(byWords ? ['Searched by words only: the embedder did not answer.'] : []),
     ...(byScore ? ['Chosen by score: the model that selects did not answer.'] : []),
   ];
-  const found = hits.map((hit) => shown(hit, grants));
+  const found = hits.map((hit) => shown({ ...hit, text: boundText(hit.text, most) }, grants));
   return notes.length === 0 ? { hits: found } : { hits: found, note: notes.join(' ') };
 }
 
@@ -133,10 +141,10 @@ function labelOf(hits: readonly MemoryHit[]): Label {
   return hits.reduce<Label>((joined, hit) => joinLabels(joined, hit.label), TRUSTED);
 }
 
-/** Two grants may lead to one namespace. */
+/** Two grants may lead to one namespace; ids of two stores may be the same. */
 function distinct(hits: readonly MemoryHit[]): MemoryHit[] {
-  const byId = new Map(hits.map((hit) => [`${hit.namespace} ${hit.id}`, hit]));
-  return [...byId.values()];
+  const byEntry = new Map(hits.map((hit) => [JSON.stringify([hit.namespace, hit.id, hit.text]), hit]));
+  return [...byEntry.values()];
 }
 
 /** So many hits that no source need give more than half, where others have something that fits. */

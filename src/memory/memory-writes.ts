@@ -89,12 +89,12 @@ export async function forgetEntry(
     const store = await storeOf(grants, id);
     const entry = await store.get(id);
     // What is untrusted may propose that a trusted entry goes, no more.
-    if (!store.proposes && entry?.label.integrity === 'trusted' && isUntrusted(flow.label)) {
+    if (store.proposes || (entry?.label.integrity === 'trusted' && isUntrusted(flow.label))) {
       await store.propose({ operation: 'remove', id, version, source });
       return { proposed: true };
     }
     await store.remove(id, { version });
-    return store.proposes ? { proposed: true } : { forgotten: true };
+    return { forgotten: true };
   });
 }
 
@@ -113,7 +113,7 @@ async function orProposed(
   try {
     return store.proposes ? { ...((await work()) as { readonly id: string }), proposed: true } : await work();
   } catch (thrown) {
-    if (!(thrown instanceof MemoryConflict) || !/is trusted/.test(thrown.message)) throw thrown;
+    if (!(thrown instanceof MemoryConflict) || thrown.reason !== 'trust') throw thrown;
     await store.propose(proposal);
     return { proposed: true };
   }

@@ -80,13 +80,14 @@ export function takeLease(
 ): { readonly since: number } | undefined {
   const namespace = namespaceNumber(file, name);
   if (namespace === undefined) return undefined;
-  const state = file.get<{ upto: number; since: number; until: number }>(
-    'SELECT upto, since, until FROM upkeep WHERE namespace = ?',
+  const state = file.get<{ upto: number; since: number; began: number; until: number }>(
+    'SELECT upto, since, began, until FROM upkeep WHERE namespace = ?',
     namespace,
   );
-  if (state !== undefined && state.until > now) return undefined;
-  const fresh = file.get<{ entries: number; sessions: number; last: number | null }>(
-    `SELECT count(*) AS entries, count(DISTINCT run) AS sessions, max(number) AS last FROM versions
+  // One that began later than now is of a clock that was set back since: it could last for years.
+  if (state !== undefined && state.until > now && state.began < now) return undefined;
+  const fresh = file.get<{ entries: number; sessions: number; last: number | null; first: number | null }>(
+    `SELECT count(*) AS entries, count(DISTINCT run) AS sessions, max(number) AS last, min(valid_from) AS first FROM versions
      WHERE namespace = ? AND number > ? AND valid_to IS NULL AND opened_in IS NULL`,
     namespace,
     state?.upto ?? 0,
@@ -102,7 +103,8 @@ export function takeLease(
     holder,
     until,
   );
-  return { since: state?.since ?? 0 };
+  // A clock that was set back dates what is new before what was looked at.
+  return { since: Math.min(state?.since ?? 0, (fresh.first ?? 0) - 1) };
 }
 
 /** Gives a lease back, where this holder still has it. Within a transaction. */

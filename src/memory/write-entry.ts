@@ -83,6 +83,7 @@ export function mayReplace(before: VersionRow, label: Label): void {
   if (old.integrity !== 'trusted' || label.integrity === 'trusted') return;
   throw new MemoryConflict(
     `entry ${JSON.stringify(before.id)} is trusted, and what would replace it is not: propose it, or give a trusted label`,
+    'trust',
   );
 }
 

@@ -5,6 +5,7 @@ import type { MemoryExtract, MemoryStore } from '../core/memory.ts';
 import type { Message } from '../core/message.ts';
 import type { Status } from '../core/status.ts';
 import type { Tool } from '../core/tool.ts';
+import { recalledIn } from '../memory/conversation.ts';
 import { memoryTools, type ResolvedGrant } from '../memory/memory-tools.ts';
 import { Recalled } from '../memory/recalled.ts';
 
@@ -31,11 +32,22 @@ const STOPPED: readonly (Status | 'running' | 'waiting')[] = [
 export class RunMemories {
   /** Made with the first grant: most runs have none. */
   #open: WeakMap<Invocation, { readonly grants: readonly ResolvedGrant[]; readonly recalled: Recalled }> | undefined;
+  /** By invocation, what of its brief was recalled in earlier runs of the conversation. */
+  #before: WeakMap<Invocation, readonly string[]> | undefined;
   #left: Left[] = NONE_LEFT;
   #written: Map<MemoryStore, Set<string>> = NOTHING_WRITTEN;
 
+  /** An invocation with grants begins: what was recalled before is no more to be stored again than what it recalls itself. */
+  begins(self: Invocation, brief: readonly Message[]): void {
+    const texts = recalledIn(brief);
+    if (texts.length === 0) return;
+    this.#before ??= new WeakMap();
+    this.#before.set(self, texts);
+  }
+
   tools(self: Invocation, grants: readonly ResolvedGrant[]): Tool[] {
     const recalled = new Recalled();
+    for (const text of this.#before?.get(self) ?? []) recalled.mark(text);
     this.#open ??= new WeakMap();
     this.#open.set(self, { grants, recalled });
     for (const { store, namespace, write } of grants) {

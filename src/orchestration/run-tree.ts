@@ -482,6 +482,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   #driven(self: Invocation, start: Start): Promise<Ending> {
     const { definition } = self;
     if (definition.type === 'code') return ended(this, self, runCode(this, self, start.value, start.brief));
+    if (definition.memory.length > 0) this.memories.begins(self, start.brief);
     const driven = ended(this, self, loop(this, self, start));
     if (definition.memory.length === 0 || this.isReplay) return driven;
     return driven.then((ending) => {

@@ -1,6 +1,6 @@
 import { defineAgent, runAgent } from 'coxswain';
 import { longTermMemory } from 'coxswain/memory';
-import { scriptedModel } from 'coxswain/testing';
+import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { expect, it } from 'vitest';
 
 it('an agent saves in one run and finds in the next, as labelled data', async () => {
@@ -32,5 +32,23 @@ it('an agent saves in one run and finds in the next, as labelled data', async ()
   expect(found).toMatchObject({ isError: false, label: { integrity: 'untrusted', confidentiality: 'private' } });
   const { hits } = JSON.parse(String(found?.content));
   expect(hits.map((hit: { source: string }) => hit.source).sort()).toEqual([`clerk/${result.runId}`, 'mail']);
+  await notes.close();
+});
+
+it('what was recalled in an earlier run of a conversation is not saved again in a later one', async () => {
+  const notes = longTermMemory({ file: ':memory:' });
+  await notes.add({ text: 'The staging door is blue', namespace: 'team', source: 'mail' });
+  const clerk = defineAgent({
+    name: 'clerk',
+    instructions: 'Remember.',
+    memory: [{ store: notes, namespace: 'team', write: true }],
+  });
+  const search = callTools(toolCall('memory_search', { query: 'staging' }));
+  const { messages } = await runAgent(clerk, 'Which door?', { model: scriptedModel([search, 'The blue one.']) });
+  const save = callTools(toolCall('memory_save', { text: 'the staging door is blue.', kind: 'project' }));
+  const model = scriptedModel([save, 'done']);
+  const later = await runAgent(clerk, [...messages, { role: 'user', content: 'Remember that' }], { model });
+  expect(later.messages.findLast(({ role }) => role === 'tool')?.content).toMatch(/has this already/);
+  expect(await notes.list({ namespace: 'team' })).toHaveLength(1);
   await notes.close();
 });

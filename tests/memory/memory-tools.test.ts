@@ -57,6 +57,32 @@ const embedder = (overrides: Partial<Embedder> = {}): Embedder => ({
 });
 
 describe('memory tools', () => {
+  it('give what each store has, though its ids are those of another', async () => {
+    const store = (text: string): MemoryStore => ({
+      id: 'wiki',
+      add: async () => ({ id: 'page-1', version: 1 }),
+      search: async (_, { namespace }) => [
+        { id: 'page-1', version: 1, score: 0.9, text, source: text, namespace, label: TRUSTED },
+      ],
+    });
+    const [search] = memoryTools([grant(store('one')), grant(store('two'))]);
+    const { hits } = (await run(search, { query: 'x' }, flowOf().flow)) as { hits: { text: string }[] };
+    expect(hits.map(({ text }) => text).sort()).toEqual(['one', 'two']);
+  });
+
+  it('show the others too where one text is long', async () => {
+    const store = memory();
+    await store.add({ text: `harbour ${'poison '.repeat(20_000)}`, namespace: 'team', source: 'mail' });
+    const texts = Array.from({ length: 8 }, (_, index) => `The harbour has gate ${index}, ${'and more '.repeat(30)}`);
+    for (const [index, text] of texts.entries()) await store.add({ text, namespace: 'team', source: `wiki/${index}` });
+    const [search] = memoryTools([grant(store)]);
+    const result = await run(search, { query: 'harbour', topK: 9 }, flowOf().flow);
+    const { hits } = result as { hits: { text: string }[] };
+    expect(JSON.stringify(result).length).toBeLessThan(8_000);
+    for (const text of texts) expect(hits.map((hit) => hit.text)).toContain(text);
+    expect(hits.find(({ text }) => text.includes('poison'))?.text).toMatch(/characters left out/);
+  });
+
   it('follow from the grants', () => {
     const store = memory();
     const names = (read: boolean, write: boolean) =>
@@ -280,5 +306,31 @@ describe('memory tools', () => {
     };
     expect(await sources(4)).toEqual(['chat', 'mail', 'mail', 'wiki']);
     expect(await sources(8)).toEqual(['chat', 'mail', 'mail', 'mail', 'mail', 'mail', 'mail', 'wiki']);
+  });
+});
+
+describe('a reviewer that has read what others wrote', () => {
+  it('cannot make a trusted entry go, only one that is not; a person can', async () => {
+    const store = memory();
+    const add = (text: string, label?: Label) => store.add({ text, namespace: 'team', source: 'wiki', label });
+    const propose = ({ id }: { id: string }) => store.propose({ operation: 'remove', id, version: 1, source: 'mail' });
+    const [trusted, other] = [await add('The door is blue', TRUSTED), await add('The door is red')];
+    const [first, second] = [await propose(trusted), await propose(other)];
+    const decide = memoryReviewTools(store, 'team').find(({ name }) => name === 'memory_decide');
+    const untrusted = { integrity: 'untrusted', confidentiality: 'public', origins: [] } as const;
+    const accept = (id: string) => run(decide, { id, accept: true }, flowOf([], untrusted).flow);
+    await expect(accept(first.id)).rejects.toThrow(/is trusted/);
+    expect(await accept(second.id)).toEqual({ accepted: true });
+    expect(await store.list({ namespace: 'team' })).toMatchObject([{ id: trusted.id }]);
+    await store.accept(first.id);
+    expect(await store.list({ namespace: 'team' })).toEqual([]);
+  });
+
+  it('is told who proposed that an entry goes', async () => {
+    const store = memory();
+    const { id } = await store.add({ text: 'The door is blue', namespace: 'team', source: 'wiki' });
+    const forget = memoryTools([grant(proposeOnly(store))]).find(({ name }) => name === 'memory_forget');
+    expect(await run(forget, { id, version: 1 }, flowOf().flow)).toMatchObject({ proposed: true });
+    expect(await store.proposals('team')).toMatchObject([{ operation: 'remove', source: 'clerk/run-1' }]);
   });
 });

@@ -132,6 +132,22 @@ describe('consolidate', () => {
     expect(await store.upkeep?.('team')).toBeUndefined();
   });
 
+  it('goes on where the clock was set back: no lease lasts for years, and what is new is looked at', async () => {
+    const store = memory({ entries: 2 });
+    const { model, nights } = models(() => MERGE);
+    const now = Date.now();
+    vi.useFakeTimers({ now: now + 1e11, toFake: ['Date'] });
+    for (const text of ['one', 'two']) await store.add({ text, namespace: 'team', source: 'x', label });
+    await (await store.upkeep?.('team'))?.end(true);
+    for (const text of ['three', 'four']) await store.add({ text, namespace: 'team', source: 'x', label });
+    expect(await store.upkeep?.('team')).toBeDefined();
+    vi.setSystemTime(now);
+    await store.add({ text: 'five', namespace: 'team', source: 'x', label });
+    await startRun(agentOf(store), 'six', { model }).settled;
+    expect(nights()).toBe(1);
+    expect(await texts(store)).toHaveLength(5);
+  });
+
   it('leaves nothing of a namespace that is gone', async () => {
     const store = memory({ entries: 1 });
     const { id } = await store.add({ text: 'one', namespace: 'user/zanzibar', source: 'x' });

@@ -1,0 +1,15 @@
+/**
+ * The most that each of these lengths may have so that all fit into `room`: what is shorter leaves its rest to the longer ones.
+ *
+ * @example fairShare([10, 500, 900], 610) // 300
+ */
+export function fairShare(lengths: readonly number[], room: number): number {
+  let left = room;
+  const sorted = lengths.toSorted((a, b) => a - b);
+  for (const [index, length] of sorted.entries()) {
+    const share = Math.floor(left / (sorted.length - index));
+    if (length > share) return share;
+    left -= length;
+  }
+  return Math.max(room, 0);
+}
