@@ -231,7 +231,7 @@ describe('owners', () => {
       const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
       onTestFinished(() => void parent.kill('SIGKILL'));
       const pid = Number(String((await once(parent.stdout, 'data'))[0]));
-      await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z'));
+      await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z'), { timeout: 10_000 });
       process.kill(pid, 0);
       database(store.file, (db) => db.exec(`UPDATE runs SET pid = ${pid}`));
       expect((await store.open('r1')).epoch).toBe(2);
