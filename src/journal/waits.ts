@@ -114,10 +114,16 @@ export class Waits {
    * when it was made, in milliseconds since 1970: the process may have been away while the request expired.
    */
   tell(id: string, decision: Decision, time: number): void {
+    if (this.wasAnswered(id) && !this.#open?.has(id)) return;
     this.#told ??= new Map();
     const told = this.#told.get(id) ?? { decision, time };
     this.#told.set(id, told);
     if (this.#open?.has(id)) this.#answer(id, told);
+  }
+
+  /** Whether a decision was heard from the journal, which may be one's own that has come back. */
+  wasTold(id: string): boolean {
+    return this.#told?.has(id) === true;
   }
 
   #answer(id: string, { decision, time }: { readonly decision: Decision; readonly time: number }): void {

@@ -37,14 +37,21 @@ const part: Check = (value) => {
 const content = oneOf(text, listOf(part));
 const tool = shape({ name: text, description: text, parameters: object });
 
-/** What a replay reads of a line; all else in it is not looked at. */
-const FIELDS: { readonly [field in keyof StepLine]?: Check } = {
+type Fields = { readonly [field in keyof StepLine]?: Check };
+
+/** What every log has of a line, whatever its content. */
+const PLACE: Fields = {
   agent: text,
   path: (value) => text(value) && value !== '',
   step: count,
   call: maybe(text),
   event: (value) => value === 'start' || value === 'end',
   time,
+  status: maybe(text),
+};
+
+/** What a replay reads beside that; all else is not looked at. */
+const CONTENT: Fields = {
   modelIn: maybe(
     shape({
       new: listOf(shape({ role: text, content: maybe(content) })),
@@ -59,23 +66,32 @@ const FIELDS: { readonly [field in keyof StepLine]?: Check } = {
   ),
   usage: maybe(shape({ inputTokens: count, outputTokens: count })),
   costUsd: maybe(amount),
-  status: maybe(text),
   effects: maybe(listOf(shape({ key: text, kind: text, outcome: object }))),
 };
 
-/**
- * A line whose parts have the forms that a replay relies on.
- *
- * @throws ConfigurationError that names the line, counted from 1, and the field.
- */
-export function checkedLine(line: StepLine, number: number, file: string): StepLine {
-  for (const [field, check] of Object.entries(FIELDS)) {
-    if (check((line as unknown as { readonly [field: string]: unknown })[field])) continue;
+/** A line with its number in its file, counted from 1. */
+export interface NumberedLine {
+  readonly line: StepLine;
+  readonly number: number;
+}
+
+/** @throws ConfigurationError that names the line and the field, where a line does not say where it stands. */
+export function checkPlace(numbered: NumberedLine, file: string): void {
+  check(numbered, PLACE, file);
+}
+
+/** @throws ConfigurationError that names the line and the field, where a part of a line has not the form that a replay relies on. */
+export function checkContent(numbered: NumberedLine, file: string): void {
+  check(numbered, CONTENT, file);
+}
+
+function check({ line, number }: NumberedLine, fields: Fields, file: string): void {
+  for (const [field, isRight] of Object.entries(fields)) {
+    if (isRight(line[field as keyof StepLine])) continue;
     throw new ConfigurationError(
       'log',
       `${file}, line ${number}: ${field} is not as a step log has it`,
       'It was changed or damaged: replay from the journal, or from a whole copy of the log.',
     );
   }
-  return line;
 }

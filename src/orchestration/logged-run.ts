@@ -9,7 +9,7 @@ import { REDACTED } from '../security/redaction/secrets.ts';
 import type { LineEffect, StepLine } from '../telemetry/line.ts';
 import { logParts } from '../telemetry/log-parts.ts';
 import { stepLine } from '../telemetry/step-line.ts';
-import { checkedLine } from './logged-line.ts';
+import { checkContent, checkPlace, type NumberedLine } from './logged-line.ts';
 
 const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";
 
@@ -19,12 +19,15 @@ const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";
  */
 export function loggedRun(file: string, runId?: string): StoredRun & { readonly text: string } {
   const lines = linesOf(file);
-  const ids = [...new Set(lines.map((line) => line.runId))];
+  const ids = [...new Set(lines.map(({ line }) => line.runId))];
   const id = runId ?? ids[0];
   if (id === undefined) throw new ConfigurationError('log', `${file} holds no steps`, WRITE);
   if (!ids.includes(id) || (runId === undefined && ids.length > 1))
     throw new ConfigurationError('runId', `${file} holds the runs ${ids.join(', ')}`, 'Name one of them.');
-  const own = lines.filter((line) => line.runId === id);
+  const own = checked(
+    lines.filter(({ line }) => line.runId === id),
+    file,
+  );
   const reading = new Reading(own);
   const { agent, path, ...begun } = beginningOf(own, file);
   reading.begin({ shared: {}, limits: {}, agentLimits: {}, ...begun }, agent);
@@ -41,16 +44,27 @@ export function loggedRun(file: string, runId?: string): StoredRun & { readonly 
   };
 }
 
+/** Whether it has content at all is asked before the forms that its parts would have then. */
+function checked(numbered: readonly NumberedLine[], file: string): readonly StepLine[] {
+  for (const one of numbered) checkPlace(one, file);
+  const lines = numbered.map(({ line }) => line);
+  const roots = lines.filter(({ path, event }) => !path.includes('/') && event === 'start');
+  const first = roots.find(({ modelIn, input }) => isPlainObject(modelIn) || input !== undefined);
+  if (first === undefined) throw new ConfigurationError('log', `${file} does not say what its root began with`, WRITE);
+  if (first.input === undefined && typeof first.modelIn?.instructions !== 'string')
+    throw new ConfigurationError('log', `${file} was written without full content`, WRITE);
+  for (const one of numbered) checkContent(one, file);
+  return lines;
+}
+
 /** What the root began with: the messages of a model, the input of a procedure, whose brief follows from it. */
 function beginningOf(lines: readonly StepLine[], file: string) {
   const roots = lines.filter(({ path, event }) => !path.includes('/') && event === 'start');
   const code = roots.find(({ input }) => input !== undefined);
   if (code !== undefined) return { agent: code.agent, path: code.path, brief: [], value: code.input ?? null };
   const first = roots.find(({ modelIn }) => modelIn !== undefined);
-  if (typeof first?.modelIn?.instructions !== 'string') {
-    const why = first === undefined ? 'does not say what its root began with' : 'was written without full content';
-    throw new ConfigurationError('log', `${file} ${why}`, WRITE);
-  }
+  if (first?.modelIn === undefined)
+    throw new ConfigurationError('log', `${file} does not say what its root began with`, WRITE);
   const { agent, path, modelIn } = first;
   const isShared = asTools(modelIn.tools).some(({ name }) => name === 'shared_read');
   return { agent, path, brief: modelIn.new, ...(isShared && { shared: { shared: 'not in the log' } }) };
@@ -258,7 +272,7 @@ function textOf(last: StepLine | undefined): string {
   return (content ?? []).map(({ type, text }) => (type === 'text' ? (text ?? '') : '')).join('');
 }
 
-function linesOf(file: string): StepLine[] {
+function linesOf(file: string): NumberedLine[] {
   const { readFileSync } = process.getBuiltinModule('node:fs');
   let texts: string[];
   try {
@@ -269,7 +283,7 @@ function linesOf(file: string): StepLine[] {
   return texts.flatMap((text) =>
     text.split('\n').flatMap((written, index) => {
       const line = stepLine(written);
-      return line === undefined ? [] : checkedLine(line, index + 1, file);
+      return line === undefined ? [] : { line, number: index + 1 };
     }),
   );
 }
