@@ -4,6 +4,7 @@ import { compileSchema } from '../core/compile-schema.ts';
 import { defineTool } from '../core/define-tool.ts';
 import { messageOf, ToolError } from '../core/errors.ts';
 import type { BuiltinFlow, Flow } from '../core/flow.ts';
+import { Stopped } from '../core/guard.ts';
 import type { Outcome } from '../core/journal.ts';
 import type { Label } from '../core/label.ts';
 import { textOf, type UserMessage } from '../core/message.ts';
@@ -99,6 +100,8 @@ async function byCode(ask: AskFunction, question: string, { place, path }: Built
   return given.answer;
 }
 
-function unanswered({ error }: Extract<Outcome, { ok: false }>): ToolError {
+/** What was stopped was not refused: a resume asks again. */
+function unanswered({ error, stop }: Extract<Outcome, { ok: false }>): ToolError | Stopped {
+  if (stop !== undefined) return new Stopped(stop);
   return new ToolError(error.kind === 'denied' ? 'denied' : 'threw', `no answer: ${error.kind}: ${error.message}`);
 }

@@ -9,6 +9,8 @@ import { parseArguments } from './parse-arguments.ts';
 import { openProcedure } from './procedure.ts';
 import type { ParentStep, Span, ToolIn, ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
+import type { Stop } from './status.ts';
+import { stopError } from './stops.ts';
 import { thrownLabel } from './thrown-label.ts';
 import type { ProcedureTool, Tool } from './tool.ts';
 import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
@@ -200,7 +202,8 @@ async function runProcedure(
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
     const thrownBy = thrownLabel(thrown, flow.label, tool.name);
-    out = failedOut(tool, toolFailure(tool, thrown), procedureLabel(tool, thrownBy), at.told);
+    const stop = flow.isCut ? run.stops.at(at.key) : undefined;
+    out = failedOut(tool, ownFailure(tool, thrown, stop), procedureLabel(tool, thrownBy), at.told);
   }
   await flow.close();
   // Where a stop met it is a matter of timing: the failure that was told then stands.
@@ -213,6 +216,13 @@ async function runProcedure(
   out = named(self, tool, at.key, args, out);
   run.journal.note({ ...entry, kind: 'tool', event: out.isError ? 'failed' : 'done', value: out, ran: true, since });
   return value === undefined ? { out, same } : { out, same, value };
+}
+
+/** What its code makes of an interruption that met one of its calls is no failure of its own: a resume goes on with it. */
+function ownFailure(tool: ProcedureTool, thrown: unknown, stop: Stop | undefined): ErrorRecord {
+  const error = toolFailure(tool, thrown);
+  const isInterrupted = stop !== undefined && stop.status !== 'cancelled';
+  return isInterrupted && error.kind === 'threw' ? stopError(stop) : error;
 }
 
 /** A worker's result with the id by which it can be continued. */

@@ -9,9 +9,11 @@ import {
   runAgent,
   startRun,
 } from 'coxswain';
+import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { journal, killedAfter } from '../support/journals.ts';
+import { results, text, turn } from '../support/turns.ts';
 
 function flow(run: (ctx: Flow) => Promise<unknown>) {
   return defineAgent({ name: 'flow', description: 'code', run: (_input, ctx) => run(ctx as Flow) }) as unknown as Agent<
@@ -233,4 +235,32 @@ describe('a procedure is as durable as a loop', () => {
       expect(tree, `after ${count}`).toEqual(before.tree);
     }
   });
+});
+
+test('what a tool’s code made of a stop that met its call is no outcome: the resume goes on with it', async () => {
+  const ask = defineTool({
+    name: 'ask',
+    description: 'Asks',
+    input: z.object({}),
+    access: 'read',
+    async run(_args, ctx) {
+      try {
+        return await ctx.wait('ok', {}, z.string());
+      } catch {
+        throw new Error('nobody said anything');
+      }
+    },
+  });
+  const lead = defineAgent({ name: 'lead', instructions: 'Ask.', tools: [ask] });
+  const store = journal();
+  const first = await runAgent(lead, 'Go', { model: scriptedModel([turn(['ask', {}])]), journal: store });
+  expect(first.status).toBe('suspended');
+  const [request] = first.status === 'suspended' ? first.pending : [];
+  await store.signal(first.runId, {
+    kind: 'decision',
+    id: String(request?.id),
+    decision: { decision: 'answer', value: 'yes' },
+  });
+  const second = await resumeRun(lead, first.runId, { model: scriptedModel([text('end')]), journal: store }).result;
+  expect(results(second.messages).map((one) => one.text)).toEqual(['yes']);
 });
