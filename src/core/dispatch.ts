@@ -207,9 +207,10 @@ async function runProcedure(
   }
   await flow.close();
   // Where a stop met it is a matter of timing: the failure that was told then stands.
-  const past = run.journal.recall('tool', at.key) as Pick<ToolOut, 'error'> | undefined;
+  const child = tool.delegate === undefined ? at.key : `${at.key}/${tool.delegate.agent.name}`;
+  const past = run.stops.at(child) && (run.journal.recall('tool', at.key) as Pick<ToolOut, 'error'> | undefined);
   if (past?.error !== undefined) {
-    out = failedOut(tool, past.error, procedureLabel(tool, flow.label), at.told);
+    out = failedOut(tool, past.error, out.label, at.told);
     value = undefined;
   }
   const same = out.content;

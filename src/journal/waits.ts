@@ -121,11 +121,6 @@ export class Waits {
     if (this.#open?.has(id)) this.#answer(id, told);
   }
 
-  /** Whether a decision was heard from the journal, which may be one's own that has come back. */
-  wasTold(id: string): boolean {
-    return this.#told?.has(id) === true;
-  }
-
   #answer(id: string, { decision, time }: { readonly decision: Decision; readonly time: number }): void {
     const open = this.#open?.get(id);
     if (open === undefined) return;

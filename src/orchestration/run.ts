@@ -102,8 +102,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     }
     const fitting = fittingDecision(request, decision, (value) => waits.check(id, value));
     const isFirst = await this.#options.journal?.signal(this.id, { kind: 'decision', id, decision: fitting });
-    // The journal may have told it already.
-    if (isFirst === false || !(waits.decide(id, fitting) || waits.wasTold(id))) throw answeredBefore(id);
+    // A journal knows who was first; the run may have heard of this very decision from there.
+    if (isFirst === false || (!waits.decide(id, fitting) && isFirst === undefined)) throw answeredBefore(id);
   }
 
   /** A decision made in the tick of `startRun` may come before its request. */
