@@ -1,5 +1,6 @@
 import type { Agent } from '../core/agent.ts';
-import type { ModelIn, RunRecord, ToolIn } from '../core/record.ts';
+import type { ModelIn, ToolIn } from '../core/boundary.ts';
+import type { RunRecord } from '../core/record.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import { replayRun } from '../orchestration/replay-run.ts';
 import { readRun } from '../orchestration/resume-run.ts';

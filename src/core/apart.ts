@@ -1,10 +1,11 @@
 import type { Spent, TreeNode } from './ending.ts';
 import type { ErrorRecord } from './errors.ts';
+import type { SpanAbove } from './instrument.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { AgentLimits, Limits } from './limits.ts';
 import type { ApprovalRequest, Decision, PermissionMode, WaitRequest } from './permission.ts';
-import type { ParentStep, SpanAbove } from './record.ts';
+import type { ParentStep } from './record.ts';
 import { toPicoUsd } from './spending.ts';
 import type { Status } from './status.ts';
 import type { Usage } from './usage.ts';

@@ -1,4 +1,5 @@
 import type { CodeAgent } from './agent.ts';
+import type { AgentOut } from './boundary.ts';
 import { type Ending, failedAgent } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, isFatal, messageOf, ToolError } from './errors.ts';
 import { Guard } from './guard.ts';
@@ -6,7 +7,6 @@ import type { Invocation } from './invocation.ts';
 import { issueText } from './issue-text.ts';
 import type { Message } from './message.ts';
 import { openProcedure } from './procedure.ts';
-import type { AgentOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { Status, Stop } from './status.ts';
 import { isEndOf, stopError } from './stops.ts';

@@ -1,3 +1,4 @@
+import type { ToolIn, ToolOut } from './boundary.ts';
 import type { ErrorRecord } from './errors.ts';
 import { DivergenceError, isFatal } from './errors.ts';
 import { Guard } from './guard.ts';
@@ -7,7 +8,7 @@ import type { Label } from './label.ts';
 import type { ToolCall, ToolMessage } from './message.ts';
 import { parseArguments } from './parse-arguments.ts';
 import { openProcedure } from './procedure.ts';
-import type { ParentStep, Span, ToolIn, ToolOut } from './record.ts';
+import type { ParentStep, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { Stop } from './status.ts';
 import { stopError } from './stops.ts';

@@ -1,8 +1,9 @@
+import type { RunOut, ToolIn, ToolOut } from './boundary.ts';
 import type { ErrorRecord } from './errors.ts';
 import type { EventBody, EventEnd, EventHead } from './event.ts';
 import { textOf, toolCallsOf } from './message.ts';
 import type { ModelDelta, ModelTurn, StopReason } from './model.ts';
-import type { Place, RunOut, RunRecord, ToolIn, ToolOut } from './record.ts';
+import type { Place, RunRecord } from './record.ts';
 import type { Status } from './status.ts';
 import { isoTime } from './time.ts';
 import type { Progress } from './tool.ts';

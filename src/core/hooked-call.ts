@@ -1,3 +1,4 @@
+import type { ToolOut } from './boundary.ts';
 import { type CallPlace, type Dispatched, dispatch, type OneAtATime, type Requested } from './dispatch.ts';
 import { blocked, type Firing, fire, hooksFor } from './fire.ts';
 import type { HookAnswer } from './hook-answer.ts';
@@ -7,7 +8,6 @@ import { deepFreeze, type Json } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import type { Part } from './message.ts';
 import { parseArguments } from './parse-arguments.ts';
-import type { ToolOut } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { Tool } from './tool.ts';
 import { failedOut } from './tool-call.ts';

@@ -33,6 +33,7 @@ export type {
   Hooks,
   HookTurn,
 } from './hooks.ts';
+export type { Instrument, SpanHandle, SpanStart } from './instrument.ts';
 export type { Json } from './json.ts';
 export type { Confidentiality, Integrity, Label } from './label.ts';
 export type { AgentLimits, Limits } from './limits.ts';
@@ -69,7 +70,7 @@ export type {
   RunPermissions,
   WaitRequest,
 } from './permission.ts';
-export type { ContextNote, Instrument, ParentStep, RunRecord, SpanHandle, SpanStart, View } from './record.ts';
+export type { ContextNote, ParentStep, RunRecord, View } from './record.ts';
 export type { InferInput, InferOutput, JsonSchema, SchemaLike, StandardSchema } from './schema.ts';
 export type { Status } from './status.ts';
 export type {

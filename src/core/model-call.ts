@@ -1,4 +1,5 @@
 import { after } from './after.ts';
+import type { ModelIn } from './boundary.ts';
 import { effectFailed } from './effect-failed.ts';
 import type { ErrorRecord } from './errors.ts';
 import { fallsOver } from './falls-over.ts';
@@ -9,7 +10,7 @@ import type { Message } from './message.ts';
 import type { Model, ModelContext, ModelRequest, ModelSettings, ModelTurn, ToolChoice } from './model.ts';
 import { candidatesOf, gateOf, modelName, outputLimit } from './model-facts.ts';
 import { partsOf, type Question } from './question.ts';
-import type { EffectEnd, ModelIn, Span } from './record.ts';
+import type { EffectEnd, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import { idempotencyKey } from './tool-call.ts';
 import { checkDelta, checkTurn, modelFailure } from './turn.ts';

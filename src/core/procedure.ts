@@ -1,6 +1,7 @@
 import { Addresses } from './addresses.ts';
 import { admitCode, limited } from './admission.ts';
 import type { Agent, InputArgument } from './agent.ts';
+import type { ToolIn } from './boundary.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
 import { OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
@@ -18,7 +19,7 @@ import { joinLabels, type Label } from './label.ts';
 import { shown } from './options.ts';
 import { plainEffect } from './plain-effect.ts';
 import type { Received } from './received.ts';
-import type { ParentStep, Span, ToolIn } from './record.ts';
+import type { ParentStep, Span } from './record.ts';
 import type { ChildCall, RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
 import { isEndOf } from './stops.ts';

@@ -1,14 +1,10 @@
 import type { ApartChild, ApartOutcome } from './apart.ts';
+import type { AgentIn, AgentOut, ModelIn, RunIn, RunOut, StepIn, ToolIn, ToolOut } from './boundary.ts';
 import type { ErrorRecord } from './errors.ts';
+import type { SpanHandle } from './instrument.ts';
 import type { Json } from './json.ts';
-import type { Label } from './label.ts';
-import type { Message, Part, UserMessage } from './message.ts';
-import type { Model, ModelSettings, ModelTurn, ToolChoice, ToolDefinition } from './model.ts';
+import type { ModelTurn } from './model.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
-import type { Status } from './status.ts';
-import type { Access, McpFacts } from './tool.ts';
-import type { ToolValue } from './tool-value.ts';
-import type { Usage } from './usage.ts';
 
 /** The model step that a call came from: `path` and `step` of the caller, `toolCallId` of the call. */
 export interface ParentStep {
@@ -23,121 +19,6 @@ export interface Place {
   readonly agent: string;
   /** The nearest model step above; absent at the root and where there is none. */
   readonly parentStep?: ParentStep;
-}
-
-/** What entered the transcript at a step's boundary: steers, results of background workers, messages of workers. */
-export interface StepIn {
-  readonly arrived: readonly UserMessage[];
-}
-
-/** One request to a model. `messages` is the list as sent; its first `from` entries were in the request before (of this invocation). */
-export interface ModelIn {
-  /** `provider/id`. */
-  readonly model: string;
-  readonly provider: string;
-  readonly modelId: string;
-  readonly server?: { readonly address: string; readonly port?: number };
-  readonly instructions: string;
-  readonly messages: readonly Message[];
-  readonly from: number;
-  readonly tools: readonly ToolDefinition[];
-  readonly toolChoice?: ToolChoice;
-  readonly output?: { readonly name: string; readonly schema: { readonly [key: string]: Json } };
-  readonly settings: ModelSettings;
-  readonly stream: boolean;
-}
-
-export interface ToolIn {
-  readonly name: string;
-  readonly description: string;
-  readonly callId: string;
-  /** Parsed and frozen; the raw text where it could not be parsed. */
-  readonly args: Json;
-  readonly access?: Access;
-  /** The worker's name, where the tool is a delegate. */
-  readonly delegate?: string;
-  /** Of a tool of an MCP server. */
-  readonly mcp?: McpFacts;
-  /** The allow rule that answered an ask beforehand. */
-  readonly rule?: string;
-  /** What held what the tool started. */
-  readonly sandbox?: string;
-  /** Of a call that code made: its arguments as JSON text, before they were parsed. */
-  readonly given?: string;
-}
-
-export interface ToolOut {
-  /** As the model sees it: bounded, where it was cut the text says so. */
-  readonly content: string | readonly Part[];
-  readonly isError: boolean;
-  readonly label: Label;
-  /** Whether content is only front and back of the whole. */
-  readonly cut?: boolean;
-  /** What code that made the call was given: the whole. */
-  readonly forCode?: ToolValue;
-  readonly error?: ErrorRecord;
-}
-
-export interface AgentIn {
-  readonly agent: string;
-  readonly description: string;
-  readonly type: 'model' | 'code';
-  /** The messages it starts with. */
-  readonly brief: readonly Message[];
-  /** Of code: its input. */
-  readonly input?: unknown;
-  readonly model?: string;
-  /** What the model said of its window: a replay has no model to ask. */
-  readonly modelLimits?: Model['limits'];
-  readonly depth: number;
-}
-
-export interface AgentOut {
-  readonly status: Status;
-  readonly text: string;
-  /** Of its own model calls. */
-  readonly ownUsage: Usage;
-  /** Of its subtree. */
-  readonly usage: Usage;
-  /** Of its subtree, where every call's is known. */
-  readonly costUsd?: number;
-  readonly steps: number;
-  readonly toolCalls: number;
-  readonly error?: ErrorRecord;
-}
-
-export interface RunIn {
-  readonly agent: string;
-  /** True where the tree may have more than one agent: the trace then starts with `invoke_workflow`. */
-  readonly team: boolean;
-  readonly input: readonly Message[];
-  /** What a resume starts with; only durable journals keep it. */
-  readonly beginning?: Json | undefined;
-  readonly forkedFrom?: string | undefined;
-  /** The run that this one is a child apart of, or follows. */
-  readonly parentRun?: string | undefined;
-  /** The span it goes on from: then its own begins a new trace. */
-  readonly from?: SpanLink | undefined;
-  /** The span of its parent's run that a child apart runs below. */
-  readonly under?: SpanAbove | undefined;
-  /** The caller's span, in a record that is told again. */
-  readonly caller?: Caller | undefined;
-}
-
-/** A span of another process, in the same trace. `since`: when it began, in nanoseconds since 1970, as text. */
-export type SpanAbove = { readonly traceId: string; readonly spanId: string; readonly since: string };
-
-/** A span in another trace: of the run's epoch before, of the run it was forked from, shows again, or was put in line by. */
-export type SpanLink = {
-  readonly type: 'resume' | 'fork' | 'replay' | 'queued';
-  readonly traceId: string;
-  readonly spanId: string;
-};
-
-export interface RunOut extends AgentOut {
-  /** The join of all that the root has seen. */
-  readonly label?: Label;
-  readonly pending?: readonly (ApprovalRequest | WaitRequest)[];
 }
 
 /**
@@ -332,45 +213,4 @@ export type RunRecord = Entry & {
 export interface View {
   (record: RunRecord): void;
   flush?(): void | Promise<void>;
-}
-
-/** A span that an instrument opened. `run` makes it the active one while `fn` runs. */
-export interface SpanHandle {
-  /** 32 hex digits; all zeros where the instrument records nothing. */
-  readonly traceId: string;
-  /** 16 hex digits; all zeros where the instrument records nothing. */
-  readonly spanId: string;
-  /** The caller's span around a run, where it has one. */
-  readonly caller?: Caller | undefined;
-  run<T>(fn: () => T): T;
-}
-
-/** A span around a run, in the same trace. A type and no interface, so that it counts as JSON. */
-export type Caller = {
-  readonly spanId: string;
-  readonly traceFlags: number;
-  readonly isRemote?: boolean;
-  readonly traceState?: string;
-};
-
-/** What an instrument is told when a run, an agent, a procedure or the first attempt of a call starts. */
-export type SpanStart = Extract<
-  Entry,
-  { event: 'started'; kind: 'run' | 'agent' | 'model' | 'tool' | 'memory' | 'embedding' }
-> & {
-  readonly run: string;
-  readonly time: bigint;
-};
-
-/** At most one a run: OpenTelemetry. Called synchronously at each start; as a view it ends its spans with the records' times. */
-export interface Instrument extends View {
-  start(start: SpanStart, parent: SpanHandle | undefined): SpanHandle | undefined;
-  /** Asked once a run: false where it wants nothing of it, so that nothing is made for it. Default true. */
-  wants?(): boolean;
-  /** When the caller's span began, in nanoseconds since 1970: a run starts no earlier. */
-  notBefore?(): bigint | undefined;
-  /** The run's result rejects: what is still open ends now. */
-  abandon?(run: string, error: ErrorRecord, time: bigint): void;
-  /** A replay is over. Of one only the run starts: its records are shown to views, since nothing of them happened now. */
-  replayed?(run: string, status: Status, time: bigint): void;
 }

@@ -1,4 +1,5 @@
 import { after } from './after.ts';
+import type { ToolIn, ToolOut } from './boundary.ts';
 import { failedAgent } from './ending.ts';
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from './errors.ts';
 import { Stopped } from './guard.ts';
@@ -7,7 +8,7 @@ import type { Attempt, Call, Failure, Outcome } from './journal.ts';
 import { type Json, sha256 } from './json.ts';
 import type { Label } from './label.ts';
 import { DEFAULTS } from './limits.ts';
-import type { EffectEnd, Span, ToolIn, ToolOut } from './record.ts';
+import type { EffectEnd, Span } from './record.ts';
 import type { RunContext } from './run-context.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from './tool.ts';
 import { type Told, type ToolValue, toolOut, toolValue } from './tool-value.ts';

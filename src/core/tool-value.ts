@@ -1,10 +1,10 @@
 import { boundText } from './bound.ts';
 import { boundJson } from './bound-json.ts';
+import type { ToolOut } from './boundary.ts';
 import { ToolError } from './errors.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
 import type { Label } from './label.ts';
 import type { Part } from './message.ts';
-import type { ToolOut } from './record.ts';
 import type { Redact } from './told-message.ts';
 
 /** What a tool returned, detached from the tool: text as it is, JSON as its text, or content parts. */

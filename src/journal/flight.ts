@@ -1,7 +1,7 @@
 import { ConfigurationError, type ErrorRecord, isA, isFatal } from '../core/errors.ts';
 import { abortReason } from '../core/guard.ts';
+import type { SpanHandle } from '../core/instrument.ts';
 import type { Attempt, Call, Outcome, Work } from '../core/journal.ts';
-import type { SpanHandle } from '../core/record.ts';
 import type { Stop } from '../core/status.ts';
 import { type Interruptible, stopError, stopped } from '../core/stops.ts';
 import { LONGEST_TIMER_MS } from '../core/time.ts';

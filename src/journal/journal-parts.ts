@@ -1,8 +1,9 @@
 import type { DivergenceError } from '../core/errors.ts';
+import type { Instrument } from '../core/instrument.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call, Layer, Outcome } from '../core/journal.ts';
 import type { Decision } from '../core/permission.ts';
-import type { Instrument, RunRecord } from '../core/record.ts';
+import type { RunRecord } from '../core/record.ts';
 import type { Stops } from '../core/stops.ts';
 import type { Change } from './divergence.ts';
 import type { History } from './history.ts';

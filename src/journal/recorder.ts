@@ -1,7 +1,8 @@
 import type { ErrorRecord } from '../core/errors.ts';
+import type { SpanHandle, SpanStart } from '../core/instrument.ts';
 import type { Call, Failure, Outcome, Work } from '../core/journal.ts';
 import { isPlainObject } from '../core/json.ts';
-import type { Draft, Entry, RunRecord, Span, SpanHandle, SpanStart } from '../core/record.ts';
+import type { Draft, Entry, RunRecord, Span } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
 import { INTERRUPTED } from './history.ts';
 import type { JournalParts } from './journal-parts.ts';

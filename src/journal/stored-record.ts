@@ -1,5 +1,6 @@
+import type { SpanHandle } from '../core/instrument.ts';
 import { sha256 } from '../core/json.ts';
-import type { Draft, Entry, Place, RunRecord, Span, SpanHandle } from '../core/record.ts';
+import type { Draft, Entry, Place, RunRecord, Span } from '../core/record.ts';
 import { isoTime } from '../core/time.ts';
 import type { Row } from './row.ts';
 

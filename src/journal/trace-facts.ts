@@ -1,4 +1,5 @@
-import type { Draft, EffectStart, ToolIn } from '../core/record.ts';
+import type { ToolIn } from '../core/boundary.ts';
+import type { Draft, EffectStart } from '../core/record.ts';
 
 /**
  * What a trace says of a start beside what its row keeps, so that an export from the records gives the very spans that were

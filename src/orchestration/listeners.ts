@@ -10,8 +10,9 @@ import {
   type RunEvent,
   toolProgress,
 } from '../core/events.ts';
+import type { Instrument } from '../core/instrument.ts';
 import type { Invocation } from '../core/invocation.ts';
-import type { Instrument, RunRecord } from '../core/record.ts';
+import type { RunRecord } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
 import { EventQueue } from './event-queue.ts';
 import { outside } from './inside.ts';

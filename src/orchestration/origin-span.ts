@@ -1,4 +1,5 @@
-import type { Span, SpanLink } from '../core/record.ts';
+import type { SpanLink } from '../core/instrument.ts';
+import type { Span } from '../core/record.ts';
 import type { History } from '../journal/history.ts';
 import { spanIdOf, spanOfRow, traceIdOf } from '../journal/stored-record.ts';
 

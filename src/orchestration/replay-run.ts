@@ -1,9 +1,10 @@
 import type { Agent } from '../core/agent.ts';
 import { ConfigurationError } from '../core/errors.ts';
+import type { Instrument } from '../core/instrument.ts';
 import { TRUSTED } from '../core/label.ts';
 import type { Model } from '../core/model.ts';
 import { checkOptions } from '../core/options.ts';
-import type { Instrument, View } from '../core/record.ts';
+import type { View } from '../core/record.ts';
 import { beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
 import type { RecordStore, StoredRun } from '../journal/record-store.ts';

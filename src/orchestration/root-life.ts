@@ -1,6 +1,6 @@
+import type { RunIn } from '../core/boundary.ts';
 import type { Ending } from '../core/ending.ts';
 import { joinLabels } from '../core/label.ts';
-import type { RunIn } from '../core/record.ts';
 import { advanceTime } from '../core/time.ts';
 import type { Opened } from '../journal/recorder.ts';
 import type { Activity } from './activity.ts';

@@ -1,8 +1,9 @@
+import type { AgentOut, RunIn } from '../core/boundary.ts';
 import type { Ending } from '../core/ending.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Call } from '../core/journal.ts';
 import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
-import type { AgentOut, Draft, RunIn, Span } from '../core/record.ts';
+import type { Draft, Span } from '../core/record.ts';
 import { costUsd } from '../core/spending.ts';
 import type { GateNote } from './gate.ts';
 import type { Start } from './input.ts';

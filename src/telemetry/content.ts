@@ -1,9 +1,9 @@
+import type { AgentIn, ModelIn, ToolIn, ToolOut } from '../core/boundary.ts';
 import type { ErrorRecord } from '../core/errors.ts';
 import { canonical, type Json, sha256 } from '../core/json.ts';
 import { type AssistantPart, type Message, type Part, textOf, toolCallsOf } from '../core/message.ts';
 import type { ModelTurn } from '../core/model.ts';
 import type { Decision } from '../core/permission.ts';
-import type { AgentIn, ModelIn, ToolIn, ToolOut } from '../core/record.ts';
 
 /** How much of what was said a log holds: `none` has names, counts, sizes and hashes only. Secrets stand in none of them. */
 export type Content = 'none' | 'redacted' | 'full';

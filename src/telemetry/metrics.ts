@@ -1,6 +1,7 @@
 import type { Attributes, Meter } from '@opentelemetry/api';
+import type { ModelIn } from '../core/boundary.ts';
 import type { RecordOf } from '../core/events.ts';
-import type { ModelIn, RunRecord } from '../core/record.ts';
+import type { RunRecord } from '../core/record.ts';
 import type { CallUsage } from '../core/usage.ts';
 import { type Instruments, instruments } from './metric-table.ts';
 import { embedder, providerName } from './opening.ts';

@@ -1,7 +1,9 @@
 import { type Attributes, SpanKind } from '@opentelemetry/api';
+import type { ModelIn, RunIn, ToolIn } from '../core/boundary.ts';
+import type { SpanStart } from '../core/instrument.ts';
 import type { Json } from '../core/json.ts';
 import type { ModelSettings } from '../core/model.ts';
-import type { ModelIn, Place, RunIn, SpanStart, ToolIn } from '../core/record.ts';
+import type { Place } from '../core/record.ts';
 import type { McpFacts } from '../core/tool.ts';
 
 /** What a span is from its start on: samplers see it, and more of it is added then. */

@@ -1,8 +1,9 @@
 import type { Meter, Tracer } from '@opentelemetry/api';
 import { context, isSpanContextValid, type Span, trace } from '@opentelemetry/api';
 import type { ErrorRecord } from '../core/errors.ts';
+import type { Instrument, SpanHandle, SpanStart } from '../core/instrument.ts';
 import { checkOneOf, checkOptions } from '../core/options.ts';
-import type { Instrument, RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
+import type { RunRecord } from '../core/record.ts';
 import { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 import type { Redaction } from '../security/redaction/redaction.ts';
 import { RunMetrics } from './metrics.ts';

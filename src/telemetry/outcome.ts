@@ -1,8 +1,8 @@
 import type { Attributes } from '@opentelemetry/api';
+import type { AgentOut, ToolOut } from '../core/boundary.ts';
 import type { RecordOf } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import type { ModelTurn } from '../core/model.ts';
-import type { AgentOut, ToolOut } from '../core/record.ts';
 import type { Status } from '../core/status.ts';
 import { boundedValue, finishReason, outputMessages } from './parts.ts';
 

@@ -1,6 +1,7 @@
 import { type Context, createTraceState, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace';
-import type { Caller, RunRecord, SpanStart } from '../core/record.ts';
+import type { Caller, SpanStart } from '../core/instrument.ts';
+import type { RunRecord } from '../core/record.ts';
 import { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 import type { SpanContent } from './outcome.ts';
 import { RunSpans } from './run-spans.ts';

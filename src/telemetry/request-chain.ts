@@ -1,5 +1,5 @@
+import type { ModelIn } from '../core/boundary.ts';
 import { canonical, type Json, sha256 } from '../core/json.ts';
-import type { ModelIn } from '../core/record.ts';
 import { type Content, shownMessage, shownRequest } from './content.ts';
 import type { LineModelIn } from './line.ts';
 

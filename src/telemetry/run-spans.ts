@@ -1,6 +1,7 @@
 import { SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import type { RecordOf } from '../core/events.ts';
-import type { RunRecord, SpanHandle, SpanStart } from '../core/record.ts';
+import type { SpanHandle, SpanStart } from '../core/instrument.ts';
+import type { RunRecord } from '../core/record.ts';
 import type { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 import { type Approval, approvalAttributes, approvalState } from './approval.ts';
 import { addStartAttributes } from './opening.ts';

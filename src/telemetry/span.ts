@@ -10,7 +10,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { Caller, SpanAbove, SpanHandle, SpanLink, SpanStart } from '../core/record.ts';
+import type { Caller, SpanAbove, SpanHandle, SpanLink, SpanStart } from '../core/instrument.ts';
 import { addStartAttributes, opening } from './opening.ts';
 
 /** A span that is under way, with the context its children start in. */

@@ -1,6 +1,6 @@
+import type { SpanStart } from '../core/instrument.ts';
 import type { Json } from '../core/json.ts';
 import type { Message } from '../core/message.ts';
-import type { SpanStart } from '../core/record.ts';
 import { boundedValue, inputMessages, instructionParts } from './parts.ts';
 
 /** What was said when a span started, for `content: 'full'`. */

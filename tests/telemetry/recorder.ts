@@ -1,4 +1,5 @@
-import type { Entry, Instrument, Place, RunRecord, SpanHandle, SpanStart, View } from '../../src/core/record.ts';
+import type { Instrument, SpanHandle, SpanStart } from '../../src/core/instrument.ts';
+import type { Entry, Place, RunRecord, View } from '../../src/core/record.ts';
 
 type Loose<T> = T extends unknown ? Omit<T, 'attempt' | 'since'> & { attempt?: number } : never;
 
