@@ -50,6 +50,7 @@ const PACKAGES: readonly { folder: string; name: RegExp; label: string; lazy: bo
   { folder: 'src/interop/ai-sdk/', name: /^ai$/, label: 'ai', lazy: true },
   { folder: 'src/interop/openai-agents/', name: /^@openai\/agents$/, label: '@openai/agents', lazy: true },
   { folder: 'src/interop/langchain/', name: /^@langchain\/core$/, label: '@langchain/core', lazy: true },
+  { folder: 'src/tools/', name: /^yaml$/, label: 'yaml', lazy: true },
   { folder: 'src/interop/', name: /^yaml$/, label: 'yaml', lazy: true },
   { folder: 'src/cli/', name: /^commander$/, label: 'commander', lazy: false },
 ];

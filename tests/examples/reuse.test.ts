@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+const lines: string[] = [];
+beforeEach(() => {
+  for (const name of ['LLM_MODEL', 'LLM_BASE_URL', 'LLM_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
+    vi.stubEnv(name, undefined);
+  vi.spyOn(console, 'log').mockImplementation((...words: unknown[]) => void lines.push(words.join(' ')));
+});
+afterEach(() => {
+  lines.length = 0;
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+test('ai-sdk: a model of the AI SDK calls a worker, and its code has what it spent', async () => {
+  await import('../../examples/reuse/ai-sdk.ts');
+  expect(lines).toEqual(['sounder calls depth', 'You can pass the bar.', 'Yes: 4.2 m at the bar. (210 tokens in)']);
+});
+
+test('openai-agents: a person approves the worker, and its usage is counted there', async () => {
+  await import('../../examples/reuse/openai-agents.ts');
+  expect(lines).toEqual([
+    'approved: sounder {"mark":"bar","draught":1.8}',
+    'You can pass the bar.',
+    "4 requests, 290 tokens in, the worker's with them",
+  ]);
+});
+
+test('langchain: a worker goes out, and a tool comes in', async () => {
+  await import('../../examples/reuse/langchain.ts');
+  expect(lines).toEqual(['Yes: 4.2 m at the bar. (210 tokens in)', 'At ten past two. completed']);
+});
+
+test('skills: a clerk reads how letters are written, and the file that the skill names', async () => {
+  await import('../../examples/skills/clerk.ts');
+  expect(lines).toEqual([
+    'read_skill {"name":"writing-letters"}: # Writing letters',
+    expect.stringMatching(/^read_skill .*closings\.md"}: To customers: "Fair winds"/),
+    'Dear Ms Rook, the rope leaves on Friday. Fair winds',
+  ]);
+});
+
+test.each(['ai-sdk', 'openai-agents', 'langchain', 'sounder'])('%s is under 50 lines', (name) => {
+  const text = readFileSync(new URL(`../../examples/reuse/${name}.ts`, import.meta.url), 'utf8');
+  expect(text.trimEnd().split('\n').length).toBeLessThan(50);
+});
