@@ -11,7 +11,7 @@ import type { Row } from '../journal/row.ts';
 import type { Waits } from '../journal/waits.ts';
 import { approvalRequest, argsHash, checkDecision, readDecision } from '../security/approval.ts';
 import { decide, type Level } from '../security/decide.ts';
-import { checkRules, parseRule, parseRules, type Rule } from '../security/rules.ts';
+import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../security/rules.ts';
 import { outside } from './inside.ts';
 
 /** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
@@ -139,7 +139,7 @@ export class PermissionStep {
   allowed(self: Invocation, tools: readonly Tool[]): readonly Tool[] {
     const caps = this.#levelsOf(self).flatMap((level) => (level.tools === undefined ? [] : [level.tools]));
     if (caps.length === 0) return tools;
-    return tools.filter((tool) => caps.every((cap) => cap.includes(tool.name)));
+    return tools.filter((tool) => caps.every((cap) => cap.some((name) => namesTool({ tool: name }, tool))));
   }
 
   /** Scoped rules on tools that nobody knew when the run began. Throws a ConfigurationError where such a rule could never hold. */

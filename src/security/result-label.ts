@@ -3,6 +3,7 @@ import type { Label } from '../core/label.ts';
 interface Labelled {
   readonly name: string;
   readonly result?: Partial<Label> | undefined;
+  readonly aliases?: readonly string[] | undefined;
 }
 
 /** Labels already made: a result's label depends on its tool and the run's trust list only. */
@@ -18,7 +19,8 @@ export function resultLabel(tool: Labelled, trust: ReadonlySet<string>): Label {
     made = {};
     labels.set(tool, made);
   }
-  const integrity = trust.has(tool.name) ? 'trusted' : (tool.result?.integrity ?? 'untrusted');
+  const isTrusted = trust.has(tool.name) || (trust.size > 0 && tool.aliases?.some((name) => trust.has(name)));
+  const integrity = isTrusted ? 'trusted' : (tool.result?.integrity ?? 'untrusted');
   made[integrity] ??= Object.freeze({
     integrity,
     confidentiality: tool.result?.confidentiality ?? 'public',
