@@ -53,6 +53,24 @@ export interface MemoryUpkeep {
   end(completed: boolean): Promise<void>;
 }
 
+/** What a run left for a model to remember something of. */
+export interface MemoryLeft {
+  readonly namespace: string;
+  readonly agent: string;
+  readonly run: string;
+  /** Of who may only propose. */
+  readonly proposes?: boolean | undefined;
+  /** What was said, and the join of its labels. */
+  readonly input: Json;
+  readonly label: Label;
+}
+
+/** Whose leftovers are asked for: those of an agent in a namespace, or of one run of it. */
+export interface LeftQuery extends Pick<MemoryLeft, 'agent' | 'proposes'> {
+  readonly namespace?: string | undefined;
+  readonly run?: string | undefined;
+}
+
 /** The port to a long-term store. With an embedder, `vector`s are made outside and handed in, so that embedding is an effect of its own. */
 export interface MemoryStore {
   readonly id: string;
@@ -71,6 +89,13 @@ export interface MemoryStore {
   background?(work: Promise<unknown>): void;
   /** Asked once a run that may write to a namespace has ended: what is due there, if anything is. */
   upkeep?(namespace: string): Promise<MemoryUpkeep | undefined>;
+  /** Keeps what a run left until the function it gives is called. After `leaseMs` it is taken for that of a process that died. */
+  keepLeft?(left: MemoryLeft, leaseMs: number): Promise<() => Promise<void>>;
+  /** Gives, once more and to nobody else, what a process that died had left; `end` is called when that is done. */
+  takeLeft?(
+    query: LeftQuery,
+    leaseMs: number,
+  ): Promise<{ readonly left: MemoryLeft; readonly end: () => Promise<void> } | undefined>;
 }
 
 /** A model that picks from what a search of a grant found. Where it fails, the scores decide. */

@@ -1,8 +1,10 @@
 export type {
   Embedder,
+  LeftQuery,
   MemoryEntry,
   MemoryGrant,
   MemoryHit,
+  MemoryLeft,
   MemoryQuery,
   MemorySelect,
   MemoryStore,

@@ -93,6 +93,9 @@ export interface LongTermMemory extends MemoryStore {
   reembed(signal?: AbortSignal): Promise<number>;
   /** Told of work that goes on after a run: {@link settled} and {@link close} wait for it. */
   background(work: Promise<unknown>): void;
+  /** Told by a run whose grant has `extract`: see {@link MemoryStore}. */
+  keepLeft: NonNullable<MemoryStore['keepLeft']>;
+  takeLeft: NonNullable<MemoryStore['takeLeft']>;
   /** Resolves when nothing is at work in the background: vectors are made, and what follows a run is over. */
   settled(): Promise<void>;
   /** Rewrites the file without free space, and without vectors of other embedders once every entry has one of this. */

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { ConfigurationError } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import { entryWrites } from './entry-writes.ts';
+import { leftovers } from './leftovers.ts';
 import { listEntries, namespacesOf } from './list-entries.ts';
 import { type LongTermMemoryOptions, parseMemoryOptions } from './long-term-memory-options.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
@@ -45,6 +46,7 @@ export function longTermMemory(options: LongTermMemoryOptions): LongTermMemory {
     ...reviews(handle),
     ...consolidations(handle),
     ...fileCare(handle),
+    ...leftovers(handle),
     ...(consolidate === undefined
       ? {}
       : { upkeep: async (namespace: string) => upkeepOf(memory, await handle.open(), namespace, consolidate) }),

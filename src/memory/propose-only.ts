@@ -1,4 +1,4 @@
-import type { MemoryEntry, MemoryStore } from '../core/memory.ts';
+import type { LeftQuery, MemoryEntry, MemoryLeft, MemoryStore } from '../core/memory.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import type { MemoryUpdate, NewEntry } from './parse-entry.ts';
 
@@ -32,6 +32,9 @@ export function proposeOnly(store: LongTermMemory): EditableStore {
     get: (id: string) => store.get(id),
     propose: (proposal) => store.propose(proposal),
     background: (work: Promise<unknown>) => store.background(work),
+    // What who may only propose left is never taken up by who may write.
+    keepLeft: (left: MemoryLeft, leaseMs: number) => store.keepLeft({ ...left, proposes: true }, leaseMs),
+    takeLeft: (query: LeftQuery, leaseMs: number) => store.takeLeft({ ...query, proposes: true }, leaseMs),
     search: (query, options, signal) => store.search(query, options, signal),
     async add(entry: MemoryEntry & NewEntry) {
       const { vector: _, ...rest } = entry;

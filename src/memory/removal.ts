@@ -1,4 +1,5 @@
 import type { Label } from '../core/label.ts';
+import { dropLeftFrom, dropLeftWith } from './leftovers.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { reopen, undoOperation } from './operations.ts';
 import { dropProposalsFor, dropProposalsFrom } from './proposals.ts';
@@ -25,6 +26,7 @@ export function removeEntry(file: MemoryFile, id: string, now: number): boolean 
   const parts = rows.flatMap((row) => partsOf(file, row));
   for (const row of versionsOf(file, id)) eraseVersion(file, row);
   dropProposalsFor(file, id);
+  for (const { name, text } of rows) dropLeftWith(file, name, text);
   for (const part of new Set(parts)) removeEntry(file, part, now);
   return rows.length > 0;
 }
@@ -60,9 +62,9 @@ function openedIn(file: MemoryFile, operation: number): VersionRow[] {
 }
 
 /**
- * Removes what a source or origin said, in every version, and what of it waits for a reviewer. What others said too stays theirs;
- * what was merged from it is taken apart first; what it had replaced is current again. Gives how many versions and proposals are
- * gone; within a transaction.
+ * Removes what a source or origin said, in every version, and what of it waits for a reviewer or to be remembered. What others said
+ * too stays theirs; what was merged from it is taken apart first; what it had replaced is current again. Gives how many versions
+ * and proposals are gone; within a transaction.
  */
 export function removeByProvenance(file: MemoryFile, provenance: Provenance, now: number): number {
   const match = `FROM sightings s JOIN versions e ON e.number = s.version JOIN namespaces n ON n.number = e.namespace
@@ -84,7 +86,7 @@ export function removeByProvenance(file: MemoryFile, provenance: Provenance, now
   }
   // Only now, when nothing is left of what was said.
   for (const row of erased) if (row.valid_to === null) reopenLast(file, row.id, now);
-  return erased.length + dropProposalsFrom(file, provenance);
+  return erased.length + dropProposalsFrom(file, provenance) + dropLeftFrom(file, provenance);
 }
 
 /** The row, where nobody else said it and it is gone. */

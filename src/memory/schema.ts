@@ -3,7 +3,7 @@ import { nearHash } from './near-text.ts';
 
 /** "cxme": marks a file as one of ours. */
 export const APPLICATION_ID = 0x63786d65;
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 const NAMESPACES = `
   CREATE TABLE namespaces (
@@ -105,13 +105,22 @@ const EMBEDDINGS = `
   );
   CREATE INDEX embeddings_by_age ON embeddings (made);`;
 
+/** What runs left to be remembered, until it is. Whoever is at it holds it from `since` until its lease has run out. */
+const LEFTOVERS = `
+  CREATE TABLE leftovers (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, namespace TEXT NOT NULL, agent TEXT NOT NULL, run TEXT NOT NULL,
+    proposes INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL, taken INTEGER NOT NULL DEFAULT 0, body TEXT NOT NULL
+  );
+  CREATE INDEX leftovers_by_agent ON leftovers (agent, namespace);
+  CREATE INDEX leftovers_by_namespace ON leftovers (namespace, number);`;
+
 const MARKS = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};`;
 
 /** Makes the tables of an empty file; within a transaction. */
 export function createSchema(database: DatabaseSync): void {
-  database.exec(NAMESPACES + LEXICAL + VERSIONS + CLOSED + BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
+  database.exec(NAMESPACES + LEXICAL + VERSIONS + CLOSED + BY_OPERATION + UPKEEP + EMBEDDINGS + LEFTOVERS + MARKS);
 }
 
 /** Brings a file of an earlier schema to this one; within a transaction. */
@@ -119,7 +128,8 @@ export function migrate(database: DatabaseSync, from: number): void {
   if (from === 1) migrateFrom1(database);
   if (from === 2)
     database.exec('DROP INDEX current_by_near; CREATE INDEX versions_by_near ON versions (near, namespace);');
-  database.exec(CLOSED + BY_OPERATION + UPKEEP + EMBEDDINGS + MARKS);
+  if (from < 3) database.exec(CLOSED + BY_OPERATION + UPKEEP + EMBEDDINGS);
+  database.exec(LEFTOVERS + MARKS);
 }
 
 /** Schema 1 had one row an entry, replaced at an update. Row numbers stay, and with them the lexical index; within a transaction. */

@@ -9,6 +9,7 @@ import type { Draft } from '../core/record.ts';
 import type { RunContext } from '../core/run-context.ts';
 import { INTERRUPTED } from '../journal/history.ts';
 import type { RunLog } from '../journal/record-store.ts';
+import { apartRunId } from './apart-run-id.ts';
 import type { Apart } from './children.ts';
 import { type ApartParts, driveApart } from './drive-apart.ts';
 import type { Start } from './input.ts';
@@ -36,12 +37,15 @@ export class NodeLife {
   }
 
   async live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
-    const draft = apart === undefined ? this.started(self, start) : agentStarted(self, start, undefined);
-    self.since = this.#run.journal.note(draft);
-    return this.over(
-      self,
-      await (apart === undefined ? this.drive(self, start) : driveApart(this.#run, self, start, apart)),
-    );
+    const run = this.#run;
+    if (apart === undefined) {
+      self.since = run.journal.note(this.started(self, start));
+      return this.over(self, await this.drive(self, start));
+    }
+    self.since = run.journal.note(agentStarted(self, start, undefined));
+    const ending = await driveApart(run, self, start, apart);
+    if (!run.isReplay) run.memories.endedApart(self, apartRunId(run.id, self.path));
+    return this.over(self, ending);
   }
 
   /** The record of its start. */

@@ -1,7 +1,7 @@
 import type { Ending } from '../core/ending.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Label } from '../core/label.ts';
-import type { MemoryExtract, MemoryStore } from '../core/memory.ts';
+import type { MemoryExtract, MemoryGrant, MemoryStore } from '../core/memory.ts';
 import type { Message } from '../core/message.ts';
 import type { Status } from '../core/status.ts';
 import type { Tool } from '../core/tool.ts';
@@ -17,6 +17,13 @@ export interface Left {
   readonly messages: readonly Message[];
   readonly label: Label;
   readonly recalled: readonly string[];
+}
+
+/** A worker that ran apart, and may have left something that nothing was left for there. */
+export interface LeftApart {
+  readonly agent: string;
+  readonly run: string;
+  readonly grants: readonly (MemoryGrant & { readonly extract: MemoryExtract })[];
 }
 
 /** Who stopped a run does not want it to go on with something else. */
@@ -35,6 +42,7 @@ export class RunMemories {
   /** By invocation, what of its brief was recalled in earlier runs of the conversation. */
   #before: WeakMap<Invocation, readonly string[]> | undefined;
   #left: Left[] = NONE_LEFT;
+  #apart: readonly LeftApart[] = NONE_APART;
   #written: Map<MemoryStore, Set<string>> = NOTHING_WRITTEN;
 
   /** An invocation with grants begins: what was recalled before is no more to be stored again than what it recalls itself. */
@@ -67,25 +75,37 @@ export class RunMemories {
     this.#left = [...this.#left, { self, grant, messages: newOf(messages, brief), label, recalled: recalled.texts }];
   }
 
+  /** A worker ends that is a run of its own, under this id. */
+  endedApart({ definition, agent }: Invocation, run: string): void {
+    if (definition.type === 'code') return;
+    const grants = definition.memory.filter(hasExtract);
+    if (grants.length > 0) this.#apart = [...this.#apart, { agent, run, grants }];
+  }
+
   /** What is to be done now that the run ended so; undefined where that is nothing. */
   afterwards(status: Status): Afterwards | undefined {
     const left = this.#left;
     const written = this.#written;
     // Whoever keeps the run's handle keeps no transcripts with it.
+    const apart = this.#apart;
     this.#left = NONE_LEFT;
+    this.#apart = NONE_APART;
     if (STOPPED.includes(status)) return undefined;
-    const isAsked = left.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
-    return isAsked ? { left, written } : undefined;
+    const isAsked =
+      left.length > 0 || apart.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
+    return isAsked ? { left, apart, written } : undefined;
   }
 }
 
 export interface Afterwards {
   readonly left: readonly Left[];
+  readonly apart: readonly LeftApart[];
   /** Namespaces that the run may have written to. */
   readonly written: ReadonlyMap<MemoryStore, ReadonlySet<string>>;
 }
 
 const NONE_LEFT: Left[] = [];
+const NONE_APART: readonly LeftApart[] = [];
 const NOTHING_WRITTEN = new Map<MemoryStore, Set<string>>();
 
 /** What is new of a transcript: not what the caller handed in of an earlier conversation, nor what was saved of it. */
@@ -95,6 +115,8 @@ function newOf(messages: readonly Message[], brief: readonly Message[]): readonl
   return messages.slice(Math.max(0, from));
 }
 
-function hasExtract(grant: ResolvedGrant): grant is Left['grant'] {
-  return grant.write && grant.extract !== undefined;
+function hasExtract<Grant extends Pick<MemoryGrant, 'write' | 'extract'>>(
+  grant: Grant,
+): grant is Grant & { readonly extract: MemoryExtract } {
+  return grant.write === true && grant.extract !== undefined;
 }

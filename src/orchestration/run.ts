@@ -228,7 +228,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     // Loaded late: it starts runs, as what calls this does.
     const closing = tree.sources.close();
     if (closing !== undefined) await closing;
-    if (afterwards !== undefined) this.#afterwards = (await import('./after-run.ts')).afterRun(tree, afterwards);
+    if (afterwards !== undefined) {
+      const { afterRun } = await import('./after-run.ts');
+      this.#afterwards = (await afterRun(tree, afterwards)).over;
+    }
     return result;
   }
 

@@ -1,6 +1,6 @@
 /** Works on a memory file until it is killed: `node kill-child.ts <file> <work>`. Says a line after each thing that is done. */
-import { runAgent } from 'coxswain';
-import { consolidation, type Embedder, type LongTermMemory, longTermMemory } from 'coxswain/memory';
+import { defineAgent, type Model, runAgent, startRun } from 'coxswain';
+import { consolidation, type Embedder, type LongTermMemory, longTermMemory, type MemoryStore } from 'coxswain/memory';
 import { sqlite } from 'coxswain/sqlite';
 import { scriptedModel } from 'coxswain/testing';
 
@@ -29,6 +29,23 @@ export function night(store: LongTermMemory, asked: () => unknown = () => undefi
     return JSON.stringify({ merge: [{ entries: [1, 2], text: `merged from ${entries[0]?.text}` }], outdated: [3] });
   });
   return consolidation(store, { namespace: 'team', model, batch: 10 });
+}
+
+/** An agent whose runs are remembered by the run's model. */
+export const clerk = (store: MemoryStore, namespace = 'user/ada') =>
+  defineAgent({
+    name: 'clerk',
+    instructions: 'Help.',
+    memory: [{ store, namespace, write: true, extract: { model: scriptedModel([]) } }],
+  });
+
+/** Answers as the agent; as the model that remembers it says so and never answers. */
+function forgetful(asked: () => void): Model {
+  return scriptedModel(({ instructions }) => {
+    if (!instructions.startsWith('You keep a memory')) return 'Noted.';
+    asked();
+    return new Promise<never>(() => {});
+  });
 }
 
 async function main(): Promise<void> {
@@ -73,6 +90,13 @@ async function main(): Promise<void> {
     };
     await runAgent(night(store, asked), {}, { journal, runId: 'night' });
     say('all');
+  }
+  if (work === 'extract') {
+    const run = startRun(clerk(store), 'I moved to Porto', { model: forgetful(() => say('asked')), runId: 'killed' });
+    await run.result;
+    say('over');
+    // Its model never answers.
+    setTimeout(() => {}, 60_000);
   }
   if (work === 'reembed') {
     await store.reembed();

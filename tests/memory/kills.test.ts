@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
-import { resumeRun } from 'coxswain';
+import { resumeRun, startRun } from 'coxswain';
 import { longTermMemory } from 'coxswain/memory';
 import { sqlite } from 'coxswain/sqlite';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { embedder, GROUPS, night, TEXTS } from './kill-child.ts';
+import { scriptedModel } from 'coxswain/testing';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { clerk, embedder, GROUPS, night, TEXTS } from './kill-child.ts';
 
 let folder: string;
 let file: string;
@@ -16,7 +17,10 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'coxswain-kill-'));
   file = join(folder, 'memory.db');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(folder, { recursive: true });
+});
 
 const CHILD = fileURLToPath(new URL('kill-child.ts', import.meta.url));
 
@@ -185,4 +189,38 @@ it('a re-embedding that was killed goes on where it was', async () => {
     .get();
   expect(rows).toEqual({ count: 300 });
   database.close();
+});
+
+it('what a run left to be remembered when its process was killed is taken up once, when its lease has run out', async () => {
+  expect(await killed('extract', 3)).toEqual(expect.arrayContaining(['asked', 'over']));
+  expectWhole();
+  const store = longTermMemory({ file });
+  const seen: string[] = [];
+  const model = scriptedModel(({ instructions, messages }) => {
+    if (!instructions.startsWith('You keep a memory')) return 'Hello.';
+    const text = String(messages[0]?.content);
+    seen.push(text.includes('Porto') ? 'the dead one' : 'its own');
+    const memory = { text: 'The user lives in Porto', kind: 'user', key: '' };
+    return JSON.stringify({ memories: text.includes('Porto') ? [memory] : [] });
+  });
+  const again = async (namespace?: string) => {
+    seen.length = 0;
+    await startRun(clerk(store, namespace), 'hello', { model }).settled;
+    return seen;
+  };
+  expect(await again()).toEqual(['its own']);
+  vi.useFakeTimers({ now: Date.now() + 12 * 60_000, toFake: ['Date'] });
+  expect(await again('user/bob')).toEqual(['its own']);
+  expect(await again()).toEqual(['its own', 'the dead one']);
+  const [entry, ...more] = await store.list({ namespace: 'user/ada' });
+  expect(entry).toMatchObject({
+    text: 'The user lives in Porto',
+    source: 'clerk/killed',
+    agent: 'clerk',
+    run: 'killed',
+  });
+  expect(more).toEqual([]);
+  vi.setSystemTime(Date.now() + 12 * 60_000);
+  expect(await again()).toEqual(['its own']);
+  await store.close();
 });

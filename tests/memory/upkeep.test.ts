@@ -191,7 +191,7 @@ it('a file of the schema before gets what is missing, and keeps what it has', as
   await before.add({ text: 'kept', namespace: 'team', source: 'x' });
   await before.close();
   const database = new DatabaseSync(file);
-  database.exec(`DROP TABLE upkeep; DROP TABLE embeddings; DROP INDEX versions_by_near;
+  database.exec(`DROP TABLE upkeep; DROP TABLE embeddings; DROP TABLE leftovers; DROP INDEX versions_by_near;
     DROP INDEX versions_by_end; DROP INDEX versions_by_opening; DROP INDEX versions_by_closing;
     CREATE INDEX current_by_near ON versions (namespace, near) WHERE valid_to IS NULL; PRAGMA user_version = 2`);
   database.close();
@@ -199,4 +199,18 @@ it('a file of the schema before gets what is missing, and keeps what it has', as
   open.push(store);
   expect(await texts(store)).toEqual(['kept']);
   expect(await store.upkeep?.('team')).toBeDefined();
+});
+
+it('a file of schema 3 gets what runs leave, and keeps what it has', async () => {
+  const file = join(folder, 'old.db');
+  const before = longTermMemory({ file });
+  await before.add({ text: 'kept', namespace: 'team', source: 'x' });
+  await before.close();
+  const database = new DatabaseSync(file);
+  database.exec('DROP TABLE leftovers; PRAGMA user_version = 3');
+  database.close();
+  const store = longTermMemory({ file });
+  open.push(store);
+  expect(await store.takeLeft({ agent: 'x', namespace: 'team' }, 1)).toBeUndefined();
+  expect(await texts(store)).toEqual(['kept']);
 });
