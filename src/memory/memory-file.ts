@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
+import { privateFile } from '../core/private-file.ts';
 import { fileFailure } from './file-failure.ts';
 import { APPLICATION_ID, createSchema, migrate, SCHEMA_VERSION } from './schema.ts';
 
@@ -33,6 +34,12 @@ export async function openMemoryFile(path: string): Promise<MemoryFile> {
   // The process may change its folder while the file is open.
   const file = path === ':memory:' ? path : resolve(path);
   const { DatabaseSync } = await import('node:sqlite');
+  if (!privateFile(file))
+    throw new ConfigurationError(
+      'file',
+      `${JSON.stringify(file)} or a file beside it is a link`,
+      'Name the file itself.',
+    );
   const database = connect(() => new DatabaseSync(file, { timeout: WRITE_MS }), file);
   try {
     prepareSchema(database, file);

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
+import { privateFile } from '../core/private-file.ts';
 import type { SavedSummary, SummaryStore } from '../core/working-summary.ts';
 import { fieldsOf, stringOf } from './memory-options.ts';
 
@@ -75,6 +76,7 @@ async function open(file: string): Promise<DatabaseSync> {
     new ConfigurationError('workingSummaries.file', `${shown} ${problem}`, 'Name another file.');
   let database: DatabaseSync | undefined;
   try {
+    if (!privateFile(file)) throw refuse('is a link, or a file beside it is');
     database = new DatabaseSync(file, { timeout: 5_000 });
     prepare(database, refuse);
     return database;

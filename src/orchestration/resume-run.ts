@@ -6,7 +6,7 @@ import { ConfigurationError, FencedError, isA } from '../core/errors.ts';
 import { deepFreeze } from '../core/json.ts';
 import { type Label, UNTRUSTED } from '../core/label.ts';
 import { DEFAULTS, type Limits } from '../core/limits.ts';
-import { checkText, shown } from '../core/options.ts';
+import { shown } from '../core/options.ts';
 import { advanceTime } from '../core/time.ts';
 import { type Beginning, beginningOf } from '../journal/beginning.ts';
 import { History } from '../journal/history.ts';
@@ -17,6 +17,7 @@ import { commonRows } from './common-rows.ts';
 import type { Start } from './input.ts';
 import { LiveRun } from './run.ts';
 import type { Run } from './run-handle.ts';
+import { checkRunId } from './run-id.ts';
 import { type CheckedOptions, checkRunOptions, type ResumeOptions } from './run-options.ts';
 import { RunTree } from './run-tree.ts';
 
@@ -88,14 +89,13 @@ export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions
 export function checkReplay(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {
   if (!isAgent(agent))
     throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
-  if (typeof runId !== 'string' || runId === '')
-    throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Name the run.');
+  checkRunId(runId);
   return { definition: agent, checked: checkRunOptions(agent, options, ['takeover', 'onDivergence']) };
 }
 
 export async function readRun(journal: RecordStore, runId: string): Promise<StoredRun> {
   checkJournal(journal);
-  checkText('runId', runId, 'Name the run.');
+  checkRunId(runId);
   const stored = await journal.read(runId);
   if (stored !== undefined) return stored;
   throw new ConfigurationError(

@@ -26,6 +26,7 @@ import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import { checkJournal } from './check-journal.ts';
 import type { Approve } from './permission-step.ts';
 import { readResult } from './read-result.ts';
+import { checkRunId } from './run-id.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
 
 /** Options of one run. */
@@ -158,9 +159,7 @@ function checkGiven(options: ResumeOptions, more: readonly string[]): void {
   checkOneOf('takeover', options.takeover, [true, false]);
   const { runId, signal, model, models, views, journal } = options;
   if (journal !== undefined) checkJournal(journal);
-  if (runId !== undefined && (typeof runId !== 'string' || !/^[\w.:-]{1,200}$/.test(runId))) {
-    throw new ConfigurationError('runId', `got ${shown(runId)}`, 'Use 1 to 200 letters, digits and _ . : -');
-  }
+  if (runId !== undefined) checkRunId(runId);
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
     throw new ConfigurationError(
       'signal',

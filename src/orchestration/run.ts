@@ -6,6 +6,7 @@ import { shown } from '../core/options.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import { isWithin } from '../core/stops.ts';
 import { timeNow } from '../core/time.ts';
+import { BEGINNING_VERSION } from '../journal/beginning.ts';
 import { asJson } from '../journal/row.ts';
 import { fittingDecision } from './fitting-decision.ts';
 import type { Start } from './input.ts';
@@ -274,5 +275,13 @@ export type Origin =
 
 function beginningJson({ root, limits, child }: RunTree, { brief, value }: Start): Json | undefined {
   const parentRun = child?.parent.run;
-  return asJson({ brief, value, shared: root.shared, limits, agentLimits: root.limits, parentRun });
+  return asJson({
+    version: BEGINNING_VERSION,
+    brief,
+    value,
+    shared: root.shared,
+    limits,
+    agentLimits: root.limits,
+    parentRun,
+  });
 }

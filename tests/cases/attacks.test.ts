@@ -15,6 +15,7 @@ import { playHttpUi, waitingClient } from './attacks/play-http-ui.ts';
 import { playLogRedaction } from './attacks/play-log-redaction.ts';
 import { playMemory } from './attacks/play-memory.ts';
 import { playPermissionRule, waitingPart } from './attacks/play-permission-rule.ts';
+import { playStateFile } from './attacks/play-state-file.ts';
 import { playToolArgs } from './attacks/play-tool-args.ts';
 import { playWorkspace } from './attacks/play-workspace.ts';
 import { type Stage, setUp } from './attacks/set-up.ts';
@@ -34,6 +35,7 @@ const PLAYERS: { readonly [kind: string]: Player } = {
   'permission-rule': { play: playPermissionRule, waitsFor: waitingPart },
   memory: { play: playMemory },
   approval: { play: playApproval, waitsFor: waitingMcp },
+  'state-file': { play: playStateFile },
   delegation: { play: playDelegation, waitsFor: waitingMcpTool },
   'log-redaction': { play: playLogRedaction },
   'http-ui': { play: playHttpUi, waitsFor: waitingClient },

@@ -2,6 +2,7 @@ import { existsSync, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, JournalError, messageOf } from '../../core/errors.ts';
+import { privateFile } from '../../core/private-file.ts';
 import { isOwned, type RunRow } from './run-row.ts';
 import { MIGRATIONS, SCHEMA, VERSION } from './schema.ts';
 import { asJournalError, BUSY_MS, transaction } from './transaction.ts';
@@ -82,7 +83,7 @@ function checkFile(file: string): void {
   if (file === ':memory:') return;
   if (!existsSync(dirname(file))) throw new JournalError(`${file}: its folder does not exist. Make it first.`);
   const facts = lstatSync(file, { throwIfNoEntry: false });
-  if (facts?.isSymbolicLink()) throw new JournalError(`${file}: is a link. Name the file itself.`);
+  if (!privateFile(file)) throw new JournalError(`${file}: it or a file beside it is a link. Name the file itself.`);
   if (facts !== undefined && !facts.isFile()) throw new JournalError(`${file}: is no file. Name a file.`);
 }
 

@@ -1,6 +1,7 @@
 import { JournalError } from '../../core/errors.ts';
 import { isPlainObject } from '../../core/json.ts';
 import type { Signal } from '../record-store.ts';
+import { isSigned } from './signal-mac.ts';
 
 /** What each kind of signal must hold beside its id. */
 const HOLDS: { readonly [kind in Signal['kind']]: (signal: { readonly [name: string]: unknown }) => boolean } = {
@@ -10,15 +11,23 @@ const HOLDS: { readonly [kind in Signal['kind']]: (signal: { readonly [name: str
 };
 
 /**
- * A signal as its sender wrote it. No chain vouches for it, since any process may send one.
+ * A signal as its sender wrote it. No chain vouches for it, since any process may send one; in a journal with a key its sender has that.
  *
  * @throws JournalError where it is none: it says which.
  */
-export function readSignal(run: string, id: string, text: string): Signal {
-  const signal = jsonOf(text);
-  if (isSignal(signal) && signal.id === id) return signal;
+export function readSignal(
+  { run, key }: { readonly run: string; readonly key: string | undefined },
+  id: string,
+  text: string,
+  time: number,
+): Signal {
+  const stored = jsonOf(text);
+  const { mac, ...signal } = isPlainObject(stored) ? stored : {};
+  const isOurs = isSignal(signal) && signal.id === id;
+  if (isOurs && (key === undefined || isSigned(run, signal, mac, time, key))) return signal;
+  const problem = isOurs ? 'was sent by somebody without the key of the journal' : 'is nothing that a run can be told';
   throw new JournalError(
-    `run ${run}: what it was told as ${JSON.stringify(id)} was changed or is nothing that a run can be told. Go on in a fork of it (cox fork): what was told stays behind.`,
+    `run ${run}: what it was told as ${JSON.stringify(id)} was changed or ${problem}. Go on in a fork of it (cox fork): what was told stays behind.`,
   );
 }
 

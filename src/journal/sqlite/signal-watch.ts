@@ -9,6 +9,7 @@ const LOOK_MS = 50;
 export class SignalWatch {
   readonly #database: DatabaseSync;
   readonly #run: string;
+  readonly #key: string | undefined;
   readonly #onSignal: () => void;
   readonly #onFailure: (thrown: unknown) => void;
   readonly #statements: Statements;
@@ -25,11 +26,14 @@ export class SignalWatch {
     statements: Statements;
     /** Its id. */
     run: string;
+    /** The journal's. */
+    key: string | undefined;
     onSignal: () => void;
     onFailure: (thrown: unknown) => void;
   }) {
     this.#database = of.database;
     this.#run = of.run;
+    this.#key = of.key;
     this.#onSignal = of.onSignal;
     this.#onFailure = of.onFailure;
     this.#statements = of.statements;
@@ -43,7 +47,10 @@ export class SignalWatch {
       .all(this.#run) as { id: string; value: string; created: number }[];
     const fresh = rows.filter(({ id }) => !this.#seen.has(id));
     for (const { id } of fresh) this.#seen.add(id);
-    return fresh.map(({ id, value, created }) => ({ ...readSignal(this.#run, id, value), time: created }));
+    return fresh.map(({ id, value, created }) => ({
+      ...readSignal({ run: this.#run, key: this.#key }, id, value, created),
+      time: created,
+    }));
   }
 
   /** The timer ends by itself when nothing is waited for any more: short effects in a row start none anew. */

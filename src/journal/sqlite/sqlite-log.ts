@@ -82,6 +82,7 @@ export class SqliteLog implements RunLog {
       database: this.#database,
       statements: this.#statements,
       run: this.run.id,
+      key: of.chain.key,
       onSignal: () => this.onSignal?.(),
       onFailure: (thrown) => this.#fail(asJournalError(this.#file, thrown)),
     });

@@ -11,6 +11,7 @@ import { inPlace } from './in-place.ts';
 import { thisProcess } from './owner.ts';
 import { type ReadRecords, readRecords } from './read-records.ts';
 import { isOwned, type RunRow, runRow, runRows, summaryOf } from './run-row.ts';
+import { storedSignal } from './signal-mac.ts';
 import { SqliteLog } from './sqlite-log.ts';
 import { Statements } from './statements.ts';
 import { asJournalError, transaction } from './transaction.ts';
@@ -193,7 +194,8 @@ class SqliteStore implements RecordStore {
       const answered = "SELECT 1 FROM records WHERE run = ? AND key = ? AND kind = 'wait' AND event = 'done'";
       if (signal.kind === 'decision' && database.prepare(answered).get(row.run, signal.id) !== undefined) return;
       const insert = database.prepare('INSERT OR IGNORE INTO signals VALUES (?, ?, ?, ?)');
-      isFirst = insert.run(run, signal.id, JSON.stringify(signal), Date.now()).changes === 1;
+      const now = Date.now();
+      isFirst = insert.run(run, signal.id, storedSignal(run, signal, now, this.#key), now).changes === 1;
     });
     for (const log of this.#logs) if (isFirst && log.run.id === run) log.hear();
     return isFirst;

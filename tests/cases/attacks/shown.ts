@@ -45,12 +45,16 @@ export interface Shown {
 export async function showRun(
   agent: Agent,
   input: Parameters<typeof startRun>[1],
-  options: RunOptions & { readonly onStart?: (run: Run) => void },
+  options: RunOptions & {
+    readonly onStart?: (run: Run) => void;
+    readonly start?: (agent: Agent, options: RunOptions) => Run;
+  },
 ): Promise<Shown> {
   const records: RunRecord[] = [];
-  const { onStart, ...rest } = options;
+  const { onStart, start, ...rest } = options;
   try {
-    const run = startRun(agent, input, { ...rest, views: [...(rest.views ?? []), (record) => records.push(record)] });
+    const own = { ...rest, views: [...(rest.views ?? []), (record: RunRecord) => records.push(record)] };
+    const run = start === undefined ? startRun(agent, input, own) : start(agent, own);
     onStart?.(run);
     return { ...ofRecords(records, await run.result), result: await run.result, records };
   } catch (thrown) {
