@@ -63,7 +63,7 @@ const REFUSALS: { readonly [errorKind: string]: Is } = {
   'delegation.bad-result': (refusal) => refusal.kind === 'invalid_output',
   'delegation.reserved-name': kind('configuration', /is reserved|cycle: |duplicate name/),
   'run.cancelled': (refusal) => refusal.kind === 'cancelled' || /cancelled/.test(refusal.message),
-  'state.integrity': kind('journal', /hash chain|was changed|without the key/),
+  'state.integrity': kind('journal', /hash chain|was changed|without the key|can be told/),
   'state.rollback': kind('journal', /the end of its records was changed or is missing/),
   'state.version': kind('journal', /newer coxswain/),
   'state.forbidden-key': kind('journal', /forbidden key/),
