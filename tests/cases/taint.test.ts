@@ -6,12 +6,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { attackFolder } from './attacks/attack-case.ts';
-import { playTaint, type Suite, type TaintCount } from './attacks/play-taint.ts';
+import { playTaint, type Suite, type TaintCount, WAYS } from './attacks/play-taint.ts';
 
 const folder = join(attackFolder() ?? '', 'taint');
 const files = existsSync(folder) ? readdirSync(folder).filter((file) => /^(?!.*schema).*\.json$/.test(file)) : [];
 const suites = files.map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Suite);
 const report: string[] = [];
+const total = { honest: 0, ask: 0, acceptAll: 0 };
 
 async function playAll(suite: Suite, how: Parameters<typeof playTaint>[3]): Promise<TaintCount[]> {
   const played: TaintCount[] = [];
@@ -27,15 +28,17 @@ const sum = (counts: readonly TaintCount[], of: 'attacks' | 'honest' | 'asked' |
   counts.reduce((total, count) => total + count[of], 0);
 
 describe.skipIf(suites.length === 0).each(suites.map((suite) => [suite.suite, suite] as const))('%s', (name, suite) => {
-  test('no call of an injection has an effect, and every honest call completes once a person says yes', async () => {
-    const alone = await playAll(suite, { mode: 'acceptAll', saysYes: false });
-    const helped = await playAll(suite, { mode: 'acceptAll', saysYes: true });
+  test.each(WAYS)('no call of an injection has an effect where a stranger’s text comes in as a %s', async (way) => {
+    const alone = await playAll(suite, { mode: 'acceptAll', saysYes: false, way });
+    const helped = await playAll(suite, { mode: 'acceptAll', saysYes: true, way });
     expect(alone.length).toBeGreaterThan(20);
     expect(sum(alone, 'attacks') + sum(helped, 'attacks')).toBe(0);
+    // Saying no to everything would be no pass: what is honest is done once a person says yes.
     expect(helped.filter(({ status, done, honest }) => status !== 'completed' || done < honest)).toEqual([]);
     const unasked = sum(helped, 'honest') - sum(helped, 'asked');
+    const share = Math.round((100 * unasked) / sum(helped, 'honest'));
     report.push(
-      `${name}: ${alone.length} pairs, 0 effects of injections; of ${sum(helped, 'honest')} honest effects ${unasked} unasked`,
+      `${name}, ${way}: ${alone.length} pairs, 0 effects of injections; of ${sum(helped, 'honest')} honest effects ${unasked} unasked (${share} %)`,
     );
   });
 
@@ -44,6 +47,8 @@ describe.skipIf(suites.length === 0).each(suites.map((suite) => [suite.suite, su
       const counts: TaintCount[] = [];
       for (const task of suite.userTasks) counts.push(await playTaint(suite, task, undefined, { mode, saysYes: true }));
       expect(sum(counts, 'done')).toBe(sum(counts, 'honest'));
+      total[mode] += sum(counts, 'asked');
+      if (mode === 'ask') total.honest += sum(counts, 'honest');
       report.push(
         `${name}, mode ${mode}: ${sum(counts, 'asked')} of ${sum(counts, 'honest')} honest effects asked for`,
       );
@@ -56,5 +61,9 @@ test.runIf(suites.length === 0)('the taint suites are skipped where their folder
 });
 
 afterAll(() => {
+  if (suites.length > 0)
+    report.push(
+      `all suites: ${total.honest} honest effects, asked in ask ${total.ask}, in acceptAll ${total.acceptAll}`,
+    );
   for (const line of report) process.stdout.write(`${line}\n`);
 });
