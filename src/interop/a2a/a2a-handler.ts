@@ -1,0 +1,158 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AgentCard } from '@a2a-js/sdk';
+import type { DefaultRequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import type { Agent } from '../../core/agent.ts';
+import type { Client } from '../http/client.ts';
+import { ClientSpending } from '../http/client-spending.ts';
+import type { HttpSettings } from '../http/http-options.ts';
+import { Problem } from '../http/problem.ts';
+import { readText } from '../http/read-body.ts';
+import { asProblem, sendJson, sendProblem } from '../http/send-json.ts';
+import { agentCard } from './agent-card.ts';
+import { BoundedTaskStore } from './bounded-task-store.ts';
+import { answerJsonRpc } from './json-rpc.ts';
+import { answerRest } from './rest.ts';
+import type { ServerSdk } from './sdk.ts';
+import { CLIENT, TaskExecutor } from './task-executor.ts';
+
+/** What the transports are given of a request. */
+export interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly sdk: ServerSdk;
+  readonly handler: DefaultRequestHandler;
+  readonly url: URL;
+  /** The path below the transport's. */
+  readonly path: string;
+  context(): ServerCallContext;
+  body(): Promise<string>;
+  onError(error: unknown): void;
+}
+
+/** One agent as others see it: its card, and what answers for it. */
+interface Endpoint {
+  readonly agent: Agent;
+  readonly prefix: string;
+  readonly executor: TaskExecutor;
+  readonly handler: DefaultRequestHandler;
+}
+
+const TASKS_KEPT = 1_000;
+
+export interface A2ASettings extends HttpSettings {
+  /** Under which others reach it; default: what they asked for. */
+  readonly publicUrl: string | undefined;
+  readonly version: string;
+}
+
+/** Answers the requests of all agents that are served. */
+export function a2aHandlerOf(sdk: ServerSdk, settings: A2ASettings) {
+  const spending = settings.budget && new ClientSpending(settings.budget);
+  const { agents, basePath } = settings;
+  const endpoints = [...agents.values()].map((agent): Endpoint => {
+    const prefix = agents.size === 1 ? basePath : `${basePath}/${agent.name}`;
+    const executor = new TaskExecutor(sdk, agent, settings, spending);
+    const card = agentCard(agent, cardFacts(settings, prefix, 'http://localhost'));
+    const handler = new sdk.DefaultRequestHandler(card, new BoundedTaskStore(sdk, TASKS_KEPT), executor);
+    refuseBusy(sdk, handler, executor);
+    return { agent, prefix, executor, handler };
+  });
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    request.on('error', noop);
+    response.on('error', noop);
+    try {
+      await route({ request, response, sdk, settings, endpoints });
+    } catch (thrown) {
+      sendProblem(request, response, asProblem(thrown, settings.onError));
+    }
+  };
+  const close = async () => {
+    await Promise.all(endpoints.map(({ executor }) => executor.close()));
+  };
+  return Object.assign(handle, { close });
+}
+
+async function route({
+  request,
+  response,
+  sdk,
+  settings,
+  endpoints,
+}: {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly sdk: ServerSdk;
+  readonly settings: A2ASettings;
+  readonly endpoints: readonly Endpoint[];
+}): Promise<void> {
+  const { guard } = settings;
+  guard.place(request);
+  const url = URL.parse(request.url ?? '', 'http://local');
+  const endpoint = endpoints.find(({ prefix }) => url?.pathname.startsWith(`${prefix}/`) === true);
+  if (url === null || endpoint === undefined) throw nothing();
+  const rest = url.pathname.slice(endpoint.prefix.length);
+  // Whoever looks for an agent finds what it says of itself, without a token.
+  if (rest === `/${sdk.core.AGENT_CARD_PATH.replace(/^\//, '')}`) {
+    if (request.method !== 'GET') throw new Problem('method', 'Use GET.', { allow: 'GET' });
+    sendJson(response, 200, sdk.core.AgentCard.toJSON(cardFor(endpoint, settings, request)), {
+      'cache-control': 'no-cache',
+    });
+    return;
+  }
+  const { client } = await guard.admit(request);
+  const call = {
+    ...{ request, response, sdk, url, handler: endpoint.handler, onError: settings.onError },
+    context: () => contextOf(sdk, request, client, guard.asksWho),
+    body: () => readText(request, settings.maxBodyBytes),
+  };
+  if (rest === '/jsonrpc' || rest === '/jsonrpc/') return answerJsonRpc({ ...call, path: '' });
+  if (rest.startsWith('/rest/')) return answerRest({ ...call, path: rest.slice('/rest'.length) });
+  throw nothing();
+}
+
+function cardFor({ agent, prefix }: Endpoint, settings: A2ASettings, { headers }: IncomingMessage): AgentCard {
+  return agentCard(agent, cardFacts(settings, prefix, `http://${headers.host}`));
+}
+
+function cardFacts({ publicUrl, version, guard, basePath }: A2ASettings, prefix: string, asked: string) {
+  const base = publicUrl === undefined ? `${asked}${prefix}` : `${publicUrl}${prefix.slice(basePath.length)}`;
+  return { base, version, asksWho: guard.asksWho };
+}
+
+function contextOf(sdk: ServerSdk, { headers }: IncomingMessage, client: Client, asksWho: boolean): ServerCallContext {
+  const version = headers[sdk.core.A2A_VERSION_HEADER.toLowerCase()];
+  const extensions = headers[sdk.core.HTTP_EXTENSION_HEADER.toLowerCase()];
+  const context = sdk.defaultServerCallContextBuilder({
+    extensions: sdk.core.Extensions.parseServiceParameter(typeof extensions === 'string' ? extensions : undefined),
+    user: { isAuthenticated: asksWho, userName: client.name },
+    headers,
+    ...(typeof version === 'string' && { requestedVersion: version }),
+  });
+  context.state.set(CLIENT, client);
+  return context;
+}
+
+/** A message to a task that is under way would have no place in it: refused before anything of the task changes. */
+function refuseBusy(sdk: ServerSdk, handler: DefaultRequestHandler, executor: TaskExecutor): void {
+  const check = (taskId: string | undefined) => {
+    if (taskId !== undefined && executor.isBusy(taskId))
+      throw new sdk.errors.UnsupportedOperationError(
+        'The task is under way: it takes a message once it asks for one (TASK_STATE_INPUT_REQUIRED).',
+      );
+  };
+  const { sendMessage, sendMessageStream } = handler;
+  handler.sendMessage = async (params, context) => {
+    check(params.message?.taskId);
+    return sendMessage.call(handler, params, context);
+  };
+  handler.sendMessageStream = async function* (params, context) {
+    check(params.message?.taskId);
+    yield* sendMessageStream.call(handler, params, context);
+  };
+}
+
+function nothing(): Problem {
+  return new Problem('not-found', 'There is no agent at this path.');
+}
+
+function noop(): void {}

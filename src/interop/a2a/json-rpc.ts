@@ -1,0 +1,40 @@
+import { strictJson } from '../../core/strict-json.ts';
+import { Problem } from '../http/problem.ts';
+import { sendJson } from '../http/send-json.ts';
+import type { Call } from './a2a-handler.ts';
+import { streamAnswer } from './stream-answer.ts';
+
+/** The JSON-RPC binding of A2A: one path, methods by name; errors are answers. */
+export async function answerJsonRpc(call: Call): Promise<void> {
+  const { request, response, sdk, handler } = call;
+  if (request.method !== 'POST') throw new Problem('method', 'Use POST.', { allow: 'POST' });
+  const parsed = strictJson(await call.body());
+  if (!parsed.ok) {
+    const error =
+      parsed.kind === 'invalid_json' ? PARSE_ERROR : { code: -32600, message: `Invalid request: ${parsed.message}` };
+    return sendJson(response, 200, { jsonrpc: '2.0', id: null, error });
+  }
+  const body = parsed.value;
+  const id = typeof body === 'object' && body !== null && 'id' in body ? body.id : null;
+  const failure = (thrown: unknown) => ({ jsonrpc: '2.0', id, error: errorOf(call, thrown) });
+  try {
+    const context = call.context();
+    sdk.validateVersion(context.requestedVersion, await handler.getAgentCard(), 'JSONRPC');
+    const transport = new sdk.JsonRpcTransportHandler(handler);
+    const answer = await transport.handle(body as Record<string, unknown>, context);
+    if (Symbol.asyncIterator in answer) return await streamAnswer(response, answer[Symbol.asyncIterator](), failure);
+    sendJson(response, 200, answer);
+  } catch (thrown) {
+    if (response.headersSent) throw thrown;
+    sendJson(response, 200, failure(thrown));
+  }
+}
+
+const PARSE_ERROR = { code: -32700, message: 'The body is no JSON.' };
+
+/** Errors of the protocol are the client's to read; any other is the server's own affair. */
+function errorOf({ sdk, onError }: Call, thrown: unknown): object {
+  if (thrown instanceof sdk.errors.A2AError) return sdk.JsonRpcTransportHandler.mapToJSONRPCError(thrown);
+  onError(thrown);
+  return { code: -32603, message: 'The server failed; it has noted why.' };
+}

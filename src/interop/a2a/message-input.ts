@@ -1,0 +1,90 @@
+import type { Message, Part } from '@a2a-js/sdk';
+import type { Agent } from '../../core/agent.ts';
+import { isPlainObject, type Json } from '../../core/json.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../../core/permission.ts';
+import { readDecision } from '../../security/approval.ts';
+
+/** What a message of another agent is to ours: the input of a data part, a text, or a message with files. */
+export function inputOf({ ownInput, type }: Agent, { parts }: Message): unknown {
+  const data = parts.find(({ content }) => content?.$case === 'data');
+  if (data?.content?.$case === 'data') return plain(data.content.value);
+  const text = textOf(parts);
+  const hasFiles = parts.some(({ content }) => content?.$case === 'raw' || content?.$case === 'url');
+  if (hasFiles && type === 'model') return [{ role: 'user', content: parts.flatMap(ourPart) }];
+  if (!ownInput || type === 'model') return text;
+  // Code with an input of its own, asked in words: only JSON can be it.
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
+/** The texts of a message. */
+export function textOf(parts: readonly Part[]): string {
+  return parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n');
+}
+
+function ourPart({ content, mediaType, filename }: Part): object[] {
+  const type = mediaType.startsWith('image/') ? 'image' : 'file';
+  const facts = { type, mediaType: mediaType || 'application/octet-stream', ...(filename && { name: filename }) };
+  switch (content?.$case) {
+    case 'text':
+      return [{ type: 'text', text: content.value }];
+    case 'raw':
+      return [{ ...facts, data: content.value.toString('base64') }];
+    case 'url':
+      return [{ ...facts, data: { url: content.value } }];
+    default:
+      return [];
+  }
+}
+
+/** Values of the wire as JSON alone. */
+function plain(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value ?? null)) as Json;
+}
+
+export interface Answer {
+  readonly id: string;
+  readonly decision: Decision;
+}
+
+const YES = /^\s*(?:allow|allowed|approve|approved|yes|ok)\s*[.!]?\s*$/i;
+const NO = /^\s*(?:deny|denied|reject|rejected|no)\s*[.!]?\s*$/i;
+
+/**
+ * What a message answers to the requests that wait: `{ id, decision, … }` or `{ decisions: […] }` as a data part; where one alone
+ * waits, the id may be left out, and so may the form: yes or no for an approval, anything for a question. Else what is wrong.
+ */
+export function answersOf(
+  { parts }: Message,
+  pending: readonly (ApprovalRequest | WaitRequest)[],
+): readonly Answer[] | string {
+  const [only, another] = pending;
+  if (only === undefined) return 'nothing waits for an answer';
+  const data = parts.find(({ content }) => content?.$case === 'data')?.content;
+  if (data?.$case === 'data') return answersOfData(plain(data.value), pending);
+  const text = textOf(parts);
+  if (another !== undefined) return 'several requests wait: answer with a data part { decisions: [{ id, decision }] }';
+  if (only.reason === 'wait') return [{ id: only.id, decision: { decision: 'answer', value: text } }];
+  if (YES.test(text)) return [{ id: only.id, decision: { decision: 'allow' } }];
+  if (NO.test(text)) return [{ id: only.id, decision: { decision: 'deny' } }];
+  return 'answer yes or no, or with a data part { decision }';
+}
+
+function answersOfData(value: Json, pending: readonly (ApprovalRequest | WaitRequest)[]): readonly Answer[] | string {
+  const given = isPlainObject(value) && Array.isArray(value.decisions) ? value.decisions : [value];
+  const answers: Answer[] = [];
+  for (const one of given) {
+    const { id, ...rest }: Record<string, unknown> = isPlainObject(one) ? one : { decision: one };
+    const request = pending.find((waiting) => waiting.id === id) ?? (id === undefined ? pending[0] : undefined);
+    if (request === undefined || (id === undefined && pending.length > 1)) return 'name the id of a request that waits';
+    const decision = readDecision(
+      request.reason === 'wait' && rest.decision === undefined ? { decision: 'answer', value: one } : rest,
+    );
+    if (typeof decision === 'string') return decision;
+    answers.push({ id: request.id, decision });
+  }
+  return answers;
+}

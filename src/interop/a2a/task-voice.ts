@@ -1,0 +1,154 @@
+import type { Artifact, Message, Part, Task, TaskState } from '@a2a-js/sdk';
+import type { ExecutionEventBus } from '@a2a-js/sdk/server';
+import type { RunResult } from '../../core/ending.ts';
+import type { Json } from '../../core/json.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
+import type { ServerSdk } from './sdk.ts';
+
+/** What a task says to whoever asked for it: states, texts as they come, the answer with what it cost. */
+export class TaskVoice {
+  readonly #sdk: ServerSdk;
+  readonly #bus: ExecutionEventBus;
+  readonly #ids: { readonly taskId: string; readonly contextId: string };
+  #pieces = '';
+  #isNew = true;
+  #flushed = 0;
+
+  constructor(sdk: ServerSdk, bus: ExecutionEventBus, ids: { readonly taskId: string; readonly contextId: string }) {
+    this.#sdk = sdk;
+    this.#bus = bus;
+    this.#ids = ids;
+  }
+
+  /** The first event of every turn: the task as it is taken up. */
+  begin(task: Task | undefined, message: Message): void {
+    const { taskId, contextId } = this.#ids;
+    const state = this.#sdk.core.TaskState.TASK_STATE_WORKING;
+    const status = { state, message: undefined, timestamp: now() };
+    const fresh = { id: taskId, contextId, artifacts: [], history: [message], metadata: {} };
+    this.#bus.publish(this.#sdk.AgentEvent.task({ ...(task ?? fresh), status }));
+  }
+
+  /** Who does what. */
+  working(text: string): void {
+    this.flush();
+    this.#say(this.#sdk.core.TaskState.TASK_STATE_WORKING, [textPart(text)]);
+  }
+
+  /** A text begins anew: of another turn, or another attempt at one. */
+  restart(): void {
+    this.#pieces = '';
+    this.#isNew = true;
+  }
+
+  /** A piece of the answer. Many small ones go out together: each is merged into the task that is kept. */
+  piece(text: string): void {
+    this.#pieces += text;
+    if (performance.now() - this.#flushed > FLUSH_MS) this.flush();
+  }
+
+  flush(): void {
+    if (this.#pieces === '') return;
+    this.#artifact([textPart(this.#pieces)], { append: !this.#isNew, lastChunk: false });
+    this.#isNew = false;
+    this.#pieces = '';
+    this.#flushed = performance.now();
+  }
+
+  /** It waits for answers, which a message of this task gives. */
+  inputRequired(pending: readonly (ApprovalRequest | WaitRequest)[], problem?: string): void {
+    this.flush();
+    const said = pending.map((one) =>
+      one.reason === 'wait'
+        ? `${one.agent} waits for an answer`
+        : `${one.agent} asks to call ${one.tool} (${one.access})`,
+    );
+    const how =
+      'Answer with a data part { id, decision: "allow" | "deny" | "answer" }; one approval alone also with yes or no.';
+    const text = [...(problem === undefined ? [] : [`Not taken: ${problem}.`]), ...said, how].join('\n');
+    this.#say(this.#sdk.core.TaskState.TASK_STATE_INPUT_REQUIRED, [
+      textPart(text),
+      dataPart({ requests: pending as unknown as Json }),
+    ]);
+  }
+
+  /** How the run ended. */
+  ended(result: RunResult): void {
+    const { TaskState } = this.#sdk.core;
+    const metadata = metadataOf(result);
+    this.#pieces = '';
+    if (result.status === 'completed') {
+      const data = typeof result.output === 'string' ? [] : [dataPart(result.output as Json)];
+      this.#artifact([textPart(result.text), ...data], { append: false, lastChunk: true }, metadata);
+      this.#say(TaskState.TASK_STATE_COMPLETED, undefined, metadata);
+    } else if (result.status === 'cancelled' || result.status === 'aborted') {
+      this.#say(TaskState.TASK_STATE_CANCELED, [textPart(`${result.status}: ${result.error.message}`)], metadata);
+    } else if (result.status !== 'suspended') {
+      this.#say(TaskState.TASK_STATE_FAILED, [textPart(`${result.status}: ${result.error.message}`)], metadata);
+    }
+  }
+
+  /** It could not be run; the server has noted why. */
+  failed(text: string): void {
+    this.#say(this.#sdk.core.TaskState.TASK_STATE_FAILED, [textPart(text)]);
+  }
+
+  rejected(text: string): void {
+    this.#say(this.#sdk.core.TaskState.TASK_STATE_REJECTED, [textPart(text)]);
+  }
+
+  cancelled(): void {
+    this.#say(this.#sdk.core.TaskState.TASK_STATE_CANCELED, [textPart('cancelled')]);
+  }
+
+  #say(state: TaskState, parts: Part[] | undefined, metadata: { [key: string]: Json } = {}): void {
+    const { taskId, contextId } = this.#ids;
+    const message: Message | undefined = parts && {
+      ...{ messageId: crypto.randomUUID(), role: this.#sdk.core.Role.ROLE_AGENT, taskId, contextId, parts },
+      ...{ metadata: {}, extensions: [], referenceTaskIds: [] },
+    };
+    const status = { state, message, timestamp: now() };
+    this.#bus.publish(this.#sdk.AgentEvent.statusUpdate({ taskId, contextId, status, metadata }));
+  }
+
+  #artifact(
+    parts: Part[],
+    how: { readonly append: boolean; readonly lastChunk: boolean },
+    metadata: { [key: string]: Json } = {},
+  ): void {
+    const { taskId, contextId } = this.#ids;
+    const artifact: Artifact = {
+      artifactId: 'answer',
+      name: 'answer',
+      description: '',
+      parts,
+      metadata,
+      extensions: [],
+    };
+    this.#bus.publish(this.#sdk.AgentEvent.artifactUpdate({ taskId, contextId, artifact, ...how, metadata: {} }));
+  }
+}
+
+const FLUSH_MS = 50;
+
+/** What a run cost and where it is found, under keys of ours. */
+function metadataOf({ runId, traceId, usage, costUsd }: RunResult): { [key: string]: Json } {
+  return {
+    'coxswain/runId': runId,
+    'coxswain/traceId': traceId,
+    'coxswain/usage': { ...usage } as unknown as Json,
+    ...(costUsd !== undefined && { 'coxswain/costUsd': costUsd }),
+  };
+}
+
+export function textPart(text: string): Part {
+  return { content: { $case: 'text', value: text }, metadata: {}, filename: '', mediaType: 'text/plain' };
+}
+
+export function dataPart(value: Json): Part {
+  return { content: { $case: 'data', value }, metadata: {}, filename: '', mediaType: 'application/json' };
+}
+
+function now(): string {
+  return new Date().toISOString();
+}
