@@ -9,7 +9,7 @@ export default defineConfig({
     // A real model server takes minutes, and so does building a Jaeger: only when they are asked for by name.
     exclude: [
       ...configDefaults.exclude,
-      ...['local-model', 'jaeger'].flatMap((name) =>
+      ...['local-model', 'jaeger', 'interop-suites'].flatMap((name) =>
         process.argv.some((word) => word.includes(name)) ? [] : [`tests/${name}/**`],
       ),
     ],

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AgentCard } from '@a2a-js/sdk';
 import type { DefaultRequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { Agent } from '../../core/agent.ts';
+import { sha256 } from '../../core/json.ts';
 import type { Client } from '../http/client.ts';
 import { ClientSpending } from '../http/client-spending.ts';
 import type { HttpSettings } from '../http/http-options.ts';
@@ -43,6 +44,8 @@ export interface A2ASettings extends HttpSettings {
   /** Under which others reach it; default: what they asked for. */
   readonly publicUrl: string | undefined;
   readonly version: string;
+  /** When the cards were made. */
+  readonly since: Date;
 }
 
 /** Answers the requests of all agents that are served. */
@@ -94,10 +97,7 @@ async function route({
   // Whoever looks for an agent finds what it says of itself, without a token.
   if (rest === `/${sdk.core.AGENT_CARD_PATH.replace(/^\//, '')}`) {
     if (request.method !== 'GET') throw new Problem('method', 'Use GET.', { allow: 'GET' });
-    sendJson(response, 200, sdk.core.AgentCard.toJSON(cardFor(endpoint, settings, request)), {
-      'cache-control': 'no-cache',
-    });
-    return;
+    return sendCard(request, response, sdk.core.AgentCard.toJSON(cardFor(endpoint, settings, request)), settings.since);
   }
   const { client } = await guard.admit(request);
   const call = {
@@ -108,6 +108,14 @@ async function route({
   if (rest === '/jsonrpc' || rest === '/jsonrpc/') return answerJsonRpc({ ...call, path: '' });
   if (rest.startsWith('/rest/')) return answerRest({ ...call, path: rest.slice('/rest'.length) });
   throw nothing();
+}
+
+/** A card may be kept for a while, and asked for again by what it was (A2A 1.0, 8.6). */
+function sendCard(request: IncomingMessage, response: ServerResponse, card: unknown, since: Date): void {
+  const etag = `"${sha256(JSON.stringify(card)).slice(0, 32)}"`;
+  const caching = { etag, 'cache-control': 'public, max-age=300', 'last-modified': since.toUTCString(), vary: 'Host' };
+  if (request.headers['if-none-match'] === etag) response.writeHead(304, caching).end();
+  else sendJson(response, 200, card, caching);
 }
 
 function cardFor({ agent, prefix }: Endpoint, settings: A2ASettings, { headers }: IncomingMessage): AgentCard {

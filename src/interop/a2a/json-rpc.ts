@@ -8,7 +8,16 @@ import { streamAnswer } from './stream-answer.ts';
 export async function answerJsonRpc(call: Call): Promise<void> {
   const { request, response, sdk, handler } = call;
   if (request.method !== 'POST') throw new Problem('method', 'Use POST.', { allow: 'POST' });
-  const parsed = strictJson(await call.body());
+  let text: string;
+  try {
+    text = await call.body();
+  } catch (thrown) {
+    if (!(thrown instanceof Problem) || thrown.kind !== 'content-type') throw thrown;
+    const error = errorOf(call, new sdk.errors.ContentTypeNotSupportedError(thrown.message));
+    request.resume();
+    return sendJson(response, thrown.status, { jsonrpc: '2.0', id: null, error });
+  }
+  const parsed = strictJson(text);
   if (!parsed.ok) {
     const error =
       parsed.kind === 'invalid_json' ? PARSE_ERROR : { code: -32600, message: `Invalid request: ${parsed.message}` };

@@ -1,5 +1,6 @@
 import { isPlainObject, type Json } from '../../core/json.ts';
 import { strictJson } from '../../core/strict-json.ts';
+import { Problem } from '../http/problem.ts';
 import { sendJson } from '../http/send-json.ts';
 import type { Call } from './a2a-handler.ts';
 import { streamAnswer } from './stream-answer.ts';
@@ -7,7 +8,7 @@ import { streamAnswer } from './stream-answer.ts';
 /** The HTTP+JSON binding of A2A: paths for messages and tasks. */
 export async function answerRest(call: Call): Promise<void> {
   const { response, sdk, handler } = call;
-  const send = (status: number, body: unknown) => sendJson(response, status, body, {}, sdk.core.A2A_CONTENT_TYPE);
+  const send = (status: number, body: unknown) => sendJson(response, status, body);
   try {
     const context = call.context();
     sdk.validateVersion(context.requestedVersion, await handler.getAgentCard(), 'HTTP+JSON');
@@ -95,6 +96,11 @@ function bodyOf({ sdk, onError }: Call, thrown: unknown): { readonly status: num
   if (thrown instanceof errors.A2AError) {
     const status = errors.restStatusFor(thrown);
     return { status, body: errors.toRestErrorBody(thrown, status) };
+  }
+  if (thrown instanceof Problem) {
+    const { kind, status, message } = thrown;
+    const error = kind === 'content-type' ? new errors.ContentTypeNotSupportedError(message) : thrown;
+    return { status, body: errors.toRestErrorBody(error, status) };
   }
   if (thrown instanceof NotFound) return { status: 404, body: errors.toRestErrorBody(thrown, 404) };
   onError(thrown);

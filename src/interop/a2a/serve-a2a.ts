@@ -65,5 +65,5 @@ function a2aSettings(field: string, options: A2AOptions, more: readonly string[]
   if (url !== undefined && !(typeof url === 'string' && /^https?:\/\/[^?#]+[^/?#]$/.test(url) && URL.canParse(url)))
     throw new ConfigurationError(`${field}.url`, `got ${shown(url)}`, "Write 'https://agents.example.org'.");
   const settings = httpSettings(field, options, ['url', 'version', ...more]);
-  return { ...settings, publicUrl: url, version };
+  return { ...settings, publicUrl: url, version, since: new Date() };
 }

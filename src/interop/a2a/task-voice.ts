@@ -79,7 +79,7 @@ export class TaskVoice {
     this.#pieces = '';
     if (result.status === 'completed') {
       const data = typeof result.output === 'string' ? [] : [dataPart(result.output as Json)];
-      this.#artifact([textPart(result.text), ...data], { append: false, lastChunk: true }, metadata);
+      this.#artifact([...data, textPart(result.text)], { append: false, lastChunk: true }, metadata);
       this.#say(TaskState.TASK_STATE_COMPLETED, undefined, metadata);
     } else if (result.status === 'cancelled' || result.status === 'aborted') {
       this.#say(TaskState.TASK_STATE_CANCELED, [textPart(`${result.status}: ${result.error.message}`)], metadata);
