@@ -375,12 +375,12 @@ describe('a request', () => {
     ]);
   });
 
-  test('asks a server that only speaks the protocol for JSON in words, and Anthropic by its schema', async () => {
+  test('asks a server that only speaks the protocol for its answer by a tool, and Anthropic by its schema', async () => {
     const schema = { type: 'object', properties: { n: { type: 'integer' } }, additionalProperties: false };
     const output = { name: 'answer', schema };
-    const words = await sent({ output });
-    expect(JSON.stringify(words.system)).toContain('JSON Schema');
-    expect(words).not.toHaveProperty('output_config');
+    const byTool = await sent({ output });
+    expect(byTool.tools).toMatchObject([{ name: 'final_answer', input_schema: schema }]);
+    expect(byTool).not.toHaveProperty('output_config');
     const { Anthropic } = await import('@anthropic-ai/sdk');
     const bodies: string[] = [];
     const client = new Anthropic({

@@ -1,5 +1,6 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
 import type { Model } from '../../core/model.ts';
+import { answering, withAnswer } from '../answer-tool.ts';
 import { callIds } from '../call-id.ts';
 import { checkRequest, RULES } from '../check-request.ts';
 import { exchange } from '../exchange.ts';
@@ -7,6 +8,7 @@ import { type AdapterOptions, checkChoice, checkOptions, modelFields, ownHeaders
 import { rawAnswer } from '../raw-answer.ts';
 import { timeouts } from '../timeouts.ts';
 import { toolNames } from '../tool-name.ts';
+import { answerWay } from './answer-way.ts';
 import { MAX_NAME } from './blocks.ts';
 import type { CacheOption } from './cache.ts';
 import { anthropicClient, anthropicSecrets, anthropicUrl } from './client.ts';
@@ -51,9 +53,10 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
   const { timeoutMs, idleTimeoutMs } = timeouts(options);
   const how = { maxRetries: 0, timeout: timeoutMs, ...ownHeaders(options) };
   const origin = { api: 'messages', endpoint: urlOf(url)?.host ?? '' } as const;
+  const structured = takesSchema(id, url);
   const bodyOf = anthropicRequests({
     model: id,
-    structured: takesSchema(id, url),
+    structured,
     maxOutputTokens: options.limits?.maxOutputTokens,
     cache: options.cache ?? true,
     dialect: options.dialect ?? 'anthropic',
@@ -73,10 +76,11 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
       // Before the clocks start: loading the SDK is no silence of the provider's.
       const { messages } = await client();
       const names = toolNames(request.tools, MAX_NAME);
-      return exchange({
+      const { byTool } = answerWay(request, structured);
+      const turn = exchange({
         provider: 'anthropic',
         assemble: (inPieces) => new AnthropicAssembler({ names, newId, origin, secrets, inPieces }),
-        context,
+        context: byTool ? answering(context) : context,
         offered: request.toolChoice === 'none' ? [] : request.tools,
         newId,
         timeoutMs,
@@ -86,6 +90,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
         send: (signal) =>
           rawAnswer(messages.create(body as unknown as Anthropic.MessageCreateParams, { signal, ...how })),
       });
+      return byTool ? withAnswer(await turn) : turn;
     },
   } satisfies Model);
 }

@@ -2,15 +2,16 @@ import { isPlainObject } from '../../core/json.ts';
 import { DEFAULTS } from '../../core/limits.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
 import type { JsonSchema } from '../../core/schema.ts';
+import { ANSWER_TOOL } from '../answer-tool.ts';
 import { checkRequest, RULES } from '../check-request.ts';
 import { fieldsOf } from '../fields.ts';
 import type { Origin } from '../native-turn.ts';
 import { oncePerFrozen } from '../once-per-frozen.ts';
-import { joinTexts, outputInstruction } from '../output.ts';
-import { schemaSubset } from '../schema-subset.ts';
+import { joinTexts } from '../output.ts';
 import type { Settings } from '../settings.ts';
 import { legalName } from '../tool-name.ts';
 import { type Dialect, toolSchema } from '../tool-schema.ts';
+import { answerWay } from './answer-way.ts';
 import { MAX_NAME, messagesTranscripts, type WireMessage } from './blocks.ts';
 import { type CacheOption, cacheMark, markLast, markMessages } from './cache.ts';
 import { thinkingOf } from './thinking.ts';
@@ -37,22 +38,21 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
   return (request, stream) => {
     const settings = checkRequest(request, options.extra, RULES.messages);
     const { maxOutputTokens, temperature, reasoningEffort, more } = settings;
-    const { output, tools } = request;
-    const schema = output === undefined || !options.structured ? undefined : outputSchema(output);
-    const inWords = output !== undefined && schema === undefined ? outputInstruction(output) : undefined;
-    const system = joinTexts(request.instructions, inWords).toWellFormed();
+    const { tools, schema, words } = answerWay(request, options.structured);
+    const system = joinTexts(request.instructions, words).toWellFormed();
     const maxTokens = maxOutputTokens ?? (typeof more.max_tokens === 'number' ? more.max_tokens : most);
     const messages = transcript(request.messages);
     const called = tools.length === 0 ? calledTools(messages) : [];
-    const choice = called.length > 0 ? NO_CALLS : tools.length === 0 ? undefined : wireChoice(settings);
+    const choice = called.length > 0 ? NO_CALLS : wireChoice(settings, tools, request.tools);
     // Marks of the user's own go alone: the API takes four.
     const mark = more.cache_control === undefined ? cached : undefined;
     // A single question without tools is not asked again with more behind it.
-    if (tools.length > 0 || messages.length > 1) markMessages(messages, mark);
+    const isAlone = request.tools.length === 0 && messages.length === 1;
+    if (!isAlone) markMessages(messages, mark);
     const body: Body = { model: options.model };
     if (system !== '') body.system = mark === undefined ? system : markLast([{ type: 'text', text: system }], mark);
     body.messages = messages;
-    if (tools.length > 0) body.tools = markLast(wireTools(tools), mark);
+    if (tools.length > 0) body.tools = markLast(wireTools(tools), isAlone ? undefined : mark);
     else if (called.length > 0) body.tools = called;
     if (choice !== undefined) body.tool_choice = choice;
     if (temperature !== undefined) body.temperature = temperature;
@@ -68,10 +68,6 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
     return body;
   };
 }
-
-const outputSchema = oncePerFrozen(({ schema }: NonNullable<ModelRequest['output']>) =>
-  schemaSubset(schema, { allRequired: false }),
-);
 
 function configOf(own: unknown, effort: string | undefined, schema: JsonSchema | undefined): object | undefined {
   if (effort === undefined && schema === undefined) return undefined;
@@ -105,7 +101,6 @@ function answersUnthought(messages: readonly WireMessage[]): boolean {
 }
 
 const NO_CALLS = { type: 'none' } as const;
-
 /**
  * The tools that a transcript calls, by name: a transcript with calls is refused without tools, also where the agent has none, as after
  * a handoff. They are told for that alone, and their use is forbidden.
@@ -116,8 +111,17 @@ function calledTools(messages: readonly WireMessage[]): { readonly [field: strin
   return [...names].map((name) => ({ name, description: 'Not available.', input_schema: { type: 'object' } }));
 }
 
-/** One call at a time is a field of the choice here. */
-function wireChoice({ toolChoice, parallelToolCalls }: Settings): { readonly type: string } | undefined {
+/** One call at a time is a field of the choice here. An answer by a tool is forced where there is no other to call. */
+function wireChoice(
+  { toolChoice, parallelToolCalls, reasoningEffort, more }: Settings,
+  tools: readonly ToolDefinition[],
+  own: readonly ToolDefinition[],
+): { readonly type: string } | undefined {
+  if (own.length === 0) {
+    // A forced call and thinking exclude each other.
+    const thinks = reasoningEffort !== undefined || more.thinking !== undefined;
+    return tools.length === 0 || thinks ? undefined : typeOf({ name: ANSWER_TOOL });
+  }
   const alone = parallelToolCalls === false && toolChoice !== 'none' ? { disable_parallel_tool_use: true } : {};
   if (toolChoice === undefined) return parallelToolCalls === false ? { type: 'auto', ...alone } : undefined;
   return { ...typeOf(toolChoice), ...alone };
