@@ -19,22 +19,30 @@ export interface Difference {
 /** What differs from run to run without meaning anything: timing, how often something had to be tried, what was only told. */
 const EVENTS: ReadonlySet<string> = new Set(['retry', 'cancel', 'suspended']);
 const KINDS: ReadonlySet<string> = new Set(['step', 'diverged', 'gate', 'context']);
+const NOTHING_IGNORED: ReadonlySet<string> = new Set();
+/** Of requests. */
+const MESSAGES: ReadonlySet<string> = new Set(['messages']);
+
+/** Ids that a provider draws anew for each answer, and what holds them. */
+const DRAWN: ReadonlySet<string> = new Set(['native', 'response']);
 
 /**
  * The first record of `a` that `b` has otherwise or not at all, or the first that only `b` has; undefined where they are equal.
- * Records are matched by address, so that parallel branches may have come in another order.
+ * Records are matched by address, so that parallel branches may have come in another order. The ids that a provider gave its
+ * calls do not count, nor do hashes of messages once they stand in them: what was said is compared where it was said.
  */
 export function firstDifference(a: StoredRun, b: StoredRun): Difference | undefined {
   const inB = byAddress(b.rows);
   const inA = byAddress(a.rows);
+  const ignored = callIds(a) === callIds(b) ? NOTHING_IGNORED : MESSAGES;
   let first: Difference | undefined;
   for (const [address, row] of inA) {
-    first = compare(row, inB.get(address));
+    first = compare(row, inB.get(address), ignored);
     if (first !== undefined) break;
   }
   for (const [address, row] of inB) {
     if (first !== undefined && (first.records.b ?? first.records.a ?? 0) <= row.record) break;
-    if (!inA.has(address)) return compare(undefined, row);
+    if (!inA.has(address)) return compare(undefined, row, ignored);
   }
   return first;
 }
@@ -51,7 +59,7 @@ function byAddress(rows: readonly Row[]): Map<string, Row> {
   return found;
 }
 
-function compare(a: Row | undefined, b: Row | undefined): Difference | undefined {
+function compare(a: Row | undefined, b: Row | undefined, ignored: ReadonlySet<string>): Difference | undefined {
   const row = a ?? b;
   if (row === undefined) return undefined;
   const records = { ...(a !== undefined && { a: a.record }), ...(b !== undefined && { b: b.record }) };
@@ -59,7 +67,7 @@ function compare(a: Row | undefined, b: Row | undefined): Difference | undefined
   if (a === undefined || b === undefined) return { ...at, where: 'missing', parts: [], ...sides(a, b) };
   const where = row.event === 'started' ? 'request' : 'outcome';
   const [before, after] = where === 'request' ? [shown(a.request), shown(b.request)] : [outcome(a), outcome(b)];
-  const parts = differingParts(before, after);
+  const parts = differingParts(before, after).filter((part) => !ignored.has(part));
   return parts.length === 0 ? undefined : { ...at, where, parts, ...pick(before, after, parts) };
 }
 
@@ -87,9 +95,29 @@ function shown(request: unknown): unknown {
   return isPlainObject(beginning) ? { ...rest, ...beginning } : { ...rest, ...(input !== undefined && { input }) };
 }
 
-function outcome({ event, value }: Row): unknown {
+function outcome({ kind, event, value }: Row): unknown {
   if (event === 'failed') return { error: value };
-  return isPlainObject(value) ? value : { value };
+  if (!isPlainObject(value)) return { value };
+  return kind === 'model' ? said(value) : value;
+}
+
+/** A turn without the ids that its provider drew. */
+function said(turn: { readonly [part: string]: unknown }): object {
+  const parts = Object.entries(turn).filter(([part]) => !DRAWN.has(part));
+  const { content } = turn;
+  if (!Array.isArray(content)) return Object.fromEntries(parts);
+  const shown = content.map((part: unknown) => (isPlainObject(part) ? { ...part, id: undefined } : part));
+  return { ...Object.fromEntries(parts), content: shown };
+}
+
+/** Of all answers, in the order of their addresses. */
+function callIds({ rows }: StoredRun): string {
+  const turns = rows.filter(({ kind, event }) => kind === 'model' && event === 'done');
+  const ids = turns.map(({ key, value }) => {
+    const content = isPlainObject(value) ? value.content : undefined;
+    return [key, Array.isArray(content) ? content.map((part) => (isPlainObject(part) ? part.id : undefined)) : []];
+  });
+  return canonical(ids.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 }
 
 function differingParts(a: unknown, b: unknown): string[] {

@@ -35,8 +35,10 @@ export async function forkCommand(
     return await driveRun({
       ...{ agent, options, runId, durable, command },
       start(own) {
-        tell(`run ${runId}, forked from ${from}; if it is broken off: ${durable.resume(runId)}`);
-        return forkRun<unknown, unknown, unknown>(agent as never, from, { ...own, ...more });
+        const run = forkRun<unknown, unknown, unknown>(agent as never, from, { ...own, ...more });
+        // Where it could not be forked there is none.
+        const line = `run ${runId}, forked from ${from}; if it is broken off: ${durable.resume(runId)}`;
+        return run.once('run.start', () => tell(line));
       },
     });
   } finally {

@@ -1,16 +1,16 @@
 import type { ErrorRecord } from '../core/errors.ts';
-import type { SpanHandle, SpanStart } from '../core/instrument.ts';
 import type { Call, Failure, Outcome, Work } from '../core/journal.ts';
 import { isPlainObject } from '../core/json.ts';
-import type { Draft, Entry, RunRecord, Span } from '../core/record.ts';
+import type { Draft, RunRecord, Span } from '../core/record.ts';
 import { timeNow } from '../core/time.ts';
-import { INTERRUPTED } from './history.ts';
+import { pastOf, reopened, storedAs } from './boundary.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { noteRow } from './note-row.ts';
 import { Playback } from './playback.ts';
 import type { RunLog } from './record-store.ts';
 import type { Row } from './row.ts';
-import { enclosing, isValid, storedRecord } from './stored-record.ts';
+import { opensSpan, spanOf } from './span-start.ts';
+import { enclosing, storedRecord } from './stored-record.ts';
 import { TraceFacts } from './trace-facts.ts';
 
 /** A span that is open and whose record is not written yet. */
@@ -28,9 +28,6 @@ interface Kept extends Pick<Row, 'key' | 'kind' | 'event' | 'attempt' | 'step'> 
 
 const NOTHING = Object.freeze({ request: undefined, value: undefined });
 const NO_SPAN = Object.freeze({ traceId: undefined, spanId: undefined });
-
-/** Boundaries that open anew in each epoch, as long as they have no end. */
-const REOPENS: ReadonlySet<string> = new Set(['run', 'agent', 'tool', 'wait']);
 
 /** Writes down what happens: numbered, to the run's log where it has one, and to whoever looks once that is committed. */
 export class Recorder {
@@ -80,12 +77,12 @@ export class Recorder {
   /** Opens a span at once; its record is written when it is told. */
   open(draft: Draft): Opened {
     const { instrument, isReplay } = this.#parts;
-    const reopened = this.#reopened(draft);
-    const time = (isReplay ? this.#pastOf(draft)?.time : undefined) ?? timeNow();
+    const again = reopened(this.#parts, draft);
+    const time = (isReplay ? pastOf(this.#parts, draft)?.time : undefined) ?? timeNow();
     // What a replay shows again has its spans elsewhere; its own begins now.
-    const isSeen = isReplay ? draft.kind === 'run' : this.#pastOf(draft) === undefined;
+    const isSeen = isReplay ? draft.kind === 'run' : pastOf(this.#parts, draft) === undefined;
     if (instrument !== undefined && isSeen)
-      this.#openSpan(storedRecord(this.#parts, 0, isReplay ? timeNow() : time, reopened), draft.span);
+      this.#openSpan(storedRecord(this.#parts, 0, isReplay ? timeNow() : time, again), draft.span);
     return { draft, time };
   }
 
@@ -112,13 +109,13 @@ export class Recorder {
     this.#hasBegun = true;
     for (const { draft, time } of opened) {
       if (this.#parts.isReplay) this.note(draft);
-      else if (this.#pastOf(draft) === undefined) this.#noteAt(draft, time, false);
+      else if (pastOf(this.#parts, draft) === undefined) this.#noteAt(draft, time, false);
     }
   }
 
   /** A boundary that is no effect; one that is recorded is not written again. Gives its time. */
   note(draft: Draft): bigint {
-    const past = this.#pastOf(draft);
+    const past = pastOf(this.#parts, draft);
     if (past !== undefined) {
       this.playback?.add(draft, past);
       return past.time;
@@ -132,10 +129,15 @@ export class Recorder {
   }
 
   #noteAt(given: Draft, time: bigint, opens: boolean): void {
-    const draft = this.#reopened(given);
+    const draft = reopened(this.#parts, given);
     const { key, kind, step, span } = draft;
     const { request, value } = this.#parts.log === undefined ? NOTHING : this.#kept(draft);
-    this.#write({ key, kind, step, span, ...this.#storedAs(draft), request, value }, time, opens, () => draft);
+    this.#write(
+      { key, kind, step, span, ...storedAs(this.#parts, draft, this.#records), request, value },
+      time,
+      opens,
+      () => draft,
+    );
   }
 
   #kept(draft: Draft): { readonly request: unknown; readonly value: unknown } {
@@ -146,33 +148,6 @@ export class Recorder {
   get #facts(): TraceFacts {
     this.#traceFacts ??= new TraceFacts();
     return this.#traceFacts;
-  }
-
-  /** How a boundary is kept: what was only interrupted has no end. Its attempt is the epoch, since one that no longer holds may be there. */
-  #storedAs(draft: Draft): Pick<Row, 'event' | 'attempt'> {
-    const { epoch, isInterrupted } = this.#parts;
-    // Several may stand at one address.
-    if (draft.kind === 'gate') return { event: draft.event, attempt: this.#records + 1 };
-    return { event: isInterrupted && isCut(draft) ? 'cancel' : draft.event, attempt: epoch };
-  }
-
-  /** The row of a boundary that is recorded already. */
-  #pastOf({ kind, key, event }: Draft): Row | undefined {
-    // What is told of a gate belongs to the attempt at hand, and a run that goes on was not over.
-    if (kind === 'gate' || (kind === 'run' && !this.#parts.isReplay)) return undefined;
-    const past = this.#parts.history?.take(kind, key);
-    if (past === undefined) return undefined;
-    if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;
-    if (this.#parts.isReplay) return past.began;
-    return past.ended === undefined && REOPENS.has(kind) ? undefined : past.started;
-  }
-
-  /** Starts of what goes on in a later epoch carry that epoch as their attempt. */
-  #reopened(draft: Draft): Draft {
-    const { epoch, log } = this.#parts;
-    return log !== undefined && draft.event === 'started' && REOPENS.has(draft.kind)
-      ? { ...draft, attempt: epoch }
-      : draft;
   }
 
   /** The first attempt of a call opens its span. `waitedMs`: how long it stood in line. */
@@ -290,25 +265,4 @@ function traced(request: unknown, trace: object | undefined): unknown {
 
 function place(call: Call<never> | Call<unknown>, span: Span, attempt: number) {
   return { key: call.key, place: call.self, step: call.step, attempt, span };
-}
-
-/** Whether a resume takes up again what ended here. */
-function isCut(draft: Draft): boolean {
-  if (draft.kind === 'agent' && draft.event === 'done') return INTERRUPTED.includes(draft.value.status);
-  if (draft.kind !== 'tool' || draft.event === 'started' || draft.event === 'cancel') return false;
-  return INTERRUPTED.includes(draft.value.error?.kind);
-}
-
-/** The instrument's span that starts with a record, where its ids are valid. */
-function spanOf({ kind, event, span: { handle } }: Kept): SpanHandle | undefined {
-  return handle !== undefined && startsSpan(kind, event) && isValid(handle) ? handle : undefined;
-}
-
-/** A child apart has the span of its agent. */
-function startsSpan(kind: Entry['kind'], event: Entry['event']): boolean {
-  return event === 'started' && kind !== 'step' && kind !== 'wait' && kind !== 'child';
-}
-
-function opensSpan(record: RunRecord): record is RunRecord & SpanStart {
-  return startsSpan(record.kind, record.event);
 }

@@ -58,22 +58,28 @@ export function forkedRows(run: StoredRun, before: ForkOptions['before'], edit: 
     ({ kind, event, key }) =>
       !(kind === 'run' && event !== 'started') && !(kind === 'stop' && key === `${run.agent}/@cancel`),
   );
-  const edited = edit === undefined ? open : applyEdit(open, edit);
+  const edited = edit === undefined ? open : applyEdit(open, edit, run.rows);
   return edited.map((row, index) => ({ ...row, record: index + 1 }));
 }
 
-function applyEdit(rows: readonly Row[], { key, value }: { key: string; value: unknown }): readonly Row[] {
+function applyEdit(
+  rows: readonly Row[],
+  { key, value }: { key: string; value: unknown },
+  all: readonly Row[],
+): readonly Row[] {
   const first = rows[0];
   if (first !== undefined && key === (first.request as { agent?: string } | undefined)?.agent)
     return [editedBrief(first, value), ...rows.slice(1)];
-  const index = rows.findIndex((row) => row.key === key && (row.event === 'done' || row.event === 'failed'));
+  const isOutcome = (row: Row) => row.key === key && (row.event === 'done' || row.event === 'failed');
+  const index = rows.findIndex(isOutcome);
   const row = rows[index];
   if (row === undefined) {
-    throw new ConfigurationError(
-      'edit.key',
-      `there is no outcome of ${key} before the cut`,
-      'Name a model call, a tool call, or the root for its first message.',
-    );
+    const later = all.find(isOutcome)?.record;
+    const mend =
+      later === undefined
+        ? 'Name a model call, a tool call, or the root for its first message.'
+        : `It is record ${later}: cut after it, at { record: ${later + 1} } or later.`;
+    throw new ConfigurationError('edit.key', `there is no outcome of ${key} before the cut`, mend);
   }
   const outcome =
     row.kind === 'tool' ? toolOutcome(value) : row.kind === 'model' ? modelTurn(value, row) : asJson(value);

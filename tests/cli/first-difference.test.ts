@@ -36,6 +36,29 @@ test('a changed prompt is found before what followed from it', () => {
   });
 });
 
+test('the ids that a provider drew for its calls, and messages that hold them, are no difference', () => {
+  const asked = (id: string, args: string, messages: string): Given[] => [
+    { key: 'a/1/model', kind: 'model', event: 'started', request: { instructions: 'x', messages: 'm' } },
+    {
+      ...{ key: 'a/1/model', kind: 'model', event: 'done' },
+      value: {
+        content: [{ type: 'tool_call', id, name: 't', arguments: args }],
+        stop: 'tool_calls',
+        native: { provider: 'p', turn: { id } },
+        response: { id },
+      },
+    },
+    ...model('a/2/model', { instructions: 'x', messages }, 'end'),
+  ];
+  const one = stored(...asked('call_1', '{}', 'with call_1'));
+  expect(firstDifference(one, stored(...asked('call_2', '{}', 'with call_2')))).toBeUndefined();
+  expect(firstDifference(one, stored(...asked('call_2', '{"n":1}', 'with call_2')))).toMatchObject({
+    ...{ key: 'a/1/model', where: 'outcome', parts: ['content'] },
+  });
+  const edited = stored(...asked('call_1', '{}', 'with call_1 and more'));
+  expect(firstDifference(one, edited)).toMatchObject({ key: 'a/2/model', where: 'request', parts: ['messages'] });
+});
+
 test('what only one run has is named with its side', () => {
   const more = stored(...ONE, { key: 'a/1.0', kind: 'tool', event: 'started', request: { tool: 't', args: {} } });
   expect(firstDifference(stored(...ONE), more)).toMatchObject({ key: 'a/1.0', where: 'missing', records: { b: 3 } });

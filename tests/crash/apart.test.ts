@@ -1,30 +1,13 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type ApartChild, type ApartOutcome, type RecordStore, type RunResult, replayRun, runAgent } from 'coxswain';
-import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { journal, throughJson } from '../support/journals.ts';
+import { bundledProgram } from './bundled-program.ts';
 import { executions, UNSAFE, voyage } from './voyage.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'apart-'));
-const program = join(folder, 'program.mjs');
-
-beforeAll(async () => {
-  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
-  const bundle = await rolldown({
-    input: join(import.meta.dirname, 'apart-program.ts'),
-    platform: 'node',
-    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
-    logLevel: 'silent',
-  });
-  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
-  await bundle.close();
-}, 60_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, program } = bundledProgram('apart-program.ts');
 
 /** A process that runs one child. It is killed after so many records, and another goes on. */
 async function inProcess(file: string, outside: string, child: ApartChild, kills: number[]): Promise<ApartOutcome> {

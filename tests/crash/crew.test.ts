@@ -1,14 +1,12 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunResult, steerRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
-import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
 import { pairing } from '../support/turns.ts';
+import { bundledProgram } from './bundled-program.ts';
 import { crew, ONCE } from './crew.ts';
+import { oneLife } from './one-life.ts';
 
 /** How many runs are killed, each again and again until it ends: the short form takes few; `CRASH_KILLS=1000` takes a third of that. */
 const RUNS = process.env.CRASH_KILLS === undefined ? 6 : Math.ceil(Number(process.env.CRASH_KILLS) / 3);
@@ -17,39 +15,12 @@ const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31
 /** The lead, and who takes over from it. */
 const OVER = /^lead(\/5\.0\/closer)?$/;
 
-const folder = mkdtempSync(join(tmpdir(), 'crew-'));
-const program = join(folder, 'program.mjs');
-
-beforeAll(async () => {
-  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
-  const bundle = await rolldown({
-    input: join(import.meta.dirname, 'crew-program.ts'),
-    platform: 'node',
-    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
-    logLevel: 'silent',
-  });
-  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
-  await bundle.close();
-}, 60_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, program } = bundledProgram('crew-program.ts');
 
 /** One life of the process; true where it was killed. */
 function live(file: string, outside: string, killRecords: number): Promise<boolean> {
-  const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, KILL_RECORDS: String(killRecords) };
-  const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (chunk) => {
-    said += chunk;
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      if (signal === 'SIGKILL') resolve(true);
-      else if (code === 0) resolve(false);
-      else reject(new Error(`the program ended with ${code}: ${said}`));
-    });
-  });
+  const env = { JOURNAL: file, OUTSIDE: outside, KILL_RECORDS: String(killRecords) };
+  return oneLife(program, env);
 }
 
 test(`killed again and again, a crew tells everything once (seed ${SEED})`, { timeout: 3_600_000 }, async () => {

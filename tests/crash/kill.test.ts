@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunResult, resumeRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
-import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sha256 } from '../../src/core/json.ts';
 import type { StoredRow } from '../support/journals.ts';
 import { seeded } from '../support/random.ts';
+import { bundledProgram } from './bundled-program.ts';
+import { oneLife } from './one-life.ts';
 import { executions, type InDoubt, UNSAFE, voyage } from './voyage.ts';
 
 /** How many runs are killed: the short form takes few, spread over all places; `CRASH_KILLS=1000 npm run test:crash` takes many. */
@@ -33,48 +32,18 @@ interface Case {
   readonly mode: (typeof MODES)[number];
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'crash-'));
-const program = join(folder, 'program.mjs');
-
-beforeAll(async () => {
-  // What is loaded at run time is looked for beside the program.
-  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
-  // One file starts several times as fast as the sources.
-  const bundle = await rolldown({
-    input: join(import.meta.dirname, 'program.ts'),
-    platform: 'node',
-    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
-    logLevel: 'silent',
-  });
-  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
-  await bundle.close();
-}, 60_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, program } = bundledProgram('program.ts');
 
 /** One life of the process; true where it was killed. */
 function live({ file, outside, mode }: Case, kill: Kill | undefined): Promise<boolean> {
   const env = {
-    ...process.env,
     JOURNAL: file,
     OUTSIDE: outside,
     IN_DOUBT: mode.inDoubt,
     ...(mode.apart && { APART: '1' }),
     ...kill,
   };
-  const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (chunk) => {
-    said += chunk;
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      if (signal === 'SIGKILL') resolve(true);
-      else if (code === 0) resolve(false);
-      else reject(new Error(`the program ended with ${code}: ${said}`));
-    });
-  });
+  return oneLife(program, env);
 }
 
 interface Leaf {

@@ -1,36 +1,19 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunResult, replayRun } from 'coxswain';
 import { workingSummaries } from 'coxswain/memory';
 import { sqlite } from 'coxswain/sqlite';
-import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
+import { bundledProgram } from './bundled-program.ts';
 import { doneOutside, logbook } from './logbook.ts';
+import { oneLife } from './one-life.ts';
 
 /** How many runs are killed, spread over all record boundaries; `CRASH_KILLS=1000 npm run test:crash` takes every one. */
 const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 24);
 const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const LANES = 2;
 
-const folder = mkdtempSync(join(tmpdir(), 'logbook-'));
-const program = join(folder, 'program.mjs');
-
-beforeAll(async () => {
-  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
-  const bundle = await rolldown({
-    input: join(import.meta.dirname, 'logbook-program.ts'),
-    platform: 'node',
-    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
-    logLevel: 'silent',
-  });
-  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
-  await bundle.close();
-}, 60_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, program } = bundledProgram('logbook-program.ts');
 
 const places = (name: string) => ({
   file: join(folder, `${name}.db`),
@@ -42,23 +25,10 @@ type Case = ReturnType<typeof places>;
 /** One life of the process; true where it was killed. */
 function live({ file, outside, conversations }: Case, records?: number): Promise<boolean> {
   const env = {
-    ...process.env,
     ...{ JOURNAL: file, OUTSIDE: outside, CONVERSATIONS: conversations },
     ...(records !== undefined && { KILL_RECORDS: String(records) }),
   };
-  const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (chunk) => {
-    said += chunk;
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      if (signal === 'SIGKILL') resolve(true);
-      else if (code === 0) resolve(false);
-      else reject(new Error(`the program ended with ${code}: ${said}`));
-    });
-  });
+  return oneLife(program, env);
 }
 
 async function wholeOf({ file, outside, conversations }: Case) {

@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunResult, resumeRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
-import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
+import { bundledProgram } from './bundled-program.ts';
 import { checkRace } from './check-race.ts';
+import { oneLife } from './one-life.ts';
 import { doneOutside, regatta } from './race.ts';
 
 /** How many runs are killed, spread over all record boundaries; `CRASH_KILLS=1000 npm run test:crash` takes every one. */
@@ -15,22 +13,7 @@ const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 24);
 const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const LANES = 2;
 
-const folder = mkdtempSync(join(tmpdir(), 'race-'));
-const program = join(folder, 'program.mjs');
-
-beforeAll(async () => {
-  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
-  const bundle = await rolldown({
-    input: join(import.meta.dirname, 'race-program.ts'),
-    platform: 'node',
-    resolve: { conditionNames: ['@coxswain/source', 'node', 'import'] },
-    logLevel: 'silent',
-  });
-  await bundle.write({ file: program, format: 'esm', codeSplitting: false });
-  await bundle.close();
-}, 60_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, program } = bundledProgram('race-program.ts');
 
 interface Case {
   readonly file: string;
@@ -39,20 +22,8 @@ interface Case {
 
 /** One life of the process; true where it was killed. */
 function live({ file, outside }: Case, records: number | undefined): Promise<boolean> {
-  const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, ...(records && { KILL_RECORDS: String(records) }) };
-  const child = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (chunk) => {
-    said += chunk;
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      if (signal === 'SIGKILL') resolve(true);
-      else if (code === 0) resolve(false);
-      else reject(new Error(`the program ended with ${code}: ${said}`));
-    });
-  });
+  const env = { JOURNAL: file, OUTSIDE: outside, ...(records && { KILL_RECORDS: String(records) }) };
+  return oneLife(program, env);
 }
 
 async function recordsOf({ file, outside }: Case) {

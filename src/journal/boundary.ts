@@ -1,0 +1,49 @@
+import type { Draft } from '../core/record.ts';
+import { INTERRUPTED } from './history.ts';
+import type { JournalParts } from './journal-parts.ts';
+import type { Row } from './row.ts';
+
+/** Boundaries that open anew in each epoch, as long as they have no end. */
+const REOPENS: ReadonlySet<string> = new Set(['run', 'agent', 'tool', 'wait']);
+
+/**
+ * How a boundary is kept: what was only interrupted has no end. Its attempt is the epoch, since one that no longer holds may be
+ * there. `records` is how many the run has.
+ */
+export function storedAs(
+  { epoch, isInterrupted }: Pick<JournalParts, 'epoch' | 'isInterrupted'>,
+  draft: Draft,
+  records: number,
+): Pick<Row, 'event' | 'attempt'> {
+  // Several may stand at one address.
+  if (draft.kind === 'gate') return { event: draft.event, attempt: records + 1 };
+  return { event: isInterrupted && isCut(draft) ? 'cancel' : draft.event, attempt: epoch };
+}
+
+/** The row of a boundary that is recorded already. */
+export function pastOf(
+  { history, isReplay }: Pick<JournalParts, 'history' | 'isReplay'>,
+  { kind, key, event }: Draft,
+): Row | undefined {
+  // What is told of a gate belongs to the attempt at hand, and a run that goes on was not over.
+  if (kind === 'gate' || (kind === 'run' && !isReplay)) return undefined;
+  const past = history?.take(kind, key);
+  if (past === undefined) return undefined;
+  if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;
+  if (isReplay) return past.began;
+  return past.ended === undefined && REOPENS.has(kind) ? undefined : past.started;
+}
+
+/** Starts of what goes on in a later epoch carry that epoch as their attempt. */
+export function reopened({ epoch, log }: Pick<JournalParts, 'epoch' | 'log'>, draft: Draft): Draft {
+  return log !== undefined && draft.event === 'started' && REOPENS.has(draft.kind)
+    ? { ...draft, attempt: epoch }
+    : draft;
+}
+
+/** Whether a resume takes up again what ended here. */
+function isCut(draft: Draft): boolean {
+  if (draft.kind === 'agent' && draft.event === 'done') return INTERRUPTED.includes(draft.value.status);
+  if (draft.kind !== 'tool' || draft.event === 'started' || draft.event === 'cancel') return false;
+  return INTERRUPTED.includes(draft.value.error?.kind);
+}

@@ -1,0 +1,26 @@
+import type { SpanHandle, SpanStart } from '../core/instrument.ts';
+import type { Entry, RunRecord, Span } from '../core/record.ts';
+import { isValid } from './stored-record.ts';
+
+/** The instrument's span that starts with a record, where its ids are valid. */
+export function spanOf({
+  kind,
+  event,
+  span: { handle },
+}: {
+  readonly kind: Entry['kind'];
+  readonly event: Entry['event'];
+  readonly span: Span;
+}): SpanHandle | undefined {
+  return handle !== undefined && startsSpan(kind, event) && isValid(handle) ? handle : undefined;
+}
+
+/** A child apart has the span of its agent. */
+function startsSpan(kind: Entry['kind'], event: Entry['event']): boolean {
+  return event === 'started' && kind !== 'step' && kind !== 'wait' && kind !== 'child';
+}
+
+/** Whether an instrument opens a span with a record. */
+export function opensSpan(record: RunRecord): record is RunRecord & SpanStart {
+  return startsSpan(record.kind, record.event);
+}
