@@ -354,6 +354,13 @@ describe('a fork', () => {
     await expect(
       forkRun(lead, 'r1', { ...options, before: { key: 'lead/2/model' }, edit: { key: 'lead/2.0', value: 1 } }).result,
     ).rejects.toThrow(/^edit\.key/);
+    const model2 = { key: 'lead/2/model' };
+    const done = (await store.read('r1'))?.rows.find(
+      ({ key, event }) => key === model2.key && event === 'done',
+    )?.record;
+    await expect(
+      forkRun(lead, 'r1', { ...options, before: model2, edit: { ...model2, value: 'x' } }).result,
+    ).rejects.toThrow(`It is record ${done}: cut after it, at { record: ${Number(done) + 1} } or later`);
     await expect(forkRun(lead, 'none', { ...options, before: { record: 2 } }).result).rejects.toThrow(/^runId/);
     await expect(forkRun(lead, 'r1', { ...options, before: { record: 2 }, runId: 'r1' }).result).rejects.toThrow(
       /^runId: the run r1 exists/,
