@@ -47,9 +47,16 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'assembly',
     file: `${openai}/growing-items.ts`,
-    search: 'this.#byId.get(id) ?? this.#byPlace.get(place);',
-    replacement: 'this.#items.at(-1);',
+    search: 'return there?.first.id === id ? there : (this.#byId.get(id) ?? there);',
+    replacement: 'return this.#items.at(-1);',
     test: 'tests/models/responses.test.ts',
+  },
+  {
+    duty: 'assembly',
+    file: `${openai}/growing-items.ts`,
+    search: 'if (done === undefined) return isThere || !isOtherCall;',
+    replacement: 'return true;',
+    test: 'tests/models/odd-turns.test.ts',
   },
   {
     duty: 'assembly',
@@ -71,6 +78,13 @@ export const MUTATIONS: readonly Mutation[] = [
     search: "(call.arguments === '' || call.name === '')",
     replacement: "call.arguments === ''",
     test: 'tests/models/odd-turns.test.ts',
+  },
+  {
+    duty: 'stream repair',
+    file: 'src/models/answer-parser.ts',
+    search: 'return !isNothing(told) && this.#into.event(told);',
+    replacement: 'return this.#into.event(told);',
+    test: 'tests/models/stream.test.ts',
   },
   {
     duty: 'stream repair',
@@ -194,6 +208,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'replay',
+    file: `${anthropic}/request.ts`,
+    search: 'const called = tools.length === 0 ? calledTools(messages) : [];',
+    replacement: 'const called: ReturnType<typeof calledTools> = [];',
+    test: 'tests/models/anthropic.test.ts',
+  },
+  {
+    duty: 'replay',
     file: 'src/models/native-turn.ts',
     search: 'return sameCalls(toolCallsOf(content), idsOf(turn)) ? turn : undefined;',
     replacement: 'return undefined;',
@@ -278,7 +299,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'usage',
-    file: 'src/core/ask.ts',
+    file: 'src/core/settle.ts',
     search: 'const { usage, costUsd } = outcome.ok ? outcome.value : outcome.error;',
     replacement: 'const { usage, costUsd }: Partial<ModelTurn> = outcome.ok ? outcome.value : {};',
     test: 'tests/core/cut-answers.test.ts',
@@ -286,8 +307,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'loop guards',
     file: 'src/core/call-tools.ts',
-    search: 'if (repeats.isRepeat(seen)) {',
-    replacement: 'if (false as boolean) {',
+    search: 'const message = repeats.isRepeat(seen)',
+    replacement: 'const message = (false as boolean)',
     test: 'tests/core/repeats.test.ts',
   },
   {
