@@ -88,6 +88,38 @@ describe('by Chat Completions', () => {
     expect(turnOf('chat', events)).toBe('Hi.');
   });
 
+  test('thoughts that come as parts of the content go back as they came, each as one', () => {
+    const thinking = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
+    const events = [
+      delta({ content: [thinking('H')] }),
+      delta({ content: [thinking('m.'), { type: 'text', text: 'Let ' }] }),
+      delta({ content: 'me.' }),
+      delta({ content: [{ ...thinking('So'), signature: 's' }] }),
+      call,
+      end,
+    ];
+    const assembler = assemblerOf('chat', true);
+    for (const event of events) assembler.take(event);
+    const { content, native } = assembler.turn();
+    expect(content.slice(0, 2)).toEqual([
+      { type: 'reasoning', text: 'Hm.So' },
+      { type: 'text', text: 'Let me.' },
+    ]);
+    expect(native).toMatchObject({
+      turn: {
+        content: [thinking('Hm.'), { type: 'text', text: 'Let me.' }, { ...thinking('So'), signature: 's' }],
+        tool_calls: [{ id: 'x' }],
+      },
+    });
+    const plain = assemblerOf('chat', true);
+    for (const event of [delta({ content: [{ type: 'text', text: 'H' }] }), delta({ content: 'i.' }, 'stop')])
+      plain.take(event);
+    expect(plain.turn().native).toMatchObject({ turn: { content: 'Hi.' } });
+    const early = assemblerOf('chat', true);
+    for (const event of [delta({ content: 'A' }), delta({ content: [thinking('b')] }, 'stop')]) early.take(event);
+    expect(early.turn().native).toMatchObject({ turn: { content: [{ type: 'text', text: 'A' }, thinking('b')] } });
+  });
+
   test.each<[string, object[], object]>([
     ['by the names of another API', [{ input_tokens: 3, output_tokens: 2 }], { inputTokens: 3, outputTokens: 2 }],
     ['as a part and a total', [{ prompt_tokens: 3, total_tokens: 5 }], { inputTokens: 3, outputTokens: 2 }],

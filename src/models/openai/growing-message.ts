@@ -5,11 +5,14 @@ import { type Fields, fieldsOf, textField } from '../fields.ts';
 import { nativeTurn, type Origin } from '../native-turn.ts';
 import { ChatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
+import { ContentParts, isThought } from './content-parts.ts';
 
 /** An assistant message as it grows, or a whole one. */
 export class GrowingMessage {
   readonly #calls = new ChatCalls();
   readonly #extra: { [name: string]: unknown } = {};
+  /** Set where content comes in lists. */
+  #parts: ContentParts | undefined;
   #text = '';
   #reasoning = '';
   #refusal = '';
@@ -30,6 +33,11 @@ export class GrowingMessage {
       textField(message.reasoning) ??
       (isText ? '' : textOfContent(content, 'reasoning'));
     const refusal = textField(message.refusal) ?? '';
+    if (!isText && content !== undefined && content !== null && this.#parts === undefined) {
+      this.#parts = new ContentParts();
+      this.#parts.take(this.#text);
+    }
+    this.#parts?.take(content);
     let moved = text !== '' || thought !== '' || refusal !== '';
     if (moved) {
       this.#text += text;
@@ -53,7 +61,7 @@ export class GrowingMessage {
     if (this.#reasoning !== '') content.push({ type: 'reasoning', text: this.#reasoning });
     if (this.#text !== '') content.push({ type: 'text', text: this.#text });
     for (const call of whole) content.push(partOf(call, names));
-    return { content, native: nativeTurn(origin, wireMessage(this.#text, whole, this.#extra)) };
+    return { content, native: nativeTurn(origin, wireMessage(this.#parts?.list ?? this.#text, whole, this.#extra)) };
   }
 }
 
@@ -71,10 +79,10 @@ function textOfContent(content: unknown, kind: 'text' | 'reasoning'): string {
   if (content === undefined || content === null) return '';
   let all = '';
   for (const part of Array.isArray(content) ? content : [content]) {
-    const { type, text, thinking } = fieldsOf(part);
-    const isThought = type === 'thinking' || type === 'reasoning';
-    if (isThought !== (kind === 'reasoning')) continue;
-    if (isThought) all += typeof thinking === 'string' ? thinking : textOfContent(thinking ?? text, 'text');
+    const { text, thinking } = fieldsOf(part);
+    const isOne = isThought(fieldsOf(part));
+    if (isOne !== (kind === 'reasoning')) continue;
+    if (isOne) all += typeof thinking === 'string' ? thinking : textOfContent(thinking ?? text, 'text');
     else if (typeof part === 'string') all += part;
     else if (typeof text === 'string') all += text;
   }
@@ -130,11 +138,15 @@ function partOf(call: WholeCall, names: ReadonlyMap<string, string>): AssistantP
 }
 
 /** The assistant message as the server wants it back. */
-function wireMessage(text: string, calls: readonly WholeCall[], extra: { [name: string]: unknown }): Fields {
+function wireMessage(
+  content: string | readonly Fields[],
+  calls: readonly WholeCall[],
+  extra: { [name: string]: unknown },
+): Fields {
   return {
     ...extra,
     role: 'assistant',
-    content: text === '' && calls.length > 0 ? null : text,
+    content: content === '' && calls.length > 0 ? null : content,
     ...(calls.length === 0
       ? {}
       : {

@@ -1,0 +1,54 @@
+import { type Fields, fieldsOf, textField } from '../fields.ts';
+
+type Part = { [field: string]: unknown };
+
+/**
+ * Content that comes as a list with thoughts in it (Mistral's), put together as the server wants it back: thoughts and texts in their order,
+ * the pieces of each as one.
+ */
+export class ContentParts {
+  readonly #parts: Part[] = [];
+  #hasThoughts = false;
+
+  /** Undefined where a text says all of it. */
+  get list(): readonly Fields[] | undefined {
+    return this.#hasThoughts ? this.#parts : undefined;
+  }
+
+  take(content: unknown): void {
+    for (const one of Array.isArray(content) ? content : [content]) {
+      const part = typeof one === 'string' ? { type: 'text', text: one } : fieldsOf(one);
+      if (isThought(part)) {
+        this.#hasThoughts = true;
+        this.#add(part);
+      } else if (textField(part.text) !== undefined) this.#add({ type: 'text', text: part.text });
+    }
+  }
+
+  #add(part: Fields): void {
+    const last = this.#parts.at(-1);
+    const isNew = last === undefined || last.type !== part.type;
+    const into: Part = isNew ? {} : last;
+    for (const name of Object.keys(part)) into[name] = name === 'type' ? part.type : grown(into[name], part[name]);
+    if (isNew) this.#parts.push(into);
+  }
+}
+
+export function isThought({ type }: Fields): boolean {
+  return type === 'thinking' || type === 'reasoning';
+}
+
+/** Texts and lists of texts grow; another value is one that comes again. Lists are of our own making. */
+function grown(before: unknown, piece: unknown): unknown {
+  if (typeof before === 'string' && typeof piece === 'string') return before + piece;
+  if (!Array.isArray(piece)) return piece ?? before;
+  const list: unknown[] = Array.isArray(before) ? before : [];
+  for (const item of piece) {
+    const end = fieldsOf(list.at(-1));
+    const { type, text } = fieldsOf(item);
+    const goesOn = typeof end.text === 'string' && typeof text === 'string' && end.type === type;
+    if (goesOn) list[list.length - 1] = { ...end, text: `${end.text}${text}` };
+    else list.push(item);
+  }
+  return list;
+}
