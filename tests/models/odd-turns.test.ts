@@ -88,6 +88,33 @@ describe('by Chat Completions', () => {
     expect(turnOf('chat', events)).toBe('Hi.');
   });
 
+  test('parts of thoughts that are streamed in pieces go back whole, each with its signature', () => {
+    const piece = (index: number, fields: object) =>
+      delta({ reasoning_details: [{ type: 'reasoning.text', index, format: 'f', ...fields }] });
+    const events = [
+      piece(0, { text: 'H' }),
+      piece(0, { text: 'm.', signature: null }),
+      piece(0, { text: '', signature: 'one' }),
+      piece(0, { text: 'So', signature: 'two' }),
+      piece(1, { text: 'On' }),
+      delta({ reasoning_details: [{ type: 'reasoning.encrypted', index: 2, data: 'A' }] }),
+      delta({ reasoning_details: [{ type: 'reasoning.encrypted', index: 2, data: 'B' }] }),
+      call,
+      end,
+    ];
+    const assembler = assemblerOf('chat', true);
+    for (const event of events) assembler.take(event);
+    const { turn } = assembler.turn().native as { turn: { reasoning_details: object[] } };
+    const text = (index: number, fields: object) => ({ type: 'reasoning.text', index, format: 'f', ...fields });
+    expect(turn.reasoning_details).toEqual([
+      text(0, { text: 'Hm.', signature: 'one' }),
+      text(0, { text: 'So', signature: 'two' }),
+      text(1, { text: 'On' }),
+      { type: 'reasoning.encrypted', index: 2, data: 'A' },
+      { type: 'reasoning.encrypted', index: 2, data: 'B' },
+    ]);
+  });
+
   test('thoughts that come as parts of the content go back as they came, each as one', () => {
     const thinking = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
     const events = [

@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf, textField } from '../fields.ts';
+import { growList } from './grow-list.ts';
 
 type Part = { [field: string]: unknown };
 
@@ -43,12 +44,6 @@ function grown(before: unknown, piece: unknown): unknown {
   if (typeof before === 'string' && typeof piece === 'string') return before + piece;
   if (!Array.isArray(piece)) return piece ?? before;
   const list: unknown[] = Array.isArray(before) ? before : [];
-  for (const item of piece) {
-    const end = fieldsOf(list.at(-1));
-    const { type, text } = fieldsOf(item);
-    const goesOn = typeof end.text === 'string' && typeof text === 'string' && end.type === type;
-    if (goesOn) list[list.length - 1] = { ...end, text: `${end.text}${text}` };
-    else list.push(item);
-  }
+  growList(list, piece);
   return list;
 }

@@ -6,6 +6,7 @@ import { nativeTurn, type Origin } from '../native-turn.ts';
 import { ChatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
 import { ContentParts, isThought } from './content-parts.ts';
+import { growList } from './grow-list.ts';
 
 /** An assistant message as it grows, or a whole one. */
 export class GrowingMessage {
@@ -127,7 +128,7 @@ function keepExtra(extra: { [name: string]: unknown }, message: Fields): boolean
     const before = extra[name];
     moved = true;
     if (typeof value === 'string' && typeof before === 'string' && STREAMED.test(name)) extra[name] = before + value;
-    else if (Array.isArray(value) && Array.isArray(before)) before.push(...value);
+    else if (Array.isArray(value) && Array.isArray(before)) growList(before, value);
     else extra[name] = Array.isArray(value) ? [...value] : value;
   }
   return moved;
