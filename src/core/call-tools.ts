@@ -1,10 +1,11 @@
-import { type Dispatched, OneAtATime, type Requested, recordedArguments, request, toolMessage } from './dispatch.ts';
+import { type Dispatched, OneAtATime, toolMessage } from './dispatch.ts';
 import type { ErrorRecord } from './errors.ts';
 import { FanOut } from './fan-out.ts';
 import { dispatchHooked } from './hooked-call.ts';
 import { DEFAULTS } from './limits.ts';
 import { type ToolCall, textOf } from './message.ts';
 import { signatureOf } from './repeats.ts';
+import { type Requested, recordedArguments, request } from './requested.ts';
 import type { RunContext } from './run-context.ts';
 import { append, type Talk } from './talk.ts';
 import type { ToolValue } from './tool-value.ts';

@@ -1,14 +1,13 @@
 import type { ToolIn, ToolOut } from './boundary.ts';
-import type { ErrorRecord } from './errors.ts';
-import { DivergenceError, isFatal } from './errors.ts';
+import { type ErrorRecord, isFatal } from './errors.ts';
 import { Guard } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import { deepFreeze, type Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { ToolCall, ToolMessage } from './message.ts';
-import { parseArguments } from './parse-arguments.ts';
 import { openProcedure } from './procedure.ts';
 import type { ParentStep, Span } from './record.ts';
+import type { Requested } from './requested.ts';
 import type { RunContext } from './run-context.ts';
 import type { Stop } from './status.ts';
 import { stopError } from './stops.ts';
@@ -16,14 +15,6 @@ import { thrownLabel } from './thrown-label.ts';
 import type { ProcedureTool, Tool } from './tool.ts';
 import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
 import { type Told, type ToolValue, toolOut, toolValue } from './tool-value.ts';
-
-/** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
-export interface Requested {
-  readonly call: ToolCall;
-  readonly tool: Tool | undefined;
-  readonly args: Json;
-  readonly refused?: ErrorRecord;
-}
 
 /** Where a call stands. `parentStep` is the nearest model step: that of what it starts. */
 export interface CallPlace {
@@ -59,47 +50,6 @@ export class OneAtATime {
     await before;
     return leave;
   }
-}
-
-/** Finds the tool and reads the arguments. Each mistake is a result for the model. */
-export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Requested {
-  const tool = tools.get(call.name);
-  if (tool === undefined) {
-    const names = [...new Set([...tools.values()].map(({ name }) => name))].join(', ');
-    const message = `There is no tool ${JSON.stringify(call.name.slice(0, 64))}. Tools are: ${names || '(none)'}.`;
-    return { call, tool, args: call.arguments, refused: { kind: 'unknown_tool', message, retryable: false } };
-  }
-  const parsed = parseArguments(call.arguments, tool.input);
-  if (parsed.ok) return { call, tool, args: parsed.value as Json };
-  return {
-    call,
-    tool,
-    args: call.arguments,
-    refused: { kind: parsed.kind, message: parsed.message, retryable: false },
-  };
-}
-
-/** The arguments that were parsed, and perhaps shown to a person, before: parsing again may give others (defaults that are functions). */
-export function recordedArguments(run: RunContext, key: string, requested: Requested): Requested {
-  const { journal } = run;
-  if (!journal.has(key) && !journal.has(`${key}/@approval`)) return requested;
-  const end = journal.recall('tool', key) as { readonly ran?: boolean; readonly error?: ErrorRecord } | undefined;
-  // It was refused then: that is what the model was told, also where it would be allowed now.
-  if (end?.ran === false && end.error !== undefined) return { ...requested, refused: end.error };
-  const began = journal.recallStart('tool', key);
-  if (began !== undefined && requested.tool === undefined) throw removed(key, requested.call.name);
-  // What was asked for: a person may have let it run with others.
-  const start = journal.recallStart('wait', `${key}/@approval`) ?? began;
-  const args = (start as { readonly args?: Json } | undefined)?.args;
-  if (args === undefined || requested.tool === undefined) return requested;
-  const { call, tool } = requested;
-  // A schema that would refuse them now changes nothing of a call that was made.
-  return began === undefined ? { ...requested, args: deepFreeze(args) } : { call, tool, args: deepFreeze(args) };
-}
-
-function removed(key: string, name: string): DivergenceError {
-  const message = `${key}: recorded as a call of ${name}, which the agent has no longer. Give it the tool back (or its new name an alias), or fork the run before this.`;
-  return new DivergenceError(key, ['tool'], message, [{ part: 'tool', recorded: name, now: 'no such tool' }]);
 }
 
 /** Permission, then the effect or the procedure's own calls. Rejects only with infrastructure errors. */

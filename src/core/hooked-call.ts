@@ -1,5 +1,5 @@
 import type { ToolOut } from './boundary.ts';
-import { type CallPlace, type Dispatched, dispatch, type OneAtATime, type Requested } from './dispatch.ts';
+import { type CallPlace, type Dispatched, dispatch, type OneAtATime } from './dispatch.ts';
 import { blocked, type Firing, fire, hooksFor } from './fire.ts';
 import type { HookAnswer } from './hook-answer.ts';
 import type { HookCall, HookResult } from './hooks.ts';
@@ -8,6 +8,7 @@ import { deepFreeze, type Json } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import type { Part } from './message.ts';
 import { parseArguments } from './parse-arguments.ts';
+import type { Requested } from './requested.ts';
 import type { RunContext } from './run-context.ts';
 import type { Tool } from './tool.ts';
 import { failedOut } from './tool-call.ts';

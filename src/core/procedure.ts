@@ -4,7 +4,7 @@ import type { Agent, InputArgument } from './agent.ts';
 import type { ToolIn } from './boundary.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { compileSchema } from './compile-schema.ts';
-import { OneAtATime, type Requested, recordedArguments } from './dispatch.ts';
+import { OneAtATime } from './dispatch.ts';
 import type { Ending } from './ending.ts';
 import { ConfigurationError, type ErrorRecord, isA, ToolError, toolError } from './errors.ts';
 import { type BuiltinFanOut, callFanOut, checkFanOutCall, type FanOutResult } from './fan-out-call.ts';
@@ -12,14 +12,14 @@ import type { BuiltinFlow, FlowEffect } from './flow.ts';
 import type { Guard } from './guard.ts';
 import { dispatchHooked } from './hooked-call.ts';
 import type { Invocation } from './invocation.ts';
-import { issueText } from './issue-text.ts';
 import type { Outcome } from './journal.ts';
-import { frozenCopy, type Json } from './json.ts';
+import type { Json } from './json.ts';
 import { joinLabels, type Label } from './label.ts';
 import { shown } from './options.ts';
 import { plainEffect } from './plain-effect.ts';
 import type { Received } from './received.ts';
 import type { ParentStep, Span } from './record.ts';
+import { recordedArguments, requestOfCode } from './requested.ts';
 import type { ChildCall, RunContext } from './run-context.ts';
 import type { InferOutput, SchemaLike } from './schema.ts';
 import { isEndOf } from './stops.ts';
@@ -196,7 +196,7 @@ class Procedure implements OpenProcedure {
     at.key = key;
     const { self, span, step, parentStep } = this.#place;
     this.#admit(key);
-    const { requested: now, error } = this.#requested(tool, args, key);
+    const { requested: now, error } = requestOfCode(tool, args, key);
     const requested = recordedArguments(this.#run, key, now);
     const { out, value } = await dispatchHooked(
       this.#run,
@@ -221,16 +221,6 @@ class Procedure implements OpenProcedure {
     }
     self.codeCalls += 1;
     if (!this.#run.journal.has(key)) this.#run.count.toolCalls += 1;
-  }
-
-  #requested(tool: Tool, args: unknown, key: string): { requested: Requested; error?: ErrorRecord } {
-    const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
-    const checked = tool.input.validate(args);
-    // A copy: the code may go on changing its own object while the call is judged.
-    if (checked.ok) return { requested: { call, tool, args: frozenCopy(checked.value as Json) } };
-    const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
-    const error = { kind: 'invalid_args', message, retryable: false };
-    return { requested: { call, tool, args: null, refused: error }, error };
   }
 
   /** Told of each call that failed: one that had failed in an earlier epoch was not cut off by what stops the procedure now. */
