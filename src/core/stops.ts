@@ -23,6 +23,11 @@ export class Stops {
     return this.#stops?.find(({ path }) => isWithin(key, path))?.stop;
   }
 
+  /** The stop of just this path. */
+  of(path: string): Stop | undefined {
+    return this.#stops?.find((one) => one.path === path)?.stop;
+  }
+
   /** Stops what is at and below `path` and will ever be. A second stop of the same path changes nothing. */
   add(path: string, stop: Stop): void {
     if (this.at(path) !== undefined) return;

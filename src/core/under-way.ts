@@ -19,9 +19,9 @@ export class UnderWay {
     this.#stops = stops;
   }
 
-  /** True for what the code left when it ran before: its end came after the code's, so the code never hears of it. */
+  /** True for what this code left when it ran before: its end came after the code's, so the code never hears of it. */
   isLeft(key: string): boolean {
-    return this.#stops.at(key)?.reason === LEFT;
+    return this.#stops.of(key)?.reason === LEFT;
   }
 
   /** A branch that nobody waits for is no unhandled rejection: the tree and the records say how it ended. */

@@ -179,3 +179,28 @@ test('a replay goes on past what a stop kept from happening', async () => {
   const whole = await alike(lead, () => ({ model: script(turns) }));
   expect(whole.status).toBe('loop_detected');
 });
+
+test('what code left behind comes again to where it was, also through code of its own', async () => {
+  const nap = defineTool({
+    ...{ name: 'nap', description: 'n', access: 'read', input: {} },
+    run: (_, ctx) => ctx.sleep(1).then(() => 'slept'),
+  });
+  const ada = defineAgent({ ...named('ada'), tools: [nap] });
+  const asked = gate();
+  const flow = defineAgent({
+    ...{ name: 'flow', description: 'f', input: {} },
+    async run(_, ctx) {
+      ctx.call(ada, brief).catch(() => {});
+      await ctx.once('asked', () => asked.promise);
+      return 'left one behind';
+    },
+  });
+  const lead = defineSupervisor({ ...named('lead'), workers: [flow] });
+  const hangs = () => {
+    asked.open();
+    return undefined;
+  };
+  const turns = { lead: [turn(['delegate_flow'])], ada: [turn(['nap']), turn(['nap']), hangs] };
+  const whole = await alike(lead, () => ({ model: script(turns) }));
+  expect(whole.tree.children[0]).toMatchObject({ status: 'completed', children: [{ status: 'cancelled', step: 3 }] });
+});
