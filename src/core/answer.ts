@@ -12,15 +12,26 @@ const MAX_CONTINUATIONS = 3;
 
 /**
  * The model's answer to the transcript as it stands, and what is done where it was too long on either side. Everything beyond
- * the first call is outside `steps`, inside every other limit.
+ * the first call is outside `steps`, inside every other limit. Not async: while the first call is under way no frame is kept.
  */
-export async function answer(run: RunContext, talk: Talk, key: string): Promise<Outcome<ModelTurn>> {
+export function answer(run: RunContext, talk: Talk, key: string): Promise<Outcome<ModelTurn>> {
   talk.cutText = '';
-  const first = settle(run, talk, key, await ask(run, talk, key));
+  return ask(run, talk, key).then((outcome) => mended(run, talk, key, settle(run, talk, key, outcome)));
+}
+
+function mended(
+  run: RunContext,
+  talk: Talk,
+  key: string,
+  first: Outcome<ModelTurn>,
+): Outcome<ModelTurn> | Promise<Outcome<ModelTurn>> {
   if (talk.agent.quarantined) return first;
   if (first.ok) return first.value.stop === 'length' ? continued(run, talk, key, first.value) : first;
-  if (first.error.kind !== 'context_length') return first;
-  const shorter = await askShorter(run, talk, key, first);
+  return first.error.kind === 'context_length' ? shortened(run, talk, key, first) : first;
+}
+
+async function shortened(run: RunContext, talk: Talk, key: string, refused: Failure): Promise<Outcome<ModelTurn>> {
+  const shorter = await askShorter(run, talk, key, refused);
   return shorter.ok && shorter.value.stop === 'length' ? continued(run, talk, key, shorter.value) : shorter;
 }
 

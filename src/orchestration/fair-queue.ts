@@ -42,13 +42,15 @@ class Branch<T> {
  * each, however many calls each has; the calls of one invocation in the order they came.
  */
 export class FairQueue<T> {
-  readonly #root = new Branch<T>(undefined);
+  /** From the first that waits on: most runs never queue. */
+  #root: Branch<T> | undefined;
   size = 0;
 
   push(item: T, self: Invocation): void {
     this.size += 1;
     const path: Invocation[] = [];
     for (let node: Invocation | undefined = self; node !== undefined; node = node.parent) path.push(node);
+    this.#root ??= new Branch(undefined);
     let branch = this.#root;
     for (let index = path.length - 1; index >= 0; index -= 1) {
       const node = path[index] as Invocation;
@@ -66,7 +68,7 @@ export class FairQueue<T> {
 
   /** The next in turn; undefined where nobody waits. */
   shift(): T | undefined {
-    if (this.size === 0) return undefined;
+    if (this.size === 0 || this.#root === undefined) return undefined;
     this.size -= 1;
     return next(this.#root);
   }
