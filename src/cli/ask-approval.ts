@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import type { ApprovalRequest, Decision } from '../core/permission.ts';
-import type { Approve } from '../orchestration/permission-step.ts';
+import type { Approve } from '../orchestration/ask-somebody.ts';
 import { approvalText } from '../security/approval-text.ts';
+import { visible } from './visible.ts';
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
@@ -9,9 +10,8 @@ export interface Terminal {
 }
 
 /**
- * Asks a person at a terminal, one question at a time: `y` allows, everything else denies, and so does the end of the input. Of a
- * call whose outcome is unknown it asks what became of it.
- * What is shown is what runs.
+ * Asks a person at a terminal, one question at a time: `y` allows, `always` also writes a rule, everything else denies, and so does
+ * the end of the input. Of a call whose outcome is unknown it asks what became of it. What is shown is what runs.
  */
 export function askApproval(terminal: Terminal): Approve {
   let last: Promise<unknown> = Promise.resolve();
@@ -27,7 +27,9 @@ export function questionText(request: ApprovalRequest): string {
   const asked =
     request.reason === 'unknown'
       ? 'Has it happened (h), failed (f), or should it be done again (r)? Anything else leaves it unknown. [h/f/r] '
-      : 'Allow? [y/N] ';
+      : request.always === undefined
+        ? 'Allow? [y/N] '
+        : `Allow? [y/N, or always: the rule '${visible(request.always)}'] `;
   return `${approvalText(request)}\n${asked}`;
 }
 
@@ -53,6 +55,7 @@ async function ask(request: ApprovalRequest, { input, output }: Terminal): Promi
     const line = await Promise.race([lines.question(questionText(request)), closed]);
     if (request.reason === 'unknown') return doubtAnswer(line);
     if (/^y(es)?$/i.test(line.trim())) return { decision: 'allow' };
+    if (/^always$/i.test(line.trim()) && request.always !== undefined) return { decision: 'allow', always: true };
     return { decision: 'deny', reason: 'denied by a person at the terminal' };
   } finally {
     lines.close();

@@ -9,6 +9,7 @@ import { type Durable, goesOn, parkedLines } from './durable.ts';
 import { errorText } from './error-text.ts';
 import { EXIT, exitCode } from './exit-code.ts';
 import { type Interrupt, onInterrupt } from './interrupt.ts';
+import { ownPermissions } from './own-permissions.ts';
 import { failureLine, jsonLine, resultLine, resultText, summary } from './print-result.ts';
 import { type RunLog, runLog } from './run-log.ts';
 import { briefs, showProgress } from './show-progress.ts';
@@ -78,6 +79,7 @@ function ownOptions(
   const person = approve === undefined && onIdle === undefined && process.stdin.isTTY && process.stderr.isTTY;
   return {
     ...options,
+    permissions: ownPermissions(options.permissions),
     views: [...views, seen, ...(log === undefined ? [] : [log.view])],
     instrument: instrument ?? trace?.instrument,
     approve: person ? askApproval({ input: process.stdin, output: process.stderr }) : approve,

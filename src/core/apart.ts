@@ -12,7 +12,7 @@ import type { Usage } from './usage.ts';
 
 /** What one level above says of calls below it: the run's options, a delegate's, a definition. */
 export interface GrantedLevel {
-  readonly source: 'run' | 'delegate' | 'agent';
+  readonly source: 'run' | 'project' | 'user' | 'delegate' | 'agent';
   /** As they were written. */
   readonly rules: readonly string[];
   readonly mode?: PermissionMode;

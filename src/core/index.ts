@@ -65,6 +65,7 @@ export type {
   ApprovalRequest,
   AskReason,
   Decision,
+  PermissionFiles,
   PermissionMode,
   Permissions,
   RunPermissions,

@@ -22,6 +22,17 @@ export interface RunPermissions extends Permissions {
   readonly trust?: readonly string[] | undefined;
   /** How long an approval stays open, in milliseconds; default: no end. */
   readonly expiresMs?: number | undefined;
+  /**
+   * Files with rules and a mode of their own, read when the run starts or is resumed: `{ project: 'coxswain.json' }`. The strictest of
+   * code, project and user counts. What a person's `always` allows is written to the project's.
+   */
+  readonly files?: PermissionFiles | undefined;
+}
+
+/** Paths of files of permissions; a file that is not there says nothing. */
+export interface PermissionFiles {
+  readonly project?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /** Why a call is asked for: a rule, the label of its context, its access, its tool's `needsApproval`, or an outcome that nobody knows. */
@@ -46,6 +57,8 @@ export interface ApprovalRequest {
   readonly toolHash: string;
   /** What the tool says it would change, line by line, as its `preview` gave it. */
   readonly change?: string;
+  /** The rule that an `always` writes, where it may be answered so. */
+  readonly always?: string;
   /** ISO 8601, UTC. */
   readonly expiresAt?: string;
 }

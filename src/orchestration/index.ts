@@ -1,3 +1,4 @@
+export type { Approve } from './ask-somebody.ts';
 export { type AuditOptions, auditRun } from './audit-run.ts';
 export { callAgent } from './call-agent.ts';
 export { cancelRun } from './cancel-run.ts';
@@ -5,7 +6,6 @@ export { decideRun, pendingRequests } from './decide-run.ts';
 export { type FanOutArgument, fanOut } from './fan-out.ts';
 export { forkRun } from './fork-run.ts';
 export type { ForkOptions } from './forked-rows.ts';
-export type { Approve } from './permission-step.ts';
 export { type ReplayOptions, type ReplaySource, replayRun } from './replay-run.ts';
 export { type ResumeArgument, resumeRun } from './resume-run.ts';
 export { type ApartOptions, runApart } from './run-apart.ts';

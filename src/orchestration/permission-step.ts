@@ -9,19 +9,19 @@ import type { Delegate, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
 import type { Row } from '../journal/row.ts';
 import type { Waits } from '../journal/waits.ts';
-import { approvalRequest, argsHash, checkDecision, readDecision } from '../security/approval.ts';
+import { approvalRequest, argsHash, checkDecision } from '../security/approval.ts';
 import { decide, type Level } from '../security/decide.ts';
 import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../security/rules.ts';
-import { outside } from './inside.ts';
-
-/** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
-export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;
+import { writeRule } from '../security/write-rule.ts';
+import { type Approve, askSomebody, changeOf } from './ask-somebody.ts';
 
 export interface PermissionParts {
   /** The run's. */
   readonly id: string;
   readonly permissions: RunPermissions;
   readonly rules: readonly Rule[];
+  /** Of files of the project and the user. */
+  readonly scopes: readonly Level[];
   readonly approve: Approve | undefined;
   /** Of a child apart: what all above it say. */
   readonly granted: Grant | undefined;
@@ -47,7 +47,7 @@ export class PermissionStep {
     }));
     const [run = { source: 'run', rules: parts.rules, mode: parts.permissions.mode }, ...rest] = above ?? [];
     this.#runRules = [...run.rules];
-    this.#runLevels = [{ ...run, rules: this.#runRules }, ...rest];
+    this.#runLevels = [{ ...run, rules: this.#runRules }, ...parts.scopes, ...rest];
   }
 
   /** The rules that people's `always` wrote in earlier epochs. */
@@ -186,7 +186,8 @@ export class PermissionStep {
     };
     const request = approvalRequest(ask);
     const waiting = journal.wait(request.id, self, step, request);
-    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    const isOpen = waits.get(request.id) !== undefined;
+    if (approve !== undefined && isOpen) askSomebody(approve, request, waits);
     const answer = await waiting;
     await this.#parts.resumed(self);
     if (!answer.ok) return answer;
@@ -202,10 +203,21 @@ export class PermissionStep {
       const anew = this.#decide({ ...query, args: checked.args }, this.#levelsOf(self));
       if (anew.verdict === 'deny') return { ok: false, error: denial(tool, anew.reason, []) };
     }
-    const { rule: written } = checked;
-    if (written !== undefined && !this.#runRules.some(({ text }) => text === written))
-      this.#runRules.push(parseRule(written));
+    if (checked.rule !== undefined) this.#always(checked.rule, isOpen);
     return { ok: true, args: checked.args };
+  }
+
+  /** What a person allows always: for the rest of the run, and where it was said just now and there is a project's file, there. */
+  #always(rule: string, isNew: boolean): void {
+    if (!this.#runRules.some(({ text }) => text === rule)) this.#runRules.push(parseRule(rule));
+    const project = this.#parts.permissions.files?.project;
+    if (!isNew || project === undefined) return;
+    try {
+      writeRule(project, rule);
+    } catch (thrown) {
+      // It holds for this run; that it is not kept is said.
+      process.emitWarning(messageOf(thrown), { code: 'COXSWAIN_PERMISSIONS' });
+    }
   }
 
   /** A question of a child apart, put to whoever is asked in this run. */
@@ -262,35 +274,6 @@ function denial(tool: Tool, reason: string, suggest: readonly string[]) {
   const lines =
     suggest.length === 0 ? '' : ` This would allow it: ${suggest.map((line) => `\`${line}\``).join(' or ')}.`;
   return { kind: 'denied', message: `${tool.name} was denied: ${reason}.${lines}`, retryable: false };
-}
-
-/** The arguments stand in the request as well, so a preview that fails takes nothing from a person. */
-function changeOf({ preview }: Tool, args: Json): string | undefined {
-  try {
-    const change: unknown = preview?.(args as never);
-    return typeof change === 'string' && change !== '' ? change.slice(0, MAX_CHANGE) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const MAX_CHANGE = 20_000;
-
-function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): void {
-  waits.asked(request.id);
-  const threw = (thrown: unknown) =>
-    waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
-  const answered = (answer: unknown) => {
-    const read = readDecision(answer);
-    waits.decide(request.id, typeof read === 'string' ? { decision: 'deny', reason: `not a decision: ${read}` } : read);
-  };
-  try {
-    Promise.resolve(outside(request.runId, () => approve(request)))
-      .then(answered)
-      .catch(threw);
-  } catch (thrown) {
-    threw(thrown);
-  }
 }
 
 function saysSomething({

@@ -21,10 +21,12 @@ import { toolset } from '../core/toolset.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import { memoryTools } from '../memory/memory-tools.ts';
 import { worstCostOf } from '../models/prices.ts';
+import type { Level } from '../security/decide.ts';
 import type { Redaction } from '../security/redaction/redaction.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
+import type { Approve } from './ask-somebody.ts';
 import { checkJournal } from './check-journal.ts';
-import type { Approve } from './permission-step.ts';
+import { checkPermissionFiles, permissionLevels } from './permission-files.ts';
 import { readResult } from './read-result.ts';
 import { checkRunId } from './run-id.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
@@ -104,6 +106,10 @@ export function checkRunOptions(agent: Agent, options: ResumeOptions = NONE, mor
     limits: options.limits === undefined ? DEFAULT_LIMITS : withDefaults(options.limits),
     permissions: options.permissions ?? NONE_GIVEN,
     rules,
+    scopes:
+      options.permissions === undefined
+        ? NO_SCOPES
+        : permissionLevels(options.permissions, () => toolsOfTree(agent, options)),
     trust: options.permissions?.trust === undefined ? NOBODY_TRUSTED : new Set(options.permissions.trust),
     approve: options.approve,
     onIdle: options.onIdle ?? (options.journal === undefined ? 'deny' : 'suspend'),
@@ -147,6 +153,7 @@ const DEFAULT_LIMITS: RunLimits = Object.freeze({
   concurrency: DEFAULTS.concurrency,
 });
 const NO_RULES: readonly Rule[] = [];
+const NO_SCOPES: readonly Level[] = [];
 const NOBODY_TRUSTED: ReadonlySet<string> = new Set();
 const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 
@@ -168,7 +175,8 @@ function checkGiven(options: ResumeOptions, more: readonly string[]): void {
     );
   }
   checkLimits('limits', options.limits, 'run');
-  checkPermissions('permissions', options.permissions, ['trust', 'expiresMs']);
+  checkPermissions('permissions', options.permissions, ['trust', 'expiresMs', 'files']);
+  checkPermissionFiles(options.permissions?.files);
   checkPositive('permissions.expiresMs', options.permissions?.expiresMs);
   const trust: unknown = options.permissions?.trust;
   if (trust !== undefined && !(Array.isArray(trust) && trust.every((name) => typeof name === 'string'))) {
@@ -264,6 +272,12 @@ function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
 }
 
 const NO_TOOLS: readonly Tool[] = [];
+
+/** Undefined where code or a function gives tools that nobody knows yet. */
+function toolsOfTree(root: Agent, { shared }: RunOptions): readonly Tool[] | undefined {
+  const { agents, tools, open } = treeFacts(root);
+  return open ? undefined : allTools(agents, tools, shared !== undefined);
+}
 
 /** Those that agents list, and those that follow from grants, shared values, and what delegates and supervisors say. */
 function allTools(agents: ReadonlyMap<string, Agent>, tools: readonly Tool[], shared: boolean): readonly Tool[] {

@@ -57,11 +57,13 @@ export function approvalRequest(ask: {
   const { id, runId, path, agent, tool, reason, rule, label, change, expiresAt } = ask;
   // A copy, so that neither the caller's object nor what `approve` gets can change the other.
   const args = JSON.parse(JSON.stringify(ask.args)) as Json;
+  const always = reason === 'flow' || reason === 'unknown' ? undefined : alwaysRule(tool, args);
   return deepFreeze({
     ...{ id, runId, path, agent, tool: tool.name, args, risk: tool.risk, access: tool.access, reason },
     ...(rule !== undefined && { rule }),
     ...{ label, argsHash: argsHash(args), toolHash: tool.hash },
     ...(change !== undefined && { change }),
+    ...(always?.startsWith('allow ') && { always: always }),
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
   });
 }

@@ -5,9 +5,9 @@ import { type RuleValue, readRuleValue } from './rule-value.ts';
 import { namesTool, type Rule, type RuledTool, scopeHolds } from './rules.ts';
 import { suggestAllow, suggestFlow } from './suggest.ts';
 
-/** Who says something about a call: the run's options, a delegate's options, an agent's definition. */
+/** Who says something about a call: the run's options, a file of the project or the user, a delegate's options, an agent's definition. */
 export interface Level {
-  readonly source: 'run' | 'delegate' | 'agent';
+  readonly source: 'run' | 'project' | 'user' | 'delegate' | 'agent';
   readonly rules: readonly Rule[];
   /** Without one, the levels above decide; a run without one is in mode `ask`. */
   readonly mode?: PermissionMode | undefined;
@@ -23,7 +23,7 @@ export interface Query {
   readonly args: { readonly [key: string]: unknown };
   /** The join of all that the caller has seen. */
   readonly label: Label;
-  /** The run's options first, then from the root's definition down to the agent's own. */
+  /** The run's options first, then files, then from the root's definition down to the agent's own. */
   readonly levels: readonly Level[];
 }
 
@@ -31,7 +31,7 @@ export interface Query {
  * May this call happen? Pure; the first answer that is not "allow" wins: caps → deny rules → mode `plan` → flow → ask rules and
  * `needsApproval` → allow rules → the mode. In mode `unattended` (of any level) an ask is a denial.
  *
- * A level narrows. The one thing it may open: an allow rule of the run's options or of a definition answers the *ask* of the
+ * A level narrows. The one thing it may open: an allow rule of the run's options, a file or a definition answers the *ask* of the
  * mode; one of a delegate's options does not.
  */
 export function decide(query: Query): Verdict {
@@ -89,7 +89,7 @@ function flow(query: Query, value: RuleValue): Verdict | undefined {
   const isUntrusted = label.integrity === 'untrusted' && tool.access !== 'read';
   const isLeak = label.confidentiality === 'private' && tool.access === 'send';
   if ((!isUntrusted && !isLeak) || endorsement(query, value) !== undefined) return undefined;
-  return { verdict: 'ask', reason: 'flow', suggest: suggestFlow(tool, isUntrusted ? label.origins : []) };
+  return { verdict: 'ask', reason: 'flow', suggest: suggestFlow(query, isUntrusted ? label.origins : []) };
 }
 
 function asked(query: Query, value: RuleValue): Verdict | undefined {
@@ -98,12 +98,16 @@ function asked(query: Query, value: RuleValue): Verdict | undefined {
   return query.needsApproval === true ? { verdict: 'ask', reason: 'tool', suggest: [] } : undefined;
 }
 
-/** A tool that has scoped allow rules asks where a level that has some has none that matches. */
+/**
+ * A tool that has scoped allow rules asks where a level that has some has none that matches. What a file allows beside what code
+ * allows makes the code's no narrower: `always` writes such rules.
+ */
 function unmatched(query: Query, value: RuleValue): Verdict | undefined {
   for (const level of query.levels) {
     const rules = allowRules(query, level, value);
     const scoped = rules.find((rule) => rule.scope !== undefined);
     if (scoped !== undefined && !rules.some((rule) => scopeHolds(rule, value))) {
+      if (isFile(level) && allowance(query, value) !== undefined) continue;
       return { verdict: 'ask', reason: 'rule', rule: scoped.text, suggest: suggestAllow(query) };
     }
   }
@@ -129,7 +133,8 @@ function byMode(query: Query, value: RuleValue): Verdict {
   return rule === undefined ? { verdict: 'ask', reason: 'risk', suggest: suggestAllow(query) } : allowed;
 }
 
-const STRICTNESS = { acceptAll: 0, acceptWrites: 1, ask: 2, unattended: 2, plan: 3 } as const;
+/** Of each mode; `unattended` is `ask` with nobody there. */
+export const STRICTNESS = { acceptAll: 0, acceptWrites: 1, ask: 2, unattended: 2, plan: 3 } as const;
 
 /** `plan` is stricter than `ask`, `ask` than `acceptWrites`, that than `acceptAll`; `unattended` is `ask` with nobody there. */
 function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {
@@ -138,6 +143,10 @@ function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unatt
     if (mode !== undefined && STRICTNESS[mode] > STRICTNESS[strictest]) strictest = mode;
   }
   return strictest === 'unattended' ? 'ask' : strictest;
+}
+
+function isFile({ source }: Level): boolean {
+  return source === 'project' || source === 'user';
 }
 
 function unattended(verdict: Extract<Verdict, { verdict: 'ask' }>): Verdict {

@@ -13,12 +13,15 @@ export function suggestAllow(call: {
   return scoped === undefined ? [whole] : [scoped, whole];
 }
 
-/** What would let a call through although strangers' or private data stand in its context. */
-export function suggestFlow(tool: RuledTool, untrusted: readonly string[]): readonly string[] {
-  const endorse = `allow! ${ruleName(tool)}`;
-  if (untrusted.length === 0) return [endorse];
+/** What would let a call through although strangers' or private data stand in its context; the narrowest first. */
+export function suggestFlow(
+  call: { readonly tool: RuledTool; readonly args: { readonly [key: string]: unknown } },
+  untrusted: readonly string[],
+): readonly string[] {
+  const endorse = suggestAllow(call).map((line) => line.replace('allow ', 'allow! '));
+  if (untrusted.length === 0) return endorse;
   const names = untrusted.map((origin) => `'${origin.replaceAll(/['\\]/g, '')}'`);
-  return [endorse, `permissions: { trust: [${names.join(', ')}] }`];
+  return [...endorse, `permissions: { trust: [${names.join(', ')}] }`];
 }
 
 /** `allow <tool>:<value>` for this very value; undefined where no rule can say it. */

@@ -135,7 +135,7 @@ describe('flow', () => {
     expect(decide(call('write', levels, { label: TAINTED }))).toEqual({
       verdict: 'ask',
       reason: 'flow',
-      suggest: ['allow! save', "permissions: { trust: ['search', 'fetch'] }"],
+      suggest: ['allow! save:out/a', 'allow! save', "permissions: { trust: ['search', 'fetch'] }"],
     });
     expect(decide(call('read', levels, { label: TAINTED })).verdict).toBe('allow');
   });
@@ -145,7 +145,7 @@ describe('flow', () => {
     expect(decide(call('send', open, { label: PRIVATE }))).toMatchObject({
       verdict: 'ask',
       reason: 'flow',
-      suggest: ['allow! save'],
+      suggest: ['allow! save:out/a', 'allow! save'],
     });
     expect(decide(call('send', endorsed, { label: PRIVATE })).verdict).toBe('allow');
     expect(decide(call('write', open, { label: PRIVATE })).verdict).toBe('allow');
@@ -176,7 +176,11 @@ describe('flow', () => {
   });
   test('an unattended denial says what would allow it', () => {
     const verdict = decide(call('write', [level('run', [], { mode: 'unattended' })], { label: TAINTED }));
-    expect(verdict).toMatchObject({ verdict: 'deny', reason: /unattended/, suggest: ['allow! save', /trust/] });
+    expect(verdict).toMatchObject({
+      verdict: 'deny',
+      reason: /unattended/,
+      suggest: ['allow! save:out/a', 'allow! save', /trust/],
+    });
   });
 });
 

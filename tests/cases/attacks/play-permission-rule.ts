@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineAgent, type Json } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
@@ -9,11 +9,10 @@ import type { Stage } from './set-up.ts';
 import { type Shown, showRun } from './shown.ts';
 import { type Handled, stubTools } from './stub-tools.ts';
 
-/** What of these cases needs a part that is not built yet: tools of MCP servers, the project's file. */
+/** What of these cases needs a part that is not built yet: tools of MCP servers. */
 export function waitingPart({ input }: AttackCase): string | undefined {
   const { rules = {}, call = {} } = input as { rules?: Words; call?: Words };
-  if (JSON.stringify([rules, call.tool]).includes('mcp/')) return 'tools of MCP servers are not built yet';
-  return 'project' in rules ? 'coxswain.json is not built yet' : undefined;
+  return JSON.stringify([rules, call.tool]).includes('mcp/') ? 'tools of MCP servers are not built yet' : undefined;
 }
 
 /** permission-rule: one call, one decision, nobody answers. */
@@ -34,11 +33,16 @@ export async function playPermissionRule({ case: { input }, folder }: Stage): Pr
   const stubs = stubTools(handled, call.agentTools).filter(({ name }) => !real.some((tool) => tool.name === name));
   const tools = [...real, ...stubs].filter(({ name }) => call.agentTools?.includes(name) ?? true);
   const rules = rulesOf((words.owner as Words | undefined) ?? words);
+  const project = join(folder, 'coxswain.json');
+  if (words.project !== undefined) {
+    const { mode: own, ...lines } = words.project as Words;
+    writeFileSync(project, JSON.stringify({ rules: rulesOf(lines), ...(own !== undefined && { mode: modeOf(own) }) }));
+  }
   const agent = defineAgent({ name: 'caller', instructions: 'Call.', tools });
   const model = scriptedModel([callTools(toolCall(call.tool, call.args)), 'done']);
   const shown = await showRun(agent, 'go', {
     model,
-    permissions: { mode: modeOf(mode), rules },
+    permissions: { mode: modeOf(mode), rules, files: { project } },
     onStart() {
       if (words.mutateAfterStart === undefined) return;
       rules.splice(0, rules.length, ...rulesOf(words.mutateAfterStart as Words));

@@ -1,6 +1,15 @@
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Agent, defineAgent, defineTool, type Json, resumeRun, startRun, type Tool } from 'coxswain';
+import { dirname, join } from 'node:path';
+import {
+  type Agent,
+  defineAgent,
+  defineTool,
+  type Json,
+  type RunPermissions,
+  resumeRun,
+  startRun,
+  type Tool,
+} from 'coxswain';
 import { jsonlLog } from 'coxswain/log';
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, type ScriptedTurn, scriptedModel, toolCall } from 'coxswain/testing';
@@ -32,6 +41,8 @@ const KEY = 'a key that whoever changes the file has not';
 /** state-file: a run is recorded in `state.json`, the file is changed from outside, and the run is resumed. */
 export async function playStateFile({ case: { input }, folder }: Stage): Promise<Shown> {
   const words = input as StateWords;
+  if (words.projectConfig !== undefined)
+    writeFileSync(join(folder, 'coxswain.json'), JSON.stringify(words.projectConfig));
   if (words.jsonl) return playCutLog(words, join(folder, 'log.jsonl'));
   const file = join(folder, 'state.json');
   if (words.op === 'load') return resumed(words, file, words.runId ?? 'r1', []);
@@ -108,12 +119,17 @@ function castOf(words: StateWords, handled: Handled[], grants: readonly string[]
   return { agent: agent as Agent, turns };
 }
 
+/** With the project's file in the same folder. */
+function permissionsBeside(file: string): RunPermissions {
+  return { mode: 'ask', files: { project: join(dirname(file), 'coxswain.json') } };
+}
+
 async function recorded(words: StateWords, file: string, runId: string, handled: Handled[]): Promise<Shown> {
   const journal = sqlite(file, { key: KEY });
   const { agent, turns } = castOf(words, handled, words.state?.grants);
   const isDenied = words.rollbackTo !== undefined;
   try {
-    const options = { model: scriptedModel(turns), journal, runId, permissions: { mode: 'ask' } } as const;
+    const options = { model: scriptedModel(turns), journal, runId, permissions: permissionsBeside(file) } as const;
     const { result } = startRun(
       agent,
       'go',
@@ -135,6 +151,7 @@ async function resumed(words: StateWords, file: string, runId: string, handled: 
     const shown = await showRun(agent, 'go', {
       model: scriptedModel(() => 'done'),
       journal,
+      permissions: permissionsBeside(file),
       approve: () => ({ decision: 'allow' }),
       start: (definition, options) => resumeRun(definition, runId, { ...options, journal } as never),
     });
