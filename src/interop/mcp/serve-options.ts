@@ -1,0 +1,140 @@
+import type { Agent } from '../../core/agent.ts';
+import { ConfigurationError } from '../../core/errors.ts';
+import { isPlainObject } from '../../core/json.ts';
+import {
+  checkFunction,
+  checkOneOf,
+  checkOptions,
+  checkPositive,
+  checkText,
+  checkWhole,
+  shown,
+} from '../../core/options.ts';
+import { checkRunOptions, type RunOptions } from '../../orchestration/run-options.ts';
+import type { Client } from '../http/client.ts';
+import { GUARD_OPTIONS, type GuardOptions } from '../http/guard.ts';
+import { LISTEN_OPTIONS, type ListenOptions } from '../http/listen.ts';
+import { servedAgents } from '../served-agents.ts';
+import type { Pending } from './served-call.ts';
+
+/** Streamable HTTP: where it listens, and who may ask. */
+export interface McpHttp extends ListenOptions, GuardOptions {
+  /** Default `/mcp`. */
+  readonly path?: string | undefined;
+  /** Bytes of a request's body. Default 1,048,576. */
+  readonly maxBodyBytes?: number | undefined;
+  /** Sessions of clients of 2025 at once; default 256. The one that was not asked for longest gives way. */
+  readonly maxSessions?: number | undefined;
+}
+
+/** What {@link serveMcp} takes. */
+export interface ServeMcpOptions {
+  /** Each is a tool: its name, its description, its input, and the form of its output. */
+  readonly agents: readonly Agent[];
+  /** `stdio`: this process's standard streams, for a client that started it. Or HTTP. */
+  readonly transport: 'stdio' | McpHttp;
+  /** Options of every run, or of a client's. What they give comes from here alone, never from the client. */
+  readonly run?: RunOptions | ((client: Client) => RunOptions) | undefined;
+  /** How the server calls itself; default `coxswain`. */
+  readonly name?: string | undefined;
+  /** Default `0.0.0`. */
+  readonly version?: string | undefined;
+  /** What a client's model is told of the server as a whole. */
+  readonly instructions?: string | undefined;
+  /** What a client is told of a run under way: who does what, by names (default), or nothing. */
+  readonly progress?: 'names' | 'none' | undefined;
+  /** Whether a person at this client may answer this request. Default yes, where the client can ask one and `run` has no `approve`. */
+  readonly mayDecide?: ((client: Client, request: Pending) => boolean) | undefined;
+  /** Milliseconds for which a run waits for a client that was asked and does not come back; then it ends `aborted`. Default 600,000. */
+  readonly answerMs?: number | undefined;
+  /** Milliseconds for which a task that is over can be asked for. Default 600,000. */
+  readonly keepMs?: number | undefined;
+  /** Runs of one client at once. Default 8. */
+  readonly maxRuns?: number | undefined;
+  /** Told of what failed and is no fault of a client's. Default: a warning of the process. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+const OPTIONS = [
+  ...['agents', 'transport', 'run', 'name', 'version', 'instructions', 'progress', 'mayDecide'],
+  ...['answerMs', 'keepMs', 'maxRuns', 'onError'],
+];
+const HTTP = [...LISTEN_OPTIONS, ...GUARD_OPTIONS, 'path', 'maxBodyBytes', 'maxSessions'];
+
+/** The options with their defaults. */
+export interface ServeSettings {
+  readonly agents: ReadonlyMap<string, Agent>;
+  optionsFor(client: Client): RunOptions;
+  readonly info: { readonly name: string; readonly version: string };
+  readonly instructions: string | undefined;
+  readonly tellsProgress: boolean;
+  mayDecide(client: Client, request: Pending): boolean;
+  readonly answerMs: number;
+  readonly keepMs: number;
+  readonly maxRuns: number;
+  onError(error: unknown): void;
+}
+
+/** @throws ConfigurationError that names the option. */
+export function serveSettings(options: ServeMcpOptions): ServeSettings {
+  checkOptions('serveMcp', options, OPTIONS);
+  const { transport, name, version, instructions } = options;
+  const agents = servedAgents(options.agents);
+  if (transport !== 'stdio') {
+    if (!isPlainObject(transport))
+      throw new ConfigurationError('serveMcp.transport', `got ${shown(transport)}`, "Write 'stdio', or { port }.");
+    checkHttp({ ...transport });
+  }
+  for (const [field, text] of Object.entries({ name, version, instructions }))
+    if (text !== undefined) checkText(`serveMcp.${field}`, text, 'Give a text, or leave it out.');
+  checkOneOf('serveMcp.progress', options.progress, ['names', 'none']);
+  for (const field of ['mayDecide', 'onError'] as const) checkFunction(`serveMcp.${field}`, options[field]);
+  for (const field of ['answerMs', 'keepMs'] as const) checkPositive(`serveMcp.${field}`, options[field]);
+  checkWhole('serveMcp.maxRuns', options.maxRuns, 1);
+  return {
+    agents,
+    optionsFor: runOptions(options.run, agents),
+    info: { name: name ?? 'coxswain', version: version ?? '0.0.0' },
+    instructions,
+    tellsProgress: options.progress !== 'none',
+    mayDecide: options.mayDecide ?? (() => true),
+    answerMs: options.answerMs ?? 600_000,
+    keepMs: options.keepMs ?? 600_000,
+    maxRuns: options.maxRuns ?? 8,
+    onError: options.onError ?? warn,
+  };
+}
+
+function checkHttp(transport: { readonly [option: string]: unknown }): void {
+  checkOptions('serveMcp.transport', transport, HTTP);
+  const { path } = transport;
+  if (path !== undefined && !(typeof path === 'string' && /^(?:\/[\w.~-]+)+$/.test(path)))
+    throw new ConfigurationError('serveMcp.transport.path', `got ${shown(path)}`, "Write '/mcp', or leave it out.");
+  for (const field of ['maxBodyBytes', 'maxSessions'] as const)
+    checkWhole(`serveMcp.transport.${field}`, transport[field], 1);
+}
+
+/** What is the same for all is checked before anybody can ask. */
+function runOptions(run: ServeMcpOptions['run'], agents: ReadonlyMap<string, Agent>): ServeSettings['optionsFor'] {
+  if (typeof run === 'function') return (client) => checkOwn(run(client));
+  const given = checkOwn(run ?? {});
+  for (const agent of agents.values()) checkRunOptions(agent, given);
+  return () => given;
+}
+
+function checkOwn(given: unknown): RunOptions {
+  if (!isPlainObject(given))
+    throw new ConfigurationError(
+      'serveMcp.run',
+      `expected an object, got ${shown(given)}`,
+      'Give options of startRun.',
+    );
+  if (given.runId !== undefined)
+    throw new ConfigurationError('serveMcp.run.runId', 'each run has one of its own', 'Leave it out.');
+  return given;
+}
+
+function warn(error: unknown): void {
+  const name = error instanceof Error ? error.name : 'an error';
+  process.emitWarning(`serveMcp could not serve a request (${name}); onError is told of each.`, 'CoxswainWarning');
+}
