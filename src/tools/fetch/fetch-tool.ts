@@ -1,15 +1,12 @@
-import { lookup } from 'node:dns/promises';
-import type { IncomingMessage } from 'node:http';
 import { defineTool } from '../../core/define-tool.ts';
 import { ConfigurationError, ToolError } from '../../core/errors.ts';
 import { short } from '../../core/issue-text.ts';
 import { checkFunction, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
 import type { LeafTool } from '../../core/tool.ts';
-import { codeOf } from '../workspace/refusal.ts';
-import { type AllowedUrl, allowedUrl, type HostRule, readHost, type UrlRules } from './allowed-url.ts';
-import { addressRanges, isPublic } from './public-address.ts';
+import { type HostRule, readHost, type UrlRules } from './allowed-url.ts';
+import { follow, networkFailure } from './follow.ts';
 import { type Page, readPage } from './read-page.ts';
-import { type Connect, sendRequest } from './send-request.ts';
+import type { Connect } from './send-request.ts';
 
 /** What {@link fetchTool} takes. */
 export interface FetchOptions {
@@ -112,81 +109,6 @@ function readHosts(field: string, given: unknown): readonly HostRule[] {
   });
 }
 
-async function follow(
-  start: string,
-  rules: UrlRules,
-  { resolve, connect, maxRedirects = 5 }: FetchOptions,
-  signal: AbortSignal,
-): Promise<{ answer: IncomingMessage; at: URL }> {
-  let to = allowedUrl(start, rules);
-  for (let redirects = 0; ; redirects += 1) {
-    const answer = await ask(to, await judgedAddresses(to, resolve), connect, signal);
-    const { location } = answer.headers;
-    if (location === undefined || !REDIRECTS.has(answer.statusCode ?? 0)) return { answer, at: to.url };
-    answer.destroy();
-    if (redirects >= maxRedirects) throw urlDenied(start, `leads to more than ${maxRedirects} redirects.`);
-    const next = URL.parse(location, to.url.href);
-    if (next === null) throw urlDenied(start, 'leads to a redirect that is no URL.');
-    if (to.url.protocol === 'https:' && next.protocol === 'http:') throw urlDenied(start, 'leads from https to http.');
-    to = allowedUrl(next.href, rules);
-  }
-}
-
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-
-/** Where a name leads, all of it public: a name with one private address is refused, since the next answer may be that one alone. */
-async function judgedAddresses(
-  { hostname, isLocal }: AllowedUrl,
-  resolve: FetchOptions['resolve'] = systemResolve,
-): Promise<readonly string[]> {
-  const ipaddr = await addressRanges();
-  const addresses = ipaddr.isValid(hostname) ? [hostname] : await resolve(hostname);
-  if (addresses.length === 0) throw new ToolError('threw', `${short(hostname, 100)} has no address`);
-  if (!isLocal && addresses.some((address) => !isPublic(ipaddr, address)))
-    throw new ToolError('denied', `${short(hostname, 100)} leads to an address that is not public.`, {
-      code: 'net_address_denied',
-    });
-  return addresses;
-}
-
-async function systemResolve(host: string): Promise<readonly string[]> {
-  const found = await lookup(host, { all: true, order: 'ipv4first' });
-  return found.map(({ address }) => address);
-}
-
-/** The first address that answers. */
-async function ask(
-  to: AllowedUrl,
-  addresses: readonly string[],
-  connect: Connect | undefined,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  let last: unknown;
-  for (const address of addresses.slice(0, 4)) {
-    try {
-      return await sendRequest(to, address, { connect, signal });
-    } catch (thrown) {
-      if (signal.aborted || !UNREACHABLE.has(codeOf(thrown) ?? '')) throw thrown;
-      last = thrown;
-    }
-  }
-  throw last;
-}
-
-const UNREACHABLE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL']);
-
-function urlDenied(url: string, problem: string): ToolError {
-  return new ToolError('denied', `${JSON.stringify(short(url, 200))} ${problem}`, { code: 'net_url_denied' });
-}
-
 function tooSlow(timeoutMs: number): ToolError {
   return new ToolError('timeout', `no whole answer within ${timeoutMs} ms`, { code: 'net_timeout' });
-}
-
-/** Without the address that the system's own message holds. */
-function networkFailure(thrown: unknown): unknown {
-  const code = codeOf(thrown);
-  return code === undefined
-    ? thrown
-    : new ToolError('threw', `the server could not be asked (${code})`, { code: 'net_failed' });
 }

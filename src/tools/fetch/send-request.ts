@@ -7,11 +7,26 @@ import type { AllowedUrl } from './allowed-url.ts';
 /** Opens a connection to an address that was judged. */
 export type Connect = (to: { readonly address: string; readonly port: number }) => Duplex;
 
-/** Sends a GET to one address. The name is not looked up again: what was judged is what is connected to. */
+/** What is asked for; a GET of a page unless it says otherwise. */
+export interface Ask {
+  readonly method: string;
+  /** Beside those that every request has. */
+  readonly headers: { readonly [name: string]: string };
+  readonly body: string | undefined;
+}
+
+export const GET: Ask = Object.freeze({
+  method: 'GET',
+  headers: { accept: 'text/*, application/json, application/xml;q=0.9, */*;q=0.1' },
+  body: undefined,
+});
+
+/** Sends a request to one address. The name is not looked up again: what was judged is what is connected to. */
 export function sendRequest(
   { url, hostname, port }: AllowedUrl,
   address: string,
   { connect = open, signal }: { readonly connect?: Connect | undefined; readonly signal: AbortSignal },
+  { method, headers: own, body }: Ask = GET,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const createConnection = () => {
@@ -21,17 +36,18 @@ export function sendRequest(
     return connectTls({ socket, host: hostname, ...(isIP(hostname) === 0 && { servername: hostname }) });
   };
   const headers = {
+    ...own,
     host: url.host,
     'user-agent': 'coxswain',
-    accept: 'text/*, application/json, application/xml;q=0.9, */*;q=0.1',
     'accept-encoding': 'identity',
     connection: 'close',
+    ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
   };
   const path = `${url.pathname}${url.search}`;
-  const sent = request({ method: 'GET', path, headers, createConnection, signal, maxHeaderSize: 32_768 });
+  const sent = request({ method, path, headers, createConnection, signal, maxHeaderSize: 32_768 });
   sent.on('response', resolve);
   sent.on('error', reject);
-  sent.end();
+  sent.end(body);
   return promise;
 }
 
