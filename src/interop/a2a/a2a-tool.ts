@@ -1,0 +1,106 @@
+import type { AgentCard } from '@a2a-js/sdk';
+import { defineForeignLeaf } from '../../core/define-tool.ts';
+import { ConfigurationError } from '../../core/errors.ts';
+import { short } from '../../core/issue-text.ts';
+import type { Json } from '../../core/json.ts';
+import { checkFunction, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
+import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import type { FollowOptions } from '../../tools/fetch/follow.ts';
+import type { ForeignToolOptions } from '../foreign-tool.ts';
+import { RemoteAgent } from './remote-agent.ts';
+import { clientSdk } from './sdk.ts';
+
+/** What another agent asks for before it goes on. */
+export interface InputRequest {
+  readonly text: string;
+  /** Data that stands beside the text; null where there is none. */
+  readonly data: Json;
+}
+
+/** What {@link a2aTool} takes beside the address. */
+export interface A2AToolOptions<Deps = unknown> extends ForeignToolOptions, FollowOptions {
+  /** Default: the card's name, with what a tool's name cannot hold as `_`. */
+  readonly name?: string | undefined;
+  /** SHA-256 of the card that you have accepted; without it, the one that is there when the tool is made. A call is refused once it is another. */
+  readonly cardHash?: string | undefined;
+  /** Hosts that the agent may be asked at beside that of its card. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Hosts that may stand in a private net or on this machine. Default none. */
+  readonly localHosts?: readonly string[] | undefined;
+  /** Headers of each request: a token, say. They are never shown, logged or recorded. */
+  readonly headers?: Headers | ((context: ToolContext<Deps>) => Headers | Promise<Headers>) | undefined;
+  /** Answers what the agent asks for: a text, or data. Default: the call fails and says what was asked; the agent's task is cancelled. */
+  readonly onInput?: ((request: InputRequest, context: ToolContext<Deps>) => Json | Promise<Json>) | undefined;
+  /** Bytes of all that the agent answers to one call. Default 4,194,304. */
+  readonly maxBytes?: number | undefined;
+}
+
+type Headers = { readonly [name: string]: string };
+
+const OWN = ['cardHash', 'hosts', 'localHosts', 'headers', 'onInput', 'maxBytes', 'resolve', 'connect', 'maxRedirects'];
+const OF_TOOL = [
+  ...['name', 'description', 'access', 'risk', 'idempotent', 'onInDoubt', 'timeoutMs', 'graceMs', 'maxResultChars'],
+  ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases'],
+];
+const TIMEOUT_MS = 300_000;
+
+/**
+ * Another agent as a tool (access `execute`): its card is read now and pinned, a call is a task of its own, whose progress is shown.
+ * An abort cancels the task. What the agent says is untrusted; hosts, addresses and sizes are bounded.
+ *
+ * @throws ConfigurationError (the promise rejects) that names the option, or says why the card cannot be read.
+ * @example const weather = await a2aTool('https://weather.example.org', { headers: { authorization: `Bearer ${key}` } });
+ */
+export async function a2aTool<Deps = unknown>(
+  address: string,
+  options: A2AToolOptions<Deps> = {},
+): Promise<LeafTool<{ readonly task: string }, Json, Deps>> {
+  checkOptions('a2aTool', options, [...OF_TOOL, ...OWN]);
+  checkPositive('a2aTool.timeoutMs', options.timeoutMs);
+  checkWhole('a2aTool.maxBytes', options.maxBytes, 1);
+  for (const name of ['onInput', 'resolve', 'connect'] as const) checkFunction(`a2aTool.${name}`, options[name]);
+  const url = cardUrl(address);
+  const sdk = await clientSdk();
+  const remote = new RemoteAgent(sdk, url, options as A2AToolOptions<never>);
+  const card = await remote.pin();
+  const given = Object.fromEntries(OF_TOOL.map((key) => [key, options[key as keyof ForeignToolOptions]]));
+  return defineForeignLeaf({
+    ...given,
+    name: options.name ?? toolName(card.name),
+    description: options.description ?? descriptionOf(card),
+    access: options.access ?? 'execute',
+    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+    input: TASK,
+    execute: (input, context) => remote.call((input as { readonly task: string }).task, context as ToolContext<never>),
+  }) as unknown as LeafTool<{ readonly task: string }, Json, Deps>;
+}
+
+const TASK = {
+  type: 'object',
+  properties: { task: { type: 'string', description: 'What the agent is to do, with all it needs to know' } },
+  required: ['task'],
+  additionalProperties: false,
+} as const;
+
+function cardUrl(address: unknown): URL {
+  const url = typeof address === 'string' ? URL.parse(address) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '')
+    throw new ConfigurationError('a2aTool', `${shown(address)} is no address`, "Write 'https://agent.example.org'.");
+  if (!url.pathname.endsWith('.json')) url.pathname = `${url.pathname.replace(/\/+$/, '')}/.well-known/agent-card.json`;
+  return url;
+}
+
+function toolName(name: string): string {
+  return (
+    name
+      .replace(/[^\w-]/g, '_')
+      .replace(/^[^a-zA-Z]+/, '')
+      .slice(0, 64) || 'agent'
+  );
+}
+
+/** Its own words, which a model reads: short, and without what only others would need. */
+function descriptionOf({ name, description, skills }: AgentCard): string {
+  const can = skills.map((skill) => `${skill.name}: ${skill.description}`).join('; ');
+  return short(`${description || name}${can === '' ? '' : ` (${can})`}`, 1_000);
+}

@@ -1,0 +1,221 @@
+import type { AgentCard, Message } from '@a2a-js/sdk';
+import type { Client } from '@a2a-js/sdk/client';
+import { ConfigurationError, messageOf, ToolError } from '../../core/errors.ts';
+import { short } from '../../core/issue-text.ts';
+import { canonical, type Json, sha256 } from '../../core/json.ts';
+import { shown } from '../../core/options.ts';
+import type { ToolContext } from '../../core/tool.ts';
+import { traceCarrier } from '../../telemetry/carrier.ts';
+import { readHost, type UrlRules } from '../../tools/fetch/allowed-url.ts';
+import type { A2AToolOptions } from './a2a-tool.ts';
+import { judgedFetch } from './judged-fetch.ts';
+import type { ClientSdk } from './sdk.ts';
+import { TaskAnswer } from './task-answer.ts';
+import { dataPart, textPart } from './task-voice.ts';
+
+const RECHECK_MS = 60_000;
+const MAX_INPUTS = 10;
+
+type Headers = { readonly [name: string]: string };
+
+/** Another agent, by its pinned card. */
+export class RemoteAgent {
+  readonly #sdk: ClientSdk;
+  readonly #url: URL;
+  readonly #options: A2AToolOptions<never>;
+  readonly #rules: UrlRules;
+  #card: AgentCard | undefined;
+  #hash = '';
+  #checked = 0;
+
+  constructor(sdk: ClientSdk, url: URL, options: A2AToolOptions<never>) {
+    this.#sdk = sdk;
+    this.#url = url;
+    this.#options = options;
+    const read = (field: string, texts: readonly string[] = []) =>
+      texts.map((text) => {
+        const host = readHost(text);
+        if (host === undefined)
+          throw new ConfigurationError(
+            `a2aTool.${field}`,
+            `${shown(text)} is no host`,
+            "List hosts: ['agents.example.org'].",
+          );
+        return host;
+      });
+    this.#rules = {
+      protocols: url.protocol === 'http:' ? ['https', 'http'] : ['https'],
+      hosts: read('hosts', [url.host, ...(options.hosts ?? [])]),
+      localHosts: read('localHosts', options.localHosts),
+    };
+  }
+
+  async pin(): Promise<AgentCard> {
+    const { cardHash } = this.#options;
+    try {
+      const { card, hash } = await this.#readCard(AbortSignal.timeout(20_000));
+      if (cardHash !== undefined && cardHash !== hash)
+        throw new ConfigurationError(
+          'a2aTool.cardHash',
+          `the card at ${this.#url.host} has the hash ${hash}`,
+          'Look at it anew, then accept that.',
+        );
+      this.#card = card;
+      this.#hash = hash;
+      this.#checked = performance.now();
+      return card;
+    } catch (thrown) {
+      if (thrown instanceof ConfigurationError) throw thrown;
+      throw new ConfigurationError(
+        'a2aTool',
+        `the card cannot be read: ${short(messageOf(thrown), 200)}`,
+        `Check ${this.#url.href}.`,
+      );
+    }
+  }
+
+  async #readCard(signal: AbortSignal): Promise<{ card: AgentCard; hash: string }> {
+    const answer = await this.#fetch(typeof this.#options.headers === 'object' ? this.#options.headers : {}, 262_144)(
+      this.#url.href,
+      { signal, headers: { accept: 'application/json' } },
+    );
+    if (answer.status !== 200) throw new Error(`the server answered ${answer.status}`);
+    const given: unknown = await answer.json();
+    const card = new this.#sdk.DefaultAgentCardResolver().normalizeAgentCard(given);
+    if (typeof card.name !== 'string' || card.name === '' || card.supportedInterfaces.length === 0)
+      throw new Error('this is no card of an agent');
+    return { card, hash: sha256(canonical(given)) };
+  }
+
+  #fetch(headers: Headers, maxBytes = this.#options.maxBytes ?? 4_194_304): typeof fetch {
+    return judgedFetch(this.#rules, this.#options, { maxBytes, headers });
+  }
+
+  async call(task: string, context: ToolContext<never>): Promise<Json> {
+    const answer = new TaskAnswer();
+    let client: Client | undefined;
+    try {
+      client = await this.#client(context);
+      return await this.#converse(client, task, answer, context);
+    } catch (thrown) {
+      // What is left to work would go on unseen.
+      if (client !== undefined && answer.taskId !== undefined && !this.#isOver(answer))
+        await this.#cancel(client, answer.taskId);
+      if (context.signal.aborted) throw context.signal.reason;
+      if (thrown instanceof ToolError) throw thrown;
+      throw new ToolError('threw', `the agent could not be asked: ${short(messageOf(thrown), 300)}`, {
+        code: 'a2a_failed',
+      });
+    }
+  }
+
+  async #client({ signal, ...context }: ToolContext<never>): Promise<Client> {
+    if (performance.now() - this.#checked > RECHECK_MS) {
+      const { hash } = await this.#readCard(signal);
+      if (hash !== this.#hash)
+        throw new ToolError(
+          'denied',
+          `the card of ${this.#url.host} is not the one that was accepted; its hash is now ${hash}`,
+          { code: 'a2a_card_changed' },
+        );
+      this.#checked = performance.now();
+    }
+    const { headers } = this.#options;
+    const own = typeof headers === 'function' ? await headers({ ...context, signal }) : (headers ?? {});
+    const fetchImpl = this.#fetch(own);
+    const transports = [
+      new this.#sdk.JsonRpcTransportFactory({ fetchImpl }),
+      new this.#sdk.RestTransportFactory({ fetchImpl }),
+    ];
+    return new this.#sdk.ClientFactory({ transports }).createFromAgentCard(this.#card as AgentCard);
+  }
+
+  /** Asks, and answers what the agent asks for, until it is done. */
+  async #converse(client: Client, task: string, answer: TaskAnswer, context: ToolContext<never>): Promise<Json> {
+    const { TaskState } = this.#sdk.core;
+    let said: Json = task;
+    for (let inputs = 0; ; inputs += 1) {
+      await this.#ask(client, this.#message(said, inputs, answer, context), answer, context);
+      if (answer.message !== undefined || answer.is(TaskState.TASK_STATE_COMPLETED)) {
+        const usage = answer.metadata['coxswain/usage'];
+        if (usage !== undefined) context.logger.info(`${this.#url.host} used`, usage);
+        return answer.value();
+      }
+      if (!answer.is(TaskState.TASK_STATE_INPUT_REQUIRED)) throw this.#failure(answer);
+      const { onInput } = this.#options;
+      if (onInput === undefined || inputs >= MAX_INPUTS)
+        throw new ToolError('threw', `the agent asks for input before it goes on: ${short(answer.said, 1_000)}`, {
+          code: 'a2a_input_required',
+        });
+      said = await onInput({ text: answer.said, data: answer.asked }, context);
+    }
+  }
+
+  #message(
+    said: Json,
+    turn: number,
+    { taskId = '', contextId }: TaskAnswer,
+    { idempotencyKey }: ToolContext<never>,
+  ): Message {
+    return {
+      ...{ messageId: `${idempotencyKey}-${turn}`, taskId, contextId, role: this.#sdk.core.Role.ROLE_USER },
+      parts: [typeof said === 'string' ? textPart(said) : dataPart(said)],
+      ...{ metadata: {}, extensions: [], referenceTaskIds: [] },
+    };
+  }
+
+  async #ask(client: Client, message: Message, answer: TaskAnswer, context: ToolContext<never>): Promise<void> {
+    const { signal } = context;
+    const params = { tenant: '', message, configuration: undefined, metadata: {} };
+    const options = { signal, serviceParameters: { ...traceCarrier() } };
+    for await (const event of client.sendMessageStream(params, options)) {
+      const note = answer.take(event);
+      if (note !== undefined && note !== '') context.progress({ note: short(note, 200) });
+    }
+    // A stream that broke off says nothing of the task.
+    for (
+      let pause = 250;
+      answer.taskId !== undefined && answer.message === undefined && this.#goesOn(answer);
+      pause = Math.min(pause * 2, 5_000)
+    ) {
+      await slept(pause, signal);
+      answer.takeTask(await client.getTask({ tenant: '', id: answer.taskId }, { signal }));
+    }
+  }
+
+  #goesOn(answer: TaskAnswer): boolean {
+    const { TaskState } = this.#sdk.core;
+    return answer.is(TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_UNSPECIFIED);
+  }
+
+  #isOver(answer: TaskAnswer): boolean {
+    const { TaskState } = this.#sdk.core;
+    const { TASK_STATE_COMPLETED, TASK_STATE_FAILED, TASK_STATE_CANCELED, TASK_STATE_REJECTED } = TaskState;
+    return answer.is(TASK_STATE_COMPLETED, TASK_STATE_FAILED, TASK_STATE_CANCELED, TASK_STATE_REJECTED);
+  }
+
+  #failure(answer: TaskAnswer): ToolError {
+    const { TaskState, taskStateToJSON } = this.#sdk.core;
+    const state = taskStateToJSON(answer.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED)
+      .replace('TASK_STATE_', '')
+      .toLowerCase();
+    return new ToolError('threw', `the agent's task is ${state}: ${short(answer.said, 1_000)}`, {
+      code: `a2a_${state}`,
+    });
+  }
+
+  async #cancel(client: Client, id: string): Promise<void> {
+    await client.cancelTask({ tenant: '', id, metadata: {} }, { signal: AbortSignal.timeout(3_000) }).catch(() => {});
+  }
+}
+
+function slept(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const abort = () => reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  });
+}
