@@ -1,0 +1,34 @@
+import { defineAgent } from 'coxswain';
+import { z } from 'zod';
+
+/** One way of handing a worker over, beside that ecosystem's own tool. Each file of `bench/interop` exports one as `border`. */
+export interface Border {
+  readonly name: string;
+  /** In one process the overhead is bounded in milliseconds, over loopback HTTP by a ratio. */
+  readonly goal: { readonly overheadMs: number } | { readonly ratio: number };
+  /** Calls of one task: through the border, and by the ecosystem's own tool that is written by hand. Each gives what the tool gave. */
+  prepare(): Promise<{
+    readonly ours: () => Promise<unknown>;
+    readonly own: () => Promise<unknown>;
+    readonly close?: () => void | Promise<void>;
+  }>;
+}
+
+export const QUESTION = { question: 'How deep is the bar?' };
+export const ANSWER = 'There are 4.2 m at the bar.';
+
+const generate = async () => ({
+  content: [{ type: 'text' as const, text: ANSWER }],
+  stop: 'end' as const,
+  usage: { inputTokens: 10, outputTokens: 5 },
+});
+
+/** Answers at once: what a call costs is what the border and the run cost. */
+export const model = { provider: 'bench', id: 'at-once', generate };
+
+export const worker = defineAgent({
+  name: 'sounder',
+  description: 'Says how deep it is',
+  instructions: 'Answer in one sentence.',
+  input: z.object({ question: z.string() }),
+});
