@@ -1,6 +1,6 @@
 /**
- * The failures of other frameworks as one table: `npm run bench:conformance` plays it with coxswain and with the AI SDK as far as it is
- * installed; `-- --peers` installs all of them at their newest versions into a temporary folder first (`-- --peers <folder>` keeps it).
+ * The failures of other frameworks as one table: `npm run bench:conformance` plays it with coxswain and with the frameworks whose packages
+ * this project has for its borders; `-- --peers` installs all of them at their newest versions into a temporary folder first (`-- --peers <folder>` keeps it).
  * Every cell is a process of its own, and says what was found, also where a peer passes.
  */
 import { spawnSync } from 'node:child_process';
@@ -21,6 +21,9 @@ interface Column {
 }
 
 const UNWEIGHED = 'with --peers';
+const NOT_PLAYED = 'not played';
+/** Of LangChain there is the core alone, which has no agents. */
+const INSTALLED = ['AI SDK', 'OpenAI Agents'];
 const asked = process.argv.indexOf('--peers');
 const kept = process.argv[asked + 1];
 const folder = asked < 0 ? undefined : (kept ?? mkdtempSync(join(tmpdir(), 'peers-')));
@@ -28,7 +31,8 @@ const columns: Column[] = [];
 try {
   const own = folder === undefined ? UNWEIGHED : ownWeight(join(folder, 'coxswain'));
   columns.push(await column('coxswain', import.meta.dirname, ['--conditions=@coxswain/source'], own));
-  if (folder === undefined) columns.push(await column('AI SDK', import.meta.dirname, [], UNWEIGHED));
+  if (folder === undefined)
+    for (const name of INSTALLED) columns.push(await column(name, import.meta.dirname, [], UNWEIGHED));
   else for (const peer of PEERS) await withPeer(peer, join(folder, peer.name.replaceAll(' ', '-')));
 } finally {
   if (folder !== undefined && kept === undefined) rmSync(folder, { recursive: true, force: true });
@@ -54,12 +58,23 @@ async function withPeer(peer: (typeof PEERS)[number], at: string): Promise<void>
 async function column(name: string, at: string, args: readonly string[], weight: string): Promise<Column> {
   const cells = new Map<string, Finding>();
   for (const { id, title } of ROWS) {
-    const finding = play(name, id, at, args);
+    const finding = played(play(name, id, at, args));
     cells.set(id, finding);
-    console.error(`${finding.ok ? 'ok  ' : 'FAIL'} ${name}: ${title}: ${finding.saw}`);
+    console.error(`${mark(finding)} ${name}: ${title}: ${finding.saw}`);
   }
   const version = name === 'coxswain' ? (await contenderNamed(name)).version : versionIn(at, name);
   return { name, version, cells, weight };
+}
+
+/** What single rows need beside a framework is installed with --peers alone: without it they say nothing of the framework. */
+function played(finding: Finding): Finding {
+  const missing = /Cannot find package '([^']+)'/.exec(finding.saw)?.[1];
+  return missing === undefined ? finding : { ok: false, saw: `${NOT_PLAYED}: needs ${missing}, with --peers` };
+}
+
+function mark({ ok, saw }: Finding): string {
+  if (saw.startsWith(NOT_PLAYED)) return '–';
+  return ok ? '✓' : '✗';
 }
 
 function play(name: string, id: string, at: string, args: readonly string[]): Finding {
@@ -91,12 +106,15 @@ function print(all: readonly Column[]): void {
   console.log(`| --- | ${all.map(() => '---').join(' | ')} |`);
   for (const { id, title } of ROWS) {
     const cells = all.map(({ cells }) => {
-      const { ok = false, saw = '' } = cells.get(id) ?? {};
-      return `${ok ? '✓' : '✗'} ${saw.replaceAll('|', '\\|')}`;
+      const finding = cells.get(id) ?? { ok: false, saw: '' };
+      return `${mark(finding)} ${finding.saw.replaceAll('|', '\\|')}`;
     });
     console.log(`| ${title} | ${cells.join(' | ')} |`);
   }
   console.log(`| packages / MB / cold import ms | ${all.map(({ weight }) => weight).join(' | ')} |`);
-  const passed = all.map(({ cells }) => [...cells.values()].filter(({ ok }) => ok).length);
-  console.log(`| passed of ${ROWS.length} | ${passed.join(' | ')} |`);
+  const passed = all.map(({ cells }) => {
+    const marks = [...cells.values()].map(mark);
+    return `${marks.filter((one) => one === '✓').length} of ${marks.filter((one) => one !== '–').length}`;
+  });
+  console.log(`| passed | ${passed.join(' | ')} |`);
 }
