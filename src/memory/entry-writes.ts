@@ -6,6 +6,7 @@ import type { MemoryHandle } from './memory-handle.ts';
 import { fieldsOf, idOf, namespaceOf, stringOf, vectorOf } from './memory-options.ts';
 import { parseEntry, parseUpdate } from './parse-entry.ts';
 import { removeByProvenance, removeEntry } from './removal.ts';
+import { rewordedOf } from './reworded.ts';
 import { type Memory, memoryOf, versionsOf } from './versions.ts';
 import { type Added, addEntry, expectVersion, replace, twinOf } from './write-entry.ts';
 
@@ -73,6 +74,9 @@ export function entryWrites(handle: MemoryHandle): EntryWrites {
   };
 }
 
+/** Of more at once none is looked up in other words: that takes a search each. */
+const LOOKED_UP = 16;
+
 async function addAll(
   handle: MemoryHandle,
   entries: readonly { memory: Memory; vector: unknown }[],
@@ -89,16 +93,19 @@ async function addAll(
   );
   signal?.throwIfAborted();
   const again = await handle.open();
+  const reworded =
+    fresh.length > LOOKED_UP
+      ? []
+      : again.snapshot(() => fresh.map(({ memory }, index) => rewordedOf(again, handle, memory, ready[index])));
   const missing: Memory[] = [];
   const added = again.transaction(() => {
     let next = 0;
     return entries.map(({ memory, vector }, index) => {
-      const own = isNew[index]
-        ? ready[next++]
-        : vector === undefined
-          ? undefined
-          : vectorOf(vector, handle.embedder, 'vector');
-      const done = addEntry(again, deepFreeze(memory), handle.writing(own));
+      const place = isNew[index] ? next++ : undefined;
+      const given = () => (vector === undefined ? undefined : vectorOf(vector, handle.embedder, 'vector'));
+      const own = place === undefined ? given() : ready[place];
+      const other = place === undefined ? undefined : reworded[place];
+      const done = addEntry(again, deepFreeze(memory), handle.writing(own), other);
       if (own === undefined && handle.embedder !== undefined && done.merged !== true) missing.push(done);
       return deepFreeze(done);
     });

@@ -28,12 +28,12 @@ export type Added = Memory & { readonly merged?: true };
 
 /**
  * Adds an entry, unless the namespace has its text already: then it is counted as seen again. With the key of a current entry
- * it is that entry's next version, and the old one's validity ends. Within a transaction.
+ * it is that entry's next version, and the old one's validity ends. `reworded` is what it says in other words. Within a transaction.
  *
  * @throws MemoryConflict where an untrusted text would take the place of a trusted one.
  */
-export function addEntry(file: MemoryFile, memory: Memory, writing: Writing): Added {
-  const twin = twinOf(file, memory);
+export function addEntry(file: MemoryFile, memory: Memory, writing: Writing, reworded?: VersionRow): Added {
+  const twin = twinOf(file, memory) ?? (reworded && stillCurrent(file, reworded));
   if (twin !== undefined) {
     see(file, twin.number, memory, writing.now);
     return { ...memoryOf(twin), merged: true };
@@ -48,7 +48,14 @@ export function addEntry(file: MemoryFile, memory: Memory, writing: Writing): Ad
 
 /** The current entry that says the same already. */
 export function twinOf(file: MemoryFile, memory: Memory): VersionRow | undefined {
-  return currentByText(file, memory.namespace, memory.text).find((row) => saysTheSame(row, memory));
+  return currentByText(file, memory.namespace, memory.text).find(
+    (row) => nearText(row.text) === nearText(memory.text) && mayMerge(row, memory),
+  );
+}
+
+function stillCurrent(file: MemoryFile, { id, number }: VersionRow): VersionRow | undefined {
+  const row = currentById(file, id);
+  return row?.number === number ? row : undefined;
 }
 
 /** Writes the next version of an entry; within a transaction. */
@@ -91,10 +98,9 @@ export function mayReplace(before: VersionRow, label: Label): void {
  * Duplicates merge only where nothing else differs: neither what the text is about nor what its label allows. A key is
  * something that differs, unless the one that is there has the same or the new one has none.
  */
-function saysTheSame(row: VersionRow, memory: Memory): boolean {
+export function mayMerge(row: VersionRow, memory: Memory): boolean {
   const there = memoryOf(row);
   return (
-    nearText(there.text) === nearText(memory.text) &&
     there.label.integrity === memory.label.integrity &&
     there.label.confidentiality === memory.label.confidentiality &&
     (memory.key === undefined || memory.key === there.key) &&
