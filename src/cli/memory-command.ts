@@ -88,7 +88,7 @@ async function search(
   words: string[],
   { namespace = '', top, json }: Options,
 ): Promise<boolean> {
-  const hits = await store.search(words.join(' '), { namespace, topK: Number(top) });
+  const hits = await store.search(words.join(' '), { namespace, topK: countOf(top, '--top') });
   for (const hit of hits) {
     say(
       json
@@ -107,7 +107,9 @@ async function list(store: LongTermMemory, _: string[], { namespace, limit, json
     }
     return true;
   }
-  for (const entry of await store.list({ namespace, limit: Number(limit) })) {
+  const entries = await store.list({ namespace, limit: countOf(limit, '--limit') });
+  if (entries.length === 0 && !json) say('nothing');
+  for (const entry of entries) {
     say(json ? JSON.stringify(entry) : `${day(entry.validFrom)}  ${entry.id}  ${firstWords(entry.text)}`);
   }
   return true;
@@ -146,6 +148,9 @@ function versionText(version: MemoryVersion): string {
 
 async function forget(store: LongTermMemory, [id]: string[], { source, origin, namespace }: Options): Promise<boolean> {
   if (id === undefined) {
+    if (source === undefined && origin === undefined) {
+      throw new ConfigurationError('forget', 'names nothing', 'Give an id, --source or --origin.');
+    }
     const count = await store.removeFrom({ namespace, source, origin });
     say(`${count} ${count === 1 ? 'version' : 'versions'} removed`);
     return true;
@@ -172,6 +177,16 @@ async function files(folder: string, { trusted = false, organisation }: Options)
   const { lines, notes } = layeredFiles({ project: '.', folder, trusted, organisation });
   for (const { layer, file, line, text } of lines) say(`${layer}  ${visible(file)}:${line}  ${visible(text)}`);
   for (const note of notes) process.stderr.write(`${visible(note)}\n`);
+}
+
+function countOf(text: string | undefined, flag: string): number {
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count > 0) return count;
+  throw new ConfigurationError(
+    flag,
+    `expected a whole number above 0, got ${JSON.stringify(text)}`,
+    `Write ${flag} 5.`,
+  );
 }
 
 function day(time: number): string {

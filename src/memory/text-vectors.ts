@@ -7,6 +7,8 @@ import { vectorOf } from './memory-options.ts';
 
 /** Vectors of queries that are kept: the same question is often asked again. */
 const KNOWN_QUERIES = 256;
+/** A search does not wait longer for its vector: words find something too. In milliseconds. */
+const QUERY_MS = 10_000;
 /** Of more texts than this each part is kept as soon as it is there. */
 const PART = 256;
 
@@ -51,11 +53,12 @@ export class TextVectors {
     query: string,
     signal: AbortSignal | undefined,
   ): Promise<{ readonly vector?: Float32Array; readonly degraded?: string }> {
-    if (this.#embedder === undefined) return {};
+    const embedder = this.#embedder;
+    if (embedder === undefined) return {};
     const known = this.#queries.get(query);
     if (known !== undefined) return { vector: known };
     try {
-      const [vector] = await this.#made(this.#embedder, [query], signal, false);
+      const [vector] = await soon(signal, (stop) => this.#made(embedder, [query], stop, false));
       if (vector === undefined) return {};
       const [oldest] = this.#queries.keys();
       if (this.#queries.size >= KNOWN_QUERIES && oldest !== undefined) this.#queries.delete(oldest);
@@ -89,5 +92,20 @@ export class TextVectors {
       file.transaction(() => keepVectors(file, embedder, part, made, Date.now()));
     }
     return texts.flatMap((text) => vectors.get(text) ?? []);
+  }
+}
+
+/** What `work` gives within the time of a query, also where it does not heed its signal. */
+async function soon<T>(signal: AbortSignal | undefined, work: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  signal?.throwIfAborted();
+  const late = AbortSignal.timeout(QUERY_MS);
+  const stop = signal === undefined ? late : AbortSignal.any([signal, late]);
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const end = () => reject(late.aborted ? new Error(`the embedder did not answer within ${QUERY_MS} ms`) : stop.reason);
+  stop.addEventListener('abort', end, { once: true });
+  try {
+    return await Promise.race([work(stop), stopped]);
+  } finally {
+    stop.removeEventListener('abort', end);
   }
 }

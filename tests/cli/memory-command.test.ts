@@ -33,7 +33,12 @@ it('cox memory searches, lists, shows, exports and forgets', async () => {
   expect((await run('forget', '--source', 'mail')).out).toBe('1 version removed\n');
   expect(await run('forget', id)).toMatchObject({ code: 0, out: 'removed\n' });
   expect(await run('forget', id)).toMatchObject({ code: 1 });
-  expect(await run('forget')).toMatchObject({ code: 2, err: expect.stringContaining('no source') });
+  expect(await run('forget')).toMatchObject({ code: 2, err: expect.stringContaining('--source or --origin') });
+  expect(await run('list', '--namespace', 'nobody')).toMatchObject({ code: 0, out: 'nothing\n' });
+  expect(await run('search', 'x', '--namespace', 'team', '--top', 'all')).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/--top: .*"all"/),
+  });
   expect((await run('list')).out).toBe('');
 }, 60_000);
 

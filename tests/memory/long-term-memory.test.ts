@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { ModelError } from 'coxswain';
 import { cosineSimilarity, type Embedder, type LongTermMemory, longTermMemory } from 'coxswain/memory';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 let folder: string;
 const open: LongTermMemory[] = [];
@@ -333,6 +333,28 @@ describe('with an embedder', () => {
     expect(texts(hits)).toEqual(['sun over the bay']);
     expect(hits.degraded).toBe('connection refused');
     expect((await memory(weather()).search('bay', { namespace: 'team' })).degraded).toBeUndefined();
+  });
+
+  it('goes on by words where the embedder never answers, whether it heeds a signal or not', async () => {
+    const late = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(late.signal);
+    const deaf: Embedder = {
+      ...weather(),
+      embed: (texts) => {
+        if (texts.includes('sun over the bay')) return weather().embed(texts);
+        setImmediate(() => late.abort());
+        return new Promise(() => {});
+      },
+    };
+    const store = memory(deaf);
+    await store.add({ text: 'sun over the bay', namespace: 'team', source: 'x' });
+    const hits = await store.search('bay', { namespace: 'team' });
+    expect(hits).toHaveLength(1);
+    expect(hits.degraded).toMatch(/did not answer within/);
+    timeout.mockRestore();
+    await expect(store.search('bay', { namespace: 'team' }, AbortSignal.abort(new Error('stop')))).rejects.toThrow(
+      'stop',
+    );
   });
 
   it('rejects rather than degrades where the caller stopped', async () => {
