@@ -9,7 +9,7 @@ import type { Model } from '../core/model.ts';
 import { checkJudge, judgeAgent } from './judge-agent.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { asData } from './memory-effects.ts';
-import { fieldsOf, finiteOf, namespaceOf, wholeOf } from './memory-options.ts';
+import { fieldsOf, finiteOf, MAX_TEXT, namespaceOf, wholeOf } from './memory-options.ts';
 import { type Change, type Consolidated, partName } from './operations.ts';
 import { type Pair, packed, relatedEntries } from './related-entries.ts';
 import type { MemoryVersion } from './versions.ts';
@@ -160,7 +160,7 @@ interface Verdict {
   readonly outdated: readonly number[];
 }
 
-/** What a model said as changes of what it saw: an entry it names twice or that is not there is left out. */
+/** What a model said as changes of what it saw: an entry it names twice or that is not there is left out, and a text that no entry may have. */
 export function changesOf({ merge, outdated }: Verdict, seen: readonly MemoryVersion[]): Change[] {
   const used = new Set<number>();
   const take = (numbers: readonly number[]) => {
@@ -170,7 +170,7 @@ export function changesOf({ merge, outdated }: Verdict, seen: readonly MemoryVer
     return wanted.flatMap((number) => seen[number - 1] ?? []).map(({ id, version }) => ({ id, version }));
   };
   const merged = merge.flatMap(({ entries, text }) => {
-    if (new Set(entries).size < 2 || text.trim() === '') return [];
+    if (new Set(entries).size < 2 || text.trim() === '' || !text.isWellFormed() || text.length > MAX_TEXT) return [];
     const read = take(entries);
     return read.length === 0 ? [] : [{ entries: read, text }];
   });

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
 import { privateFile } from '../core/private-file.ts';
 import { fileFailure } from './file-failure.ts';
+import { purgeLog, WRITE_MS } from './purge-log.ts';
 import { APPLICATION_ID, createSchema, migrate, SCHEMA_VERSION } from './schema.ts';
 
 /** One open memory file: statements are prepared once, writes are transactions. */
@@ -25,14 +25,11 @@ export interface MemoryFile {
   close(): void;
 }
 
-/** How long one waits for another process's write, and for its reads before the log can be emptied; in milliseconds. */
-const WRITE_MS = 5_000;
+/** How long one waits for another process's reads before the log can be emptied; in milliseconds. */
 const READ_MS = 200;
 
-/** Opens or creates a memory file. SQLite is loaded here, so that importing costs nothing. */
-export async function openMemoryFile(path: string): Promise<MemoryFile> {
-  // The process may change its folder while the file is open.
-  const file = path === ':memory:' ? path : resolve(path);
+/** Opens or creates a memory file, by its full path. SQLite is loaded here, so that importing costs nothing. */
+export async function openMemoryFile(file: string): Promise<MemoryFile> {
   const { DatabaseSync } = await import('node:sqlite');
   if (!privateFile(file))
     throw new ConfigurationError(
@@ -65,12 +62,7 @@ export async function openMemoryFile(path: string): Promise<MemoryFile> {
   };
   let isPurged = true;
   const purge = (waitMs: number) => {
-    database.exec(`PRAGMA busy_timeout = ${waitMs}`);
-    try {
-      isPurged = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
-    } finally {
-      database.exec(`PRAGMA busy_timeout = ${WRITE_MS}`);
-    }
+    isPurged = purgeLog(database, waitMs);
   };
   const written = <T>(value: T): T => {
     try {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { ConfigurationError } from '../core/errors.ts';
 import type { Embedder } from '../core/memory.ts';
 import { LexicalScores } from './lexical-scores.ts';
@@ -27,7 +28,8 @@ export class MemoryHandle {
   #file: Promise<MemoryFile> | undefined;
 
   constructor({ file, embedder }: LongTermMemoryOptions) {
-    this.#path = file;
+    // The process may change its folder before the first use.
+    this.#path = file === ':memory:' ? file : resolve(file);
     this.embedder = embedder;
     this.texts = new TextVectors(embedder, () => this.open());
     this.background = new BackgroundReembedding(embedder, () => this.reembed());

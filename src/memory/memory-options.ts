@@ -41,17 +41,17 @@ export function textOf(fields: Fields, name: string, at: string): string {
   throw new ConfigurationError(`${at}.${name}`, problem, 'Store what matters of it, in pieces.');
 }
 
+/** Parts that lead elsewhere, and those that a template makes of a value that is missing: all who have none would share it. */
+const NO_PART: ReadonlySet<string> = new Set(['', '.', '..', 'undefined', 'null', 'NaN', '[object Object]']);
+
 /** The name of a namespace, which is compared as a whole: one that could be taken for a path out of another is refused. */
 export function namespaceOf(fields: Fields, at: string): string {
   const name = stringOf(fields, 'namespace', at);
   const parts = name.split(/[/\\]/);
   const isName =
-    name.length <= MAX_NAME &&
-    name === name.trim() &&
-    !/\p{C}/u.test(name) &&
-    !parts.some((part) => part === '' || part === '.' || part === '..');
+    name.length <= MAX_NAME && name === name.trim() && !/\p{C}/u.test(name) && !parts.some((part) => NO_PART.has(part));
   if (isName) return name;
-  const mend = `Write a name or name/name of up to ${MAX_NAME} characters: no control character, no empty part, no . or ..`;
+  const mend = `Write a name or name/name of up to ${MAX_NAME} characters: no control character, no empty part, no . or .., nothing that was undefined`;
   throw new ConfigurationError(`${at}.namespace`, 'is no name of a namespace', mend);
 }
 

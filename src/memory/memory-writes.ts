@@ -1,7 +1,7 @@
 import { MemoryConflict, ToolError } from '../core/errors.ts';
 import type { BuiltinFlow, FlowEffect } from '../core/flow.ts';
 import type { Json } from '../core/json.ts';
-import type { Label } from '../core/label.ts';
+import { joinLabels, type Label } from '../core/label.ts';
 import { DEFAULTS } from '../core/limits.ts';
 import type { MemoryStore } from '../core/memory.ts';
 import { asData, embedEffect, numbered, outcomeValue } from './memory-effects.ts';
@@ -60,16 +60,13 @@ export async function updateEntry(
   { id, version, text }: Save & Entry,
   flow: BuiltinFlow,
 ): Promise<Json> {
-  const change = {
-    text,
-    version,
-    source: `${flow.agent}/${flow.runId}`,
-    label: flow.label,
-    agent: flow.agent,
-    run: flow.runId,
-  };
+  const writer = { source: `${flow.agent}/${flow.runId}`, agent: flow.agent, run: flow.runId };
   return write(flow, 'update', { operation: 'update_memory', entry: id }, async (signal) => {
     const store = await storeOf(grants, id);
+    const entry = await store.get(id);
+    // Its metadata stays, and is no better than it was.
+    const label = entry?.metadata === undefined ? flow.label : joinLabels(flow.label, entry.label);
+    const change = { text, version, label, ...writer };
     return orProposed(store, async () => stored(await store.update(id, change, signal)), {
       operation: 'update',
       id,

@@ -1,8 +1,10 @@
+import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError } from '../core/errors.ts';
 import { privateFile } from '../core/private-file.ts';
 import type { SavedSummary, SummaryStore } from '../core/working-summary.ts';
-import { fieldsOf, stringOf } from './memory-options.ts';
+import { fieldsOf, idOf, stringOf } from './memory-options.ts';
+import { purgeLog, WRITE_MS } from './purge-log.ts';
 
 /** What `workingSummaries` takes. */
 export interface WorkingSummariesOptions {
@@ -14,7 +16,7 @@ export interface WorkingSummariesOptions {
 export interface WorkingSummaries extends SummaryStore {
   /** Newest first; `saved` in milliseconds since 1970. */
   list(): Promise<{ readonly id: string; readonly saved: number }[]>;
-  /** Really removes it; false where there was none. */
+  /** Really removes it; false where there was none. While another process reads, the next save empties the write-ahead log. */
   remove(conversation: string): Promise<boolean>;
   close(): void;
 }
@@ -22,6 +24,8 @@ export interface WorkingSummaries extends SummaryStore {
 /** "cxco": tells our files from others (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x6378636f;
 const VERSION = 1;
+/** How long one waits for another process's reads before the log can be emptied; in milliseconds. */
+const READ_MS = 200;
 
 /**
  * Keeps conversations between runs in an SQLite file, which is opened at the first use. The last save of an id counts, also where
@@ -33,24 +37,35 @@ const VERSION = 1;
  * defineAgent({ …, context: { compact: 'summarize', conversation: { store: summaries, id: 'ada' } } });
  */
 export function workingSummaries(options: WorkingSummariesOptions): WorkingSummaries {
-  const file = stringOf(fieldsOf(options, 'workingSummaries', ['file']), 'file', 'workingSummaries');
+  const named = stringOf(fieldsOf(options, 'workingSummaries', ['file']), 'file', 'workingSummaries');
+  // The process may change its folder before the first use.
+  const file = named === ':memory:' ? named : resolve(named);
   let opened: Promise<DatabaseSync> | undefined;
   let isClosed = false;
   const database = () => {
     if (isClosed)
       throw new ConfigurationError('workingSummaries', 'it is closed', 'Make another one for the same file.');
-    opened ??= open(file);
+    opened ??= open(file).catch((thrown: unknown) => {
+      // One that was locked can be opened later.
+      opened = undefined;
+      throw thrown;
+    });
     return opened;
   };
+  let isPurged = true;
   return Object.freeze({
     async load(conversation: string) {
-      const row = (await database()).prepare('SELECT value FROM conversations WHERE id = ?').get(conversation);
+      const row = (await database())
+        .prepare('SELECT value FROM conversations WHERE id = ?')
+        .get(conversationOf(conversation));
       return row === undefined ? undefined : (JSON.parse(String(row.value)) as SavedSummary);
     },
     async save(conversation: string, summary: SavedSummary) {
       const write =
         'INSERT INTO conversations (id, saved, value) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET saved = excluded.saved, value = excluded.value';
-      (await database()).prepare(write).run(conversation, Date.now(), JSON.stringify(summary));
+      const open = await database();
+      open.prepare(write).run(conversationOf(conversation), Date.now(), JSON.stringify(summary));
+      if (!isPurged) isPurged = purgeLog(open, 0);
     },
     async list() {
       const rows = (await database()).prepare('SELECT id, saved FROM conversations ORDER BY saved DESC, id').all();
@@ -58,8 +73,8 @@ export function workingSummaries(options: WorkingSummariesOptions): WorkingSumma
     },
     async remove(conversation: string) {
       const open = await database();
-      const { changes } = open.prepare('DELETE FROM conversations WHERE id = ?').run(conversation);
-      open.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      const { changes } = open.prepare('DELETE FROM conversations WHERE id = ?').run(conversationOf(conversation));
+      isPurged = purgeLog(open, READ_MS);
       return changes > 0;
     },
     close() {
@@ -67,6 +82,11 @@ export function workingSummaries(options: WorkingSummariesOptions): WorkingSumma
       opened?.then((open) => open.close()).catch(() => {});
     },
   });
+}
+
+/** An object would name parameters of a statement. */
+function conversationOf(id: unknown): string {
+  return idOf(id, 'conversation');
 }
 
 async function open(file: string): Promise<DatabaseSync> {
@@ -77,7 +97,7 @@ async function open(file: string): Promise<DatabaseSync> {
   let database: DatabaseSync | undefined;
   try {
     if (!privateFile(file)) throw refuse('is a link, or a file beside it is');
-    database = new DatabaseSync(file, { timeout: 5_000 });
+    database = new DatabaseSync(file, { timeout: WRITE_MS });
     prepare(database, refuse);
     return database;
   } catch (thrown) {

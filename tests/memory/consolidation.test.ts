@@ -3,6 +3,7 @@ import { consolidation, longTermMemory } from 'coxswain/memory';
 import { scriptedModel } from 'coxswain/testing';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
+import { changesOf } from '../../src/memory/consolidation.ts';
 import { packed } from '../../src/memory/related-entries.ts';
 
 const notes = longTermMemory({ file: ':memory:' });
@@ -187,4 +188,20 @@ it('every entry is in one batch of the size, related ones together as far as the
       }
     }),
   );
+});
+
+it('a text that no entry may have is left out, and the rest is done', () => {
+  const label = { integrity: 'untrusted', confidentiality: 'public', origins: [] } as const;
+  const seen = ['a', 'b', 'c', 'd'].map((id) => ({
+    ...{ id, version: 1, text: id, namespace: 'team', source: 'x', label, validFrom: 1 },
+  }));
+  const merge = [
+    { entries: [1, 2], text: 'x'.repeat(1_000_001) },
+    { entries: [1, 3], text: '\ud800' },
+    { entries: [3, 4], text: 'c and d' },
+  ];
+  expect(changesOf({ merge, outdated: [1] }, seen)).toEqual([
+    { entries: [seen[2], seen[3]].map((entry) => ({ id: entry?.id, version: 1 })), text: 'c and d' },
+    { entries: [{ id: 'a', version: 1 }] },
+  ]);
 });

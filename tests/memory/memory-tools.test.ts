@@ -57,6 +57,19 @@ const embedder = (overrides: Partial<Embedder> = {}): Embedder => ({
 });
 
 describe('memory tools', () => {
+  it('make no metadata that stays better than it was', async () => {
+    const store = memory();
+    const [plain, marked] = await store.addAll([
+      { text: 'one', namespace: 'team', source: 'hr', label: secret },
+      { text: 'two', namespace: 'team', source: 'hr', label: secret, metadata: { salary: 5_000 } },
+    ]);
+    const update = memoryTools([grant(store)]).find(({ name }) => name === 'memory_update');
+    for (const entry of [plain, marked])
+      await run(update, { id: entry?.id, version: 1, text: `new ${entry?.text}` }, flowOf().flow);
+    expect((await store.get(plain?.id ?? ''))?.label).toEqual(TRUSTED);
+    expect((await store.get(marked?.id ?? ''))?.label).toEqual(secret);
+  });
+
   it('give what each store has, though its ids are those of another', async () => {
     const store = (text: string): MemoryStore => ({
       id: 'wiki',

@@ -406,6 +406,10 @@ describe('the file', () => {
       ' a',
       'a\\..\\b',
       'x'.repeat(300),
+      `user/${undefined}`,
+      `user/${null}/notes`,
+      `user/${{}}`,
+      `${NaN}`,
     ]) {
       await expect(store.add({ ...entry('x'), namespace })).rejects.toMatchObject({ code: 'configuration' });
       await expect(store.search('x', { namespace })).rejects.toMatchObject({ code: 'configuration' });

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { longTermMemory, workingSummaries } from 'coxswain/memory';
@@ -25,6 +25,37 @@ describe('working summaries', () => {
     expect(await second.remove('a')).toBe(false);
     expect(await second.load('a', signal)).toBeUndefined();
     second.close();
+  });
+
+  it('are opened by a later call where another process had the file', async () => {
+    const file = join(folder(), 'c.db');
+    const other = new DatabaseSync(file);
+    other.exec('BEGIN EXCLUSIVE; CREATE TABLE x (y)');
+    const store = workingSummaries({ file });
+    await expect(store.load('a', signal)).rejects.toThrow(/locked/);
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await store.load('a', signal)).toBeUndefined();
+    await expect(store.load({ a: 1 } as never, signal)).rejects.toMatchObject({ field: 'conversation' });
+    store.close();
+  }, 20_000);
+
+  it('that are removed while somebody reads are in no file after the next save', async () => {
+    const at = folder();
+    const store = workingSummaries({ file: join(at, 'c.db') });
+    await store.save('a', summary('zyzzogeton'), signal);
+    const isInFiles = () =>
+      readdirSync(at).some((name) => readFileSync(join(at, name), 'latin1').includes('zyzzogeton'));
+    const reader = new DatabaseSync(join(at, 'c.db'));
+    reader.exec('BEGIN');
+    reader.prepare('SELECT count(*) FROM conversations').get();
+    await store.remove('a');
+    expect(isInFiles()).toBe(true);
+    reader.exec('COMMIT');
+    await store.save('b', summary('other'), signal);
+    expect(isInFiles()).toBe(false);
+    reader.close();
+    store.close();
   });
 
   it('are shared by two that have the file open', async () => {
