@@ -135,8 +135,17 @@ export function undoOperations(file: MemoryFile, name: string, now: number): num
   return rows.reduce((sum, { number }) => sum + undoOperation(file, number, now), 0);
 }
 
-/** Gives how many entries came back; within a transaction. What builds on it has to be undone before. */
+/**
+ * Gives how many entries came back; within a transaction. None where a later operation that stands has used what it wrote: that one
+ * has to be undone before.
+ */
 export function undoOperation(file: MemoryFile, operation: number, now: number): number {
+  const isUsed = file.get(
+    `SELECT 1 FROM versions v JOIN operations o ON o.number = v.closed_in
+     WHERE v.opened_in = ?1 AND o.number <> ?1 AND o.undone IS NULL`,
+    operation,
+  );
+  if (isUsed !== undefined) return 0;
   for (const { number } of file.all<{ number: number }>(
     'SELECT number FROM versions WHERE opened_in = ? AND valid_to IS NULL',
     operation,

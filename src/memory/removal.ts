@@ -19,8 +19,8 @@ export interface Provenance {
  */
 export function removeEntry(file: MemoryFile, id: string, now: number): boolean {
   const rows = versionsOf(file, id);
-  for (const operation of mergesOf(file, id)) {
-    undoOperation(file, operation, now);
+  for (const { operation, undone } of mergesOf(file, id)) {
+    if (undone === null) undoOperation(file, operation, now);
     for (const row of openedIn(file, operation)) eraseVersion(file, row);
   }
   const parts = rows.flatMap((row) => partsOf(file, row));
@@ -31,17 +31,17 @@ export function removeEntry(file: MemoryFile, id: string, now: number): boolean 
   return rows.length > 0;
 }
 
-/** The operations that made of an entry another one, directly or by way of further ones, and still stand: the last first. */
-function mergesOf(file: MemoryFile, id: string): number[] {
-  const rows = file.all<{ operation: number }>(
+/** The operations that made of an entry another one, directly or by way of further ones: the last first. */
+function mergesOf(file: MemoryFile, id: string): { operation: number; undone: number | null }[] {
+  return file.all(
     `WITH RECURSIVE used (operation) AS (
        SELECT closed_in FROM versions WHERE id = ?1 AND EXISTS (
          SELECT 1 FROM versions merged WHERE merged.opened_in = versions.closed_in AND merged.id <> ?1)
-       UNION SELECT v.closed_in FROM used u JOIN versions v ON v.opened_in = u.operation WHERE v.closed_in IS NOT NULL)
-     SELECT operation FROM used JOIN operations o ON o.number = operation WHERE o.undone IS NULL ORDER BY operation DESC`,
+       UNION SELECT v.closed_in FROM used u JOIN versions v ON v.opened_in = u.operation
+       WHERE EXISTS (SELECT 1 FROM versions merged WHERE merged.opened_in = v.closed_in))
+     SELECT operation, undone FROM used JOIN operations o ON o.number = operation ORDER BY operation DESC`,
     id,
   );
-  return rows.map(({ operation }) => operation);
 }
 
 /** The entries that a merged version is made of and that are nothing else any more. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type LongTermMemory, longTermMemory, type Memory } from 'coxswain/memory';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 let folder: string;
@@ -147,4 +148,66 @@ it("what a filter by metadata keeps apart is not merged: it may be two persons'"
   expect(await merge('second', 'Bob has a boat', bob, twin)).toMatchObject({ merged: 1, skipped: 0 });
   const seen = await store.search('boat', { namespace: 'team', where: { user: 'ada' } });
   expect(seen.map(({ text }) => text)).toEqual(['There is a boat']);
+});
+
+/** What may be done to a memory whose texts say whose words they hold: `s1w7` is the seventh word, of source 1. */
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), source: fc.nat(2) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('merge' as const), a: fc.nat(20), b: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('close' as const), a: fc.nat(20) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('undo' as const), a: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), a: fc.nat(20), old: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('source' as const), source: fc.nat(2) }) },
+);
+
+it('nothing that was removed is left in any version, whatever was merged, closed and undone before', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), async (steps) => {
+      const memory = longTermMemory({ file: ':memory:' });
+      const versions = async () => {
+        const lines: string[] = [];
+        for await (const line of memory.export()) lines.push(line);
+        return lines.slice(1).map((line) => JSON.parse(line) as Memory);
+      };
+      const ids: string[] = [];
+      const gone = new Set<string>();
+      let names = 0;
+      for (const one of steps) {
+        const current = await memory.list({ namespace: 'team' });
+        const at = (index: number) => current[index % Math.max(1, current.length)];
+        const changed = async (entries: (Memory | undefined)[], text?: string) => {
+          const read = entries.flatMap((entry) => (entry ? [{ id: entry.id, version: entry.version }] : []));
+          await memory.consolidated(`n${++names}`, 'team', [
+            { entries: read, ...(text === undefined ? {} : { text }) },
+          ]);
+        };
+        if (one.do === 'add') {
+          const text = `s${one.source}w${ids.length}`;
+          ids.push((await memory.add({ text, namespace: 'team', source: `s${one.source}` })).id);
+        } else if (one.do === 'merge') {
+          if (at(one.a)?.id !== at(one.b)?.id)
+            await changed([at(one.a), at(one.b)], `${at(one.a)?.text} ${at(one.b)?.text}`);
+        } else if (one.do === 'close') await changed([at(one.a)]);
+        else if (one.do === 'undo') await memory.undo(`n${1 + (one.a % Math.max(1, names))}`);
+        else if (one.do === 'source') {
+          await memory.removeFrom({ source: `s${one.source}` });
+          expect((await versions()).filter(({ text }) => text.includes(`s${one.source}w`))).toEqual([]);
+        } else {
+          const id = (one.old ? ids[one.a % Math.max(1, ids.length)] : at(one.a)?.id) ?? 'none';
+          // An entry that is not current is known by its own word: what else it holds may be current elsewhere.
+          const texts = one.old
+            ? (await memory.history(id)).flatMap(({ text }) => (text.includes(' ') ? [] : [text]))
+            : [at(one.a)?.text ?? ''];
+          for (const word of texts.flatMap((text) => text.split(' '))) if (word !== '') gone.add(word);
+          await memory.remove(id);
+        }
+        for (const { text } of await versions()) for (const word of text.split(' ')) expect(gone).not.toContain(word);
+        const now = (await memory.list({ namespace: 'team' })).flatMap(({ text }) => text.split(' '));
+        // What is said is said once.
+        expect(new Set(now).size).toBe(now.length);
+      }
+      await memory.close();
+    }),
+    { numRuns: 100 },
+  );
 });
