@@ -589,14 +589,14 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'attacks',
-    file: `${fetching}/fetch-tool.ts`,
+    file: `${fetching}/follow.ts`,
     search: 'to = allowedUrl(next.href, rules);',
     replacement: 'to = { ...to, url: next, port: Number(next.port || 80) };',
     test: 'tests/tools/fetch.test.ts',
   },
   {
     duty: 'attacks',
-    file: `${fetching}/fetch-tool.ts`,
+    file: `${fetching}/follow.ts`,
     search: 'addresses.some((address) => !isPublic(ipaddr, address))',
     replacement: 'addresses.every((address) => !isPublic(ipaddr, address))',
     test: 'tests/tools/fetch.test.ts',
