@@ -1,6 +1,6 @@
 import { boundText } from './bound.ts';
 import type { Ending } from './ending.ts';
-import { ToolError } from './errors.ts';
+import { type ErrorRecord, ToolError } from './errors.ts';
 import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { Json } from './json.ts';
@@ -8,6 +8,7 @@ import type { Label } from './label.ts';
 import { DEFAULTS } from './limits.ts';
 import type { UserMessage } from './message.ts';
 import type { ChildCall, RunContext } from './run-context.ts';
+import { isEndOf } from './stops.ts';
 import { workerId } from './worker-id.ts';
 
 /** A worker that goes on while its supervisor does. */
@@ -156,10 +157,11 @@ export class Workers {
     await Promise.all([...this.#all.values()].map(({ ending }) => ending));
   }
 
-  /** Where the supervisor was stopped nothing is decided: its workers are stopped as well. */
+  /** Where the supervisor was stopped nothing is decided: its workers are stopped as well. A call that has ended did so before. */
   checkStop(key: string): void {
     const stop = this.#run.stops.at(key);
-    if (stop !== undefined) throw new Stopped(stop);
+    const past = this.#run.journal.recall('tool', key) as { readonly error?: ErrorRecord } | undefined;
+    if (stop !== undefined && (past === undefined || isEndOf(stop, past.error))) throw new Stopped(stop);
   }
 
   #those(which: (worker: Worker) => boolean): readonly string[] {

@@ -204,3 +204,22 @@ test('what code left behind comes again to where it was, also through code of it
   const whole = await alike(lead, () => ({ model: script(turns) }));
   expect(whole.tree.children[0]).toMatchObject({ status: 'completed', children: [{ status: 'cancelled', step: 3 }] });
 });
+
+test('a stop that comes after the end of a supervisor changes nothing of what it did', async () => {
+  const lead = defineSupervisor({ ...named('lead'), workers: [defineAgent(named('ada'))], background: true });
+  const top = defineSupervisor({ ...named('top'), workers: [lead, defineAgent(named('bob'))] });
+  const late = () => stops('top/1.0/lead')() ?? text('Too late.');
+  const turns = {
+    top: [turn(['delegate_lead', brief]), turn(['delegate_bob', brief])],
+    lead: [
+      turn(['start_worker', { worker: 'ada', brief: 'x' }]),
+      turn(['cancel_worker', { id: '1.0/ada' }]),
+      turn(['check_workers']),
+    ],
+    ada: [() => undefined],
+    bob: [late],
+  };
+  const isLate = ({ kind, key }: StoredRow) => kind === 'stop' && key === 'top/1.0/lead/@cancel';
+  const whole = await alike(top, () => ({ model: script(turns) }), isLate);
+  expect(whole.tree.children.map(({ status }) => status)).toEqual(['completed', 'completed']);
+});
