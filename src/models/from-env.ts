@@ -8,7 +8,7 @@ import { checkOptions, modelFields } from './options.ts';
 /** Variables by name, as in `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined };
 
-const DEFAULT_ANTHROPIC = 'claude-sonnet-4-5-20250929';
+const DEFAULT_ANTHROPIC = 'claude-sonnet-5';
 const DEFAULT_OPENAI = 'gpt-5.4-mini';
 
 /** What the adapters' options are, as far as the environment names them. */

@@ -29,7 +29,7 @@ describe('modelFromEnv', () => {
     ],
     [
       { ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: 'k' },
-      { provider: 'anthropic', id: 'claude-sonnet-4-5-20250929' },
+      { provider: 'anthropic', id: 'claude-sonnet-5' },
     ],
     [
       { ANTHROPIC_API_KEY: 'k', ANTHROPIC_MODEL: 'claude-x' },

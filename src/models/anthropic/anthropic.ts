@@ -42,7 +42,7 @@ const newId = callIds('toolu');
  * are, named as the API names them: `{ thinking: { type: 'enabled', budget_tokens: 4000 } }`.
  *
  * @throws ConfigurationError where an option is unknown or wrong
- * @example anthropic('claude-sonnet-4-5', { timeoutMs: 120_000 })
+ * @example anthropic('claude-sonnet-5', { timeoutMs: 120_000 })
  */
 export function anthropic(id: string, options: AnthropicOptions = {}): Model {
   checkOptions(id, options, { more: ['cache', 'extra'] });
