@@ -43,7 +43,7 @@ export async function bundleCommand(runId: string, options: BundleOptions): Prom
       .sort(),
     ...(stored.problem !== undefined && { journalProblem: stored.problem }),
     ...(stored.run !== undefined && { journal: journalPart(stored.run, content) }),
-    ...(log !== undefined && { log: content === 'none' ? log.map(withoutContent) : log }),
+    ...(log !== undefined && { log: content === 'none' ? withoutContent(log) : log }),
   };
   write(options.out ?? `cox-bundle-${runId.replaceAll(':', '_')}.json`, `${JSON.stringify(bundle, redactor, 1)}\n`);
   return EXIT.done;

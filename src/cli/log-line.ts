@@ -26,12 +26,14 @@ function endText(line: StepLine): string {
   const { status = 'open', durationMs = 0, usage, costUsd, toolCalls = [], toolResults = [], effects = [] } = line;
   const cost = costUsd === undefined ? '' : `, $${costUsd.toFixed(4)}`;
   const calls = toolCalls.map((call) => String(part(call, 'name')));
-  const failed = toolResults.filter((result) => part(result, 'isError') === true);
+  const wrong = toolResults.filter((result) => part(result, 'isError') === true);
+  const [waits, failed] = [wrong.filter(isParked), wrong.filter((result) => !isParked(result))];
   const parts = [
     `${status} (${seconds(durationMs)}${usage === undefined ? '' : `, ${tokens(usage)}`}${cost})`,
     saidIn(line),
     calls.length === 0 ? '' : `→ ${callNames(calls)}`,
     failed.length === 0 ? '' : `failed: ${failed.map(failureText).join(', ')}`,
+    waits.length === 0 ? '' : `waits: ${callNames(waits.map((result) => String(part(result, 'name'))))}`,
     effects.length === 0 ? '' : `also: ${callNames(effects.map(({ kind }) => kind))}`,
   ];
   return parts.filter(Boolean).join(' ');
@@ -53,6 +55,11 @@ function saidIn({ modelOut }: StepLine): string {
   if (!Array.isArray(content)) return '';
   const text = content.map((item) => (part(item, 'type') === 'text' ? String(part(item, 'text')) : '')).join(' ');
   return text.trim() === '' ? '' : `“${firstWords(text, 60)}”`;
+}
+
+/** A call that goes on with a resume did not fail. */
+function isParked(result: unknown): boolean {
+  return part(part(result, 'error'), 'kind') === 'suspended';
 }
 
 function failureText(result: unknown): string {

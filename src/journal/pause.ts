@@ -28,7 +28,9 @@ export async function wait(
   const place = { key, place: self, step, span: self.span } as const;
   const entry = { ...place, attempt: 1, kind: 'wait', request: shown } as const;
   const answered = parts.waits.open(self, shown);
-  const since = recorder.note({ ...entry, event: 'started' });
+  const asked = recorder.note({ ...entry, event: 'started' });
+  // Of one that was asked for before the process ended, when that was.
+  const since = past?.began?.time ?? asked;
   await parts.log?.commit();
   const outcome = await answered;
   // It goes on in a moment: the run must not park until then.

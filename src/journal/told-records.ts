@@ -35,6 +35,8 @@ class Teller {
   readonly #places = new Map<string, Place>();
   /** Starts of this epoch, by kind and address. */
   readonly #started = new Map<string, Row>();
+  /** When each wait was first asked for, in whatever epoch. */
+  readonly #asked = new Map<string, bigint>();
   /** Calls that a model asked for, by the address of the step: their ids in order. */
   readonly #callIds = new Map<string, readonly string[]>();
   /** Of this epoch, by number. */
@@ -57,7 +59,9 @@ class Teller {
     // A refusal of the ledger: it was told by the call's own record.
     if (row.event === 'failed' && row.kind !== 'tool' && began === undefined) return undefined;
     const told = this.#told(row, trace);
-    const since = row.event === 'started' || row.event === 'retry' ? undefined : began?.time;
+    if (row.kind === 'wait' && !this.#asked.has(row.key)) this.#asked.set(row.key, row.time);
+    const first = row.kind === 'wait' ? this.#asked.get(row.key) : began?.time;
+    const since = row.event === 'started' || row.event === 'retry' ? undefined : first;
     const { key, kind, event, attempt, record, epoch, time, step } = row;
     const at = { key, kind, event, attempt, record, epoch, time, step, ...this.#spanOf(began ?? row), run: this.#run };
     if (typeof trace.paidBy === 'string') this.#payers.set(key, trace.paidBy);

@@ -4,6 +4,7 @@ import { canonical, type Json, sha256 } from '../core/json.ts';
 import { type AssistantPart, type Message, type Part, textOf, toolCallsOf } from '../core/message.ts';
 import type { ModelTurn } from '../core/model.ts';
 import type { Decision } from '../core/permission.ts';
+import type { OfferedNames } from './offered-names.ts';
 
 /** How much of what was said a log holds: `none` has names, counts, sizes and hashes only. Secrets stand in none of them. */
 export type Content = 'none' | 'redacted' | 'full';
@@ -13,11 +14,20 @@ function json(value: unknown): Json {
   return value as Json;
 }
 
-export function shownMessage(message: Message, content: Content): Json {
+export function shownMessage(message: Message, content: Content, offered: OfferedNames): Json {
   if (content !== 'none') return json(message);
-  const calls = message.role === 'assistant' ? { calls: toolCallsOf(message.content).map((call) => call.name) } : {};
-  const tool = message.role === 'tool' ? { callId: message.callId, name: message.name, isError: message.isError } : {};
-  return { role: message.role, ...calls, ...tool, ...sizeOf(message.content) };
+  const { role } = message;
+  const size = sizeOf(message.content);
+  switch (role) {
+    case 'user':
+      return { role, ...size };
+    case 'assistant':
+      return { role, calls: toolCallsOf(message.content).map(({ name }) => offered.shown(name)), ...size };
+    case 'tool': {
+      const { callId, name, isError } = message;
+      return { role, callId, name: offered.shown(name), isError, ...size };
+    }
+  }
 }
 
 /** The parts of a request that seldom change, as a log shows them. */
@@ -46,9 +56,9 @@ export function shownTurn(turn: ModelTurn, content: Content): Json {
   return { stop: turn.stop, parts: turn.content.length, ...sizeOf(turn.content), ...responseOf(turn) };
 }
 
-export function shownCalls(turn: ModelTurn, content: Content): Json[] {
+export function shownCalls(turn: ModelTurn, content: Content, offered: OfferedNames): Json[] {
   return toolCallsOf(turn.content).map(({ id, name, arguments: text }) =>
-    content === 'none' ? { id, name, chars: text.length } : { id, name, arguments: text },
+    content === 'none' ? { id, name: offered.shown(name), chars: text.length } : { id, name, arguments: text },
   );
 }
 
@@ -62,6 +72,7 @@ export function shownResult(
   call: Pick<ToolIn, 'callId' | 'name' | 'given'>,
   out: Partial<Pick<ToolOut, 'content' | 'error' | 'forCode'>> & Pick<ToolOut, 'isError'>,
   content: Content,
+  offered: OfferedNames,
 ): Json {
   if (content !== 'none' && call.given !== undefined) {
     const { callId, name, given } = call;
@@ -72,7 +83,9 @@ export function shownResult(
   const error = out.error === undefined ? {} : { error: shownError(out.error, content) };
   const said =
     out.content === undefined ? {} : content === 'none' ? sizeOf(out.content) : { content: json(out.content) };
-  return { callId: call.callId, name: call.name, isError: out.isError, ...said, ...error };
+  const isMadeUp = content === 'none' && out.error?.kind === 'unknown_tool';
+  const name = isMadeUp ? offered.shown(call.name) : call.name;
+  return { callId: call.callId, name, isError: out.isError, ...said, ...error };
 }
 
 export function shownError(error: ErrorRecord, content: Content): Json {

@@ -16,6 +16,7 @@ import {
 } from './content.ts';
 import type { LineEffect, LineSpan, StepLine } from './line.ts';
 import type { LineSpans } from './line-spans.ts';
+import { OfferedNames } from './offered-names.ts';
 import { RequestChain } from './request-chain.ts';
 
 /** What an open pair of lines has gathered so far. */
@@ -26,6 +27,7 @@ export class InvocationLog {
   readonly #content: Content;
   readonly #write: (line: StepLine) => void;
   readonly #requests = new RequestChain();
+  readonly #offered = new OfferedNames();
   /** Open pairs: the step's own under '', calls beside it under their name. */
   readonly #open = new Map<string, Open>();
   /** A step that ended: its line waits for the next record, which says whether it was the last. */
@@ -146,7 +148,8 @@ export class InvocationLog {
       // A step that was left without an end must not swallow the next one.
       if (line !== undefined) this.#end(record, call);
       this.release();
-      this.#begin(record, call, { modelIn: this.#requests.next(record.request, this.#content) });
+      this.#offered.add(record.request.tools.map(({ name }) => name));
+      this.#begin(record, call, { modelIn: this.#requests.next(record.request, this.#content, this.#offered) });
       return;
     }
     if (record.event === 'retry') {
@@ -158,7 +161,7 @@ export class InvocationLog {
     if (line === undefined) return;
     if (record.event === 'done') {
       line.modelOut = shownTurn(record.value, this.#content);
-      line.toolCalls = shownCalls(record.value, this.#content);
+      line.toolCalls = shownCalls(record.value, this.#content, this.#offered);
       const usage: CallUsage | undefined = record.value.usage;
       if (usage !== undefined) line.usage = usage;
       if (record.value.costUsd !== undefined) line.costUsd = record.value.costUsd;
@@ -172,10 +175,9 @@ export class InvocationLog {
 
   #tool(record: RecordOf<'tool'>): void {
     if (record.event === 'started') return;
-    if (record.event !== 'cancel') this.#results.push(shownResult(record.request, record.value, this.#content));
-    else if (record.request !== undefined) {
-      this.#results.push(shownResult(record.request, { isError: true, error: record.value }, this.#content));
-    }
+    const out = record.event === 'cancel' ? { isError: true, error: record.value } : record.value;
+    if (record.request !== undefined)
+      this.#results.push(shownResult(record.request, out, this.#content, this.#offered));
   }
 
   #noteEffect(record: RunRecord, kind: string, outcome: Json): void {

@@ -177,10 +177,12 @@ class Reading {
     // Milliseconds may come out before the invocation they happened in.
     const least = BigInt(this.#spans.get(idOf('agent', path, traceId))?.span.start ?? 0);
     const ended = latest(BigInt(Date.parse(time)) * 1_000_000n, least);
-    const record = this.#record(ended, { ...at, ...told });
-    if (durationMs === undefined) return [record];
-    const began = latest(ended - BigInt(Math.round(durationMs * 1e6)), least);
-    return [this.#record(began, { ...at, kind: 'wait', event: 'started' }), record];
+    if (durationMs === undefined) return [this.#record(ended, { ...at, ...told })];
+    const since = ended - BigInt(Math.round(durationMs * 1e6));
+    return [
+      this.#record(latest(since, least), { ...at, kind: 'wait', event: 'started' }),
+      this.#record(ended, { ...at, ...told, since }),
+    ];
   }
 }
 

@@ -129,10 +129,13 @@ export class RunMetrics {
 
   #tool(record: RecordOf<'tool'>): void {
     if (record.event === 'started') return;
-    const fault = record.event === 'cancel' ? record.value.kind : errorKind(record.value);
+    const kind = record.event === 'cancel' ? record.value.kind : errorKind(record.value);
+    // What parks is no failure.
+    const fault = kind === 'suspended' ? undefined : kind;
+    const isMadeUp = fault === 'unknown_tool' && record.event === 'failed' && !record.ran;
     const attributes = {
       // A name that the model made up may say anything, and is another each time.
-      'gen_ai.tool.name': fault === 'unknown_tool' ? 'unknown' : (record.request?.name ?? 'unknown'),
+      'gen_ai.tool.name': isMadeUp ? 'unknown' : (record.request?.name ?? 'unknown'),
       'gen_ai.tool.type': 'function',
       'gen_ai.agent.name': record.place.agent,
     };
@@ -148,8 +151,8 @@ export class RunMetrics {
       this.#asked.set(record.key, record.time);
       return;
     }
-    const since = this.#asked.get(record.key);
-    if (since === undefined) return;
+    const asked = this.#asked.get(record.key);
+    if (asked === undefined) return;
     this.#asked.delete(record.key);
     this.#to.approvalsPending.add(-1);
     if (record.event === 'done') {
@@ -157,7 +160,7 @@ export class RunMetrics {
         'gen_ai.agent.name': record.place.agent,
         'coxswain.approval.decision': record.value.decision,
       };
-      this.#to.approvalWait.record(seconds(since, record.time), attributes);
+      this.#to.approvalWait.record(seconds(record.since ?? asked, record.time), attributes);
     }
   }
 

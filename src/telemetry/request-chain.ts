@@ -2,6 +2,7 @@ import type { ModelIn } from '../core/boundary.ts';
 import { canonical, type Json, sha256 } from '../core/json.ts';
 import { type Content, shownMessage, shownRequest } from './content.ts';
 import type { LineModelIn } from './line.ts';
+import type { OfferedNames } from './offered-names.ts';
 
 const FIXED = ['model', 'instructions', 'tools', 'settings', 'toolChoice', 'output'] as const;
 
@@ -16,7 +17,7 @@ export class RequestChain {
     this.#whole = true;
   }
 
-  next(request: ModelIn, content: Content): LineModelIn {
+  next(request: ModelIn, content: Content, offered: OfferedNames): LineModelIn {
     // Where this process did not see the request before (a resume into another file), the whole one is new.
     const from = this.#before === undefined ? 0 : request.from;
     const added = request.messages.slice(from);
@@ -26,7 +27,7 @@ export class RequestChain {
     const shownFrom = this.#whole ? 0 : from;
     this.#before = { ...request, messages: [] };
     this.#whole = false;
-    const messages = shown.map((message) => shownMessage(message, content));
+    const messages = shown.map((message) => shownMessage(message, content, offered));
     return { new: messages, from: shownFrom, hash: this.#hash, ...changed };
   }
 }

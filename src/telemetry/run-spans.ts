@@ -196,7 +196,7 @@ export class RunSpans {
     const approval = (record.event === 'done' ? this.#approvals.get(call) : undefined) ?? fresh;
     if (record.event === 'done') {
       approval.state = approvalState(record.value.decision);
-      approval.waitMs = Math.round(Number(record.time - approval.since) / 1e6);
+      approval.waitMs = Math.round(Number(record.time - (record.since ?? approval.since)) / 1e6);
     }
     // An allowed call shows it on its own span, once that starts.
     if (approval.state === 'pending' || approval.state === 'allowed') this.#approvals.set(call, approval);
@@ -205,11 +205,12 @@ export class RunSpans {
     this.#agentOf(record)?.span.addEvent(name, approvalAttributes(approval), hrTime(record.time));
   }
 
-  /** A call that never started has no span; its agent's says that it was asked for. */
+  /** A call that never started has no span; its agent's says that it was asked for. One that parked was not refused. */
   #noteRefusal(record: RecordOf<'tool'>): void {
     if (record.event !== 'failed') return;
     const { name, callId } = record.request;
     const fault = record.value.error?.kind ?? 'denied';
+    if (fault === 'suspended') return;
     // A name that the model made up may say anything.
     const known = fault === 'unknown_tool' ? {} : { 'gen_ai.tool.name': name };
     const attributes = { ...known, 'gen_ai.tool.call.id': callId, 'error.type': fault };

@@ -1,15 +1,27 @@
 import { canonical, isPlainObject, type Json, sha256 } from '../core/json.ts';
 import type { LineEffect, LineModelIn, StepLine } from './line.ts';
+import { OfferedNames } from './offered-names.ts';
 
-/** A line of any log as one without content has it: names, counts, sizes and hashes; nothing that was said. */
-export function withoutContent(line: StepLine): StepLine {
+/** The lines of any log as one without content has them: names, counts, sizes and hashes; nothing that was said. */
+export function withoutContent(lines: readonly StepLine[]): StepLine[] {
+  const offered = new Map<string, OfferedNames>();
+  return lines.map((line) => {
+    const of = `${line.runId} ${line.path}`;
+    const names = offered.get(of) ?? new OfferedNames();
+    offered.set(of, names);
+    return shorn(line, names);
+  });
+}
+
+function shorn(line: StepLine, offered: OfferedNames): StepLine {
   const { modelIn, modelOut, toolCalls, toolResults, effects } = line;
+  if (Array.isArray(modelIn?.tools)) offered.add(modelIn.tools.map((tool) => String(fields(tool).name ?? tool)));
   return {
     ...facts(line),
-    ...(modelIn !== undefined && { modelIn: asked(modelIn) }),
+    ...(modelIn !== undefined && { modelIn: asked(modelIn, offered) }),
     ...(modelOut !== undefined && { modelOut: turn(modelOut) }),
-    ...(toolCalls !== undefined && { toolCalls: toolCalls.map(call) }),
-    ...(toolResults !== undefined && { toolResults: toolResults.map(result) }),
+    ...(toolCalls !== undefined && { toolCalls: toolCalls.map((one) => call(one, offered)) }),
+    ...(toolResults !== undefined && { toolResults: toolResults.map((one) => result(one, offered)) }),
     ...(effects !== undefined && { effects: effects.map(effect) }),
   };
 }
@@ -28,9 +40,12 @@ function fields(value: Json): Fields {
   return isPlainObject(value) ? (value as Fields) : {};
 }
 
-function asked({ new: added, from, hash, model, instructions, tools }: LineModelIn): LineModelIn {
+function asked(
+  { new: added, from, hash, model, instructions, tools }: LineModelIn,
+  offered: OfferedNames,
+): LineModelIn {
   return {
-    new: added.map(message),
+    new: added.map((one) => message(one, offered)),
     ...{ from, hash },
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { instructions: textSize(instructions) }),
@@ -38,21 +53,21 @@ function asked({ new: added, from, hash, model, instructions, tools }: LineModel
   };
 }
 
-function message(given: Json): Json {
+function message(given: Json, offered: OfferedNames): Json {
   const { role = '', callId, name, isError, content, chars, calls } = fields(given);
-  const asks = Array.isArray(content) ? content.flatMap((part) => callName(fields(part))) : [];
+  const asks = Array.isArray(calls) ? calls : Array.isArray(content) ? content.flatMap(callName) : undefined;
   return {
     role,
     ...(callId !== undefined && { callId }),
-    ...(name !== undefined && { name }),
+    ...(name !== undefined && { name: offered.shown(String(name)) }),
     ...(isError !== undefined && { isError }),
-    ...(calls !== undefined && { calls }),
-    ...(asks.length > 0 && { calls: asks }),
+    ...(role === 'assistant' && { calls: (asks ?? []).map((one) => offered.shown(String(one))) }),
     chars: chars ?? lengthOf(content),
   };
 }
 
-function callName({ type, name }: Fields): Json[] {
+function callName(part: Json): Json[] {
+  const { type, name } = fields(part);
   return type === 'tool_call' && name !== undefined ? [name] : [];
 }
 
@@ -68,14 +83,15 @@ function turn(given: Json): Json {
   };
 }
 
-function call(given: Json): Json {
+function call(given: Json, offered: OfferedNames): Json {
   const { id = '', name = '', arguments: asked, chars } = fields(given);
-  return { id, name, chars: chars ?? lengthOf(asked) };
+  return { id, name: offered.shown(String(name)), chars: chars ?? lengthOf(asked) };
 }
 
-function result(given: Json): Json {
-  const { callId = '', name = '', isError = false, content, chars, error } = fields(given);
+function result(given: Json, offered: OfferedNames): Json {
+  const { callId = '', name: called = '', isError = false, content, chars, error } = fields(given);
   const size = chars ?? (content === undefined ? undefined : lengthOf(content));
+  const name = fields(error ?? null).kind === 'unknown_tool' ? offered.shown(String(called)) : called;
   const said = { callId, name, isError, ...(size !== undefined && { chars: size }) };
   return failure({ ...said, ...(error !== undefined && { error }) });
 }

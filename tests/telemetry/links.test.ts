@@ -98,6 +98,8 @@ describe('the trace of a run that goes on from another', () => {
       'coxswain.approval.id': 'lead/1.0/clerk/1.0/@approval',
       'coxswain.approval.state': 'pending',
     });
+    // Nor a refusal.
+    expect(spans.flatMap(({ events = [] }) => events.map(({ name }) => name))).toEqual(['coxswain.approval.request']);
   });
 
   it('links a fork to the run whose records it has, under an id of its own', async () => {

@@ -144,7 +144,9 @@ describe('the metrics of a run', () => {
     const options = { journal: store, model: model(), instrument: otel() };
     const first = startRun(lead, 'x', options);
     await new Promise<void>((resolve) => first.once('approval.request', () => resolve()));
-    expect((await first.result).status).toBe('suspended');
+    const parked = await first.result;
+    expect(parked.status).toBe('suspended');
+    await new Promise((resolve) => setTimeout(resolve, 60));
     const allow = { ...options, approve: () => ({ decision: 'allow' }) as const };
     expect((await resumeRun(lead, first.id, allow).result).status).toBe('completed');
     await shutdown();
@@ -152,6 +154,9 @@ describe('the metrics of a run', () => {
     expect(totalOf(metrics.get('coxswain.approvals.pending'))).toBe(0);
     const runs = points(metrics.get('coxswain.runs')).map((point) => attributesOf(point)['coxswain.run.state']);
     expect(runs.sort()).toEqual(['completed', 'suspended']);
+    // A call that waits was not refused, and a person was waited for from the first request on.
+    expect(totalOf(metrics.get('coxswain.tool.failures'), { 'gen_ai.tool.name': 'save' })).toBe(0);
+    expect(points(metrics.get('coxswain.approval.wait'))[0]?.sum).toBeGreaterThanOrEqual(0.06);
   });
 
   it('need no tracer, and a run without a provider makes nothing at all', async () => {

@@ -65,7 +65,11 @@ async function twoLogs(): Promise<Record<'none' | 'full', StepLine[]>> {
       text(CANARY),
     ],
     ada: [
-      turn(['look', { at: `${CANARY}!` }], ['look', { at: 1, [CANARY]: CANARY }], ['made_up', { at: CANARY }]),
+      turn(
+        ['look', { at: `${CANARY}!` }],
+        ['look', { at: 1, [CANARY]: CANARY }],
+        [`made_up_${CANARY}`, { at: CANARY }],
+      ),
       turn(['buy', { what: CANARY }], ['memory_save', { text: CANARY }], ['look', `{ "${CANARY}"`]),
       turn(['buy', { what: `no ${CANARY}` }]),
       text(CANARY),
@@ -107,8 +111,9 @@ it('a line of any log is made what a log without content has', async () => {
   expect(full.flatMap(({ effects = [] }) => effects.map(({ kind }) => kind))).toEqual(
     expect.arrayContaining(['agent', 'model', 'once', 'memory', 'wait', 'gate']),
   );
-  const made: unknown = JSON.parse(JSON.stringify(full.map(withoutContent)));
+  const made: unknown = JSON.parse(JSON.stringify(withoutContent(full)));
   expect(JSON.stringify(made)).not.toContain(CANARY);
+  expect(JSON.stringify(none)).not.toContain(CANARY);
   expect(made).toEqual(none);
-  expect(JSON.parse(JSON.stringify(none.map(withoutContent)))).toEqual(none);
+  expect(JSON.parse(JSON.stringify(withoutContent(none)))).toEqual(none);
 });
