@@ -5,6 +5,7 @@ import type { RunCommandOptions } from './drive-run.ts';
 import { addDurableCommands } from './durable-commands.ts';
 import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
+import { addMcpCommand } from './mcp-command.ts';
 import { addMemoryCommand } from './memory-command.ts';
 import { addTelemetryCommands } from './telemetry-commands.ts';
 
@@ -62,6 +63,9 @@ addDurableCommands(program, (ended) => {
 });
 
 addTelemetryCommands(program, (ended) => {
+  code = ended;
+});
+addMcpCommand(program, (ended) => {
   code = ended;
 });
 addMemoryCommand(program, (ended) => {

@@ -32,6 +32,8 @@ export interface Served {
 /** What a client hands back with its answers: signed, and good for its own calls only. */
 export interface CallState {
   readonly run: string;
+  /** How often its client was asked. */
+  readonly round: number;
 }
 
 /** How long a call of a client that knows tasks is awaited before it becomes one, in milliseconds. */
@@ -182,7 +184,8 @@ class Exchange {
     }
     calls.leave(call, settings.answerMs);
     const requests = call.pending().map((request) => [request.id, sdk.inputRequired.elicit({ ...formOf(request) })]);
-    const requestState = await codec.mint({ run: call.id }, context);
+    call.rounds += 1;
+    const requestState = await codec.mint({ run: call.id, round: call.rounds }, context);
     return sdk.inputRequired({ inputRequests: Object.fromEntries(requests), requestState });
   }
 

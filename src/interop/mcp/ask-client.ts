@@ -54,6 +54,8 @@ export function decisionOf(request: Pending, response: unknown): Decision {
   const given = action === 'accept' && isPlainObject(content) ? content : {};
   if (request.reason === 'wait') {
     if (typeof given.answer === 'string') return { decision: 'answer', value: jsonOrText(given.answer) };
+    // A client with forms of its own: what it gave is judged by the schema of the wait.
+    if (Object.keys(given).length > 0) return { decision: 'answer', value: given as Json };
     return { decision: 'deny', reason: 'the person at the client gave no answer' };
   }
   const { decision, reason } = given;

@@ -32,6 +32,8 @@ export class ServedCall {
   readonly tool: string;
   readonly createdAt = new Date();
   updatedAt = this.createdAt;
+  /** How often its client was asked. */
+  rounds = 0;
   readonly result: Promise<RunResult>;
   /** Undefined while it is under way. */
   ended: RunResult | undefined;

@@ -14,8 +14,10 @@ import {
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { afterEach, describe, expect, it } from 'vitest';
+import { pinOf } from '../../../src/interop/mcp/offer.ts';
 import { callsOf, logFile, notes } from './played.ts';
 
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const closing: { close(): void }[] = [];
 afterEach(() => {
   for (const one of closing.splice(0)) one.close();
@@ -88,6 +90,25 @@ describe('a server that changes its tools', () => {
     const told = messages.find((message) => message.role === 'tool');
     expect(told).toMatchObject({ isError: true, content: expect.stringContaining('changed its tool search') });
     expect(log.lines().filter((line) => line.startsWith('search'))).toEqual([]);
+  });
+
+  it('gives the tools that were pinned, as they were then, and no others', async () => {
+    const schema = { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] } as const;
+    const { told: all } = await callsOf([notes()], [['notes_search', { query: 'a' }]]);
+    expect(all[0]?.content).toBe('found a');
+    const known = { tool: 'search', description: 'Searches the notes', inputSchema: { $schema: DIALECT, ...schema } };
+    const source = notes({ pins: { search: pinOf(known) } });
+    const { told } = await callsOf(
+      [source],
+      [
+        ['notes_search', { query: 'a' }],
+        ['notes_count', {}],
+      ],
+    );
+    expect(told.map(({ content }) => content)).toEqual([
+      'found a',
+      expect.stringContaining('Tools are: notes_search.'),
+    ]);
   });
 
   it('is not given what an agent was told to expect of it', async () => {
