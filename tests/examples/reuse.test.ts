@@ -32,6 +32,27 @@ test('langchain: a worker goes out, and a tool comes in', async () => {
   expect(lines).toEqual(['Yes: 4.2 m at the bar. (210 tokens in)', 'At ten past two. completed']);
 });
 
+test('mcp-serve: a worker is a tool of an MCP client, which is told who does what', async () => {
+  await import('../../examples/reuse/mcp-serve.ts');
+  expect(lines).toEqual([
+    'sounder: Says whether a boat can pass a mark',
+    'sounder starts',
+    'sounder calls depth',
+    'sounder ended: completed',
+    'Yes: 4.2 m at the bar.',
+    '{"inputTokens":210,"outputTokens":21,"modelCalls":2,"modelCallsWithUsage":2}',
+  ]);
+});
+
+test('mcp-tools: a server is taken in, and may do what the code lets it', async () => {
+  await import('../../examples/reuse/mcp-tools.ts');
+  expect(lines).toEqual([
+    'tides_high_water: Bar: 14:10 [untrusted]',
+    expect.stringMatching(/^tides_set_buoy: tides_set_buoy was denied: .*\[untrusted\]$/),
+    'High water is at ten past two. Nobody let me set a buoy.',
+  ]);
+});
+
 test('skills: a clerk reads how letters are written, and the file that the skill names', async () => {
   await import('../../examples/skills/clerk.ts');
   expect(lines).toEqual([
@@ -41,7 +62,10 @@ test('skills: a clerk reads how letters are written, and the file that the skill
   ]);
 });
 
-test.each(['ai-sdk', 'openai-agents', 'langchain', 'sounder'])('%s is under 50 lines', (name) => {
-  const text = readFileSync(new URL(`../../examples/reuse/${name}.ts`, import.meta.url), 'utf8');
-  expect(text.trimEnd().split('\n').length).toBeLessThan(50);
-});
+test.each(['ai-sdk', 'openai-agents', 'langchain', 'sounder', 'mcp-serve', 'mcp-tools', 'tides-server'])(
+  '%s is under 50 lines',
+  (name) => {
+    const text = readFileSync(new URL(`../../examples/reuse/${name}.ts`, import.meta.url), 'utf8');
+    expect(text.trimEnd().split('\n').length).toBeLessThan(50);
+  },
+);

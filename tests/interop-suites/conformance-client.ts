@@ -76,7 +76,7 @@ function withoutNulls(args: Json): Json {
 async function run() {
   const calls =
     context.toolCalls?.map((call) => [call.name, withoutNulls(call.arguments)] as const) ?? CALLS[scenario] ?? OTHERS;
-  const source = mcpTools({ url, protocol, prefix: '', startTimeoutMs: 10_000, ...(provider && { auth: provider }) });
+  const source = mcpTools({ url, protocol, prefix: '', startTimeoutMs: 60_000, ...(provider && { auth: provider }) });
   const agent = defineAgent({ name: 'caller', instructions: 'Call.', tools: [source] });
   const turns = [...calls.map(([name, args]) => callTools(toolCall(name, args))), 'done'];
   const echo = scriptedModel(({ tools, messages }) => {

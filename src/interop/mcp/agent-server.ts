@@ -52,8 +52,9 @@ export function agentServer(served: Served, { era, authInfo }: McpRequestContext
     requestState: { verify: codec.verify },
   });
   server.onerror = () => {};
-  const tools = [...settings.agents.values()].map((agent) => toolOf(agent, isModern));
-  server.setRequestHandler('tools/list', () => ({ tools }));
+  server.setRequestHandler('tools/list', () => ({
+    tools: [...settings.agents.values()].map((agent) => toolOf(agent, isModern)),
+  }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const agent = settings.agents.get(params.name);
     if (agent === undefined)

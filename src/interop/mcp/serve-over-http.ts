@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthInfo } from '@modelcontextprotocol/server';
+import { isPlainObject, type Json } from '../../core/json.ts';
 import type { Client } from '../http/client.ts';
 import { guard } from '../http/guard.ts';
 import { listen } from '../http/listen.ts';
 import { Problem } from '../http/problem.ts';
 import { readBody } from '../http/read-body.ts';
-import { agentServer, type Served } from './agent-server.ts';
+import { agentServer, type Sdk, type Served } from './agent-server.ts';
 import { loadNodeServer } from './sdk.ts';
 import type { McpServing } from './serve-mcp.ts';
 import type { McpHttp } from './serve-options.ts';
@@ -44,7 +45,9 @@ export async function serveOverHttp(served: Served, options: McpHttp): Promise<M
       const auth = authInfoOf(client);
       const { method = '', url = '' } = request;
       const asked = Object.assign(request, { auth, method, url });
-      const isOf2025 = method !== 'POST' || (await sdk.isLegacyRequest(await node.toWebRequest(asked, body), body));
+      const isOf2025 =
+        method !== 'POST' ||
+        (!claimsRevision(sdk, body) && (await sdk.isLegacyRequest(await node.toWebRequest(asked, body), body)));
       if (!isOf2025) await answerModern(asked, response, body);
       else await sessions.answer(client, asked, response, body);
     } catch (thrown) {
@@ -67,6 +70,13 @@ export async function serveOverHttp(served: Served, options: McpHttp): Promise<M
       gone.resolve();
     },
   };
+}
+
+/** A request that names its revision is one of 2026 for the SDK too, whatever else it says. */
+function claimsRevision(sdk: Sdk, body: Json | undefined): boolean {
+  const params = isPlainObject(body) ? body.params : undefined;
+  const meta = isPlainObject(params) ? params._meta : undefined;
+  return isPlainObject(meta) && sdk.PROTOCOL_VERSION_META_KEY in meta;
 }
 
 /** Who asks, as the SDK hands it on: never the token. */
