@@ -7,6 +7,7 @@ import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
 import { addMcpCommand } from './mcp-command.ts';
 import { addMemoryCommand } from './memory-command.ts';
+import type { ServeCommandOptions } from './serve-command.ts';
 import { addTelemetryCommands } from './telemetry-commands.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -57,6 +58,23 @@ Example:
   .action(async (file: string, input: string[], options: RunCommandOptions) => {
     const { runCommand } = await import('./run-command.ts');
     code = await runCommand(file, input, options);
+  });
+program
+  .command('serve')
+  .description('Serve the agent that a module exports, until Ctrl-C. The address goes to stdout.')
+  .argument('<file>', 'the module, .js or .ts')
+  .argument('[words...]', 'for a module that exports a function, its arguments')
+  .option('--http', 'over HTTP: runs, events as SSE, answers, results')
+  .option('--a2a', 'over A2A, to other agents')
+  .option('--host <address>', 'default 127.0.0.1; any other needs a token')
+  .option('--port <n>', 'default a free one')
+  .option('--hosts <names>', 'names under which it is asked for, beside its address: api.example.org,api')
+  .option('--token-env <name>', 'the environment variable that holds the token which each request must carry')
+  .option('--journal <file>', 'keep the runs there, so that they survive the process; default COX_JOURNAL')
+  .option('--url <address>', 'with --a2a: where others reach it, for its card')
+  .action(async (file: string, words: string[], options: ServeCommandOptions) => {
+    const { serveCommand } = await import('./serve-command.ts');
+    code = await serveCommand(file, words, options);
   });
 addDurableCommands(program, (ended) => {
   code = ended;

@@ -1,0 +1,83 @@
+import { ConfigurationError, messageOf } from '../core/errors.ts';
+import type { Listening } from '../interop/http/listen.ts';
+import type { RunOptions } from '../orchestration/run-options.ts';
+import { chooseModel } from './choose-model.ts';
+import { EXIT } from './exit-code.ts';
+import { onInterrupt } from './interrupt.ts';
+import { newJournal } from './journal-file.ts';
+import { loadAgent } from './load-module.ts';
+import { tell } from './tell.ts';
+import { traceRun } from './trace-run.ts';
+
+/** What `cox serve` takes. */
+export interface ServeCommandOptions {
+  readonly http?: boolean;
+  readonly a2a?: boolean;
+  readonly host?: string;
+  readonly port?: string;
+  /** Names under which it is asked for, with commas between them. */
+  readonly hosts?: string;
+  /** The variable that holds the token. */
+  readonly tokenEnv?: string;
+  readonly journal?: string;
+  /** The address that stands in an A2A card. */
+  readonly url?: string;
+}
+
+/** `cox serve`: serves the agent of a module until Ctrl-C. The address goes to stdout. Gives the exit code. */
+export async function serveCommand(
+  file: string,
+  words: readonly string[],
+  command: ServeCommandOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<number> {
+  if ((command.http === true) === (command.a2a === true))
+    throw new ConfigurationError('--http', 'say what it is to be served over', 'Write --http or --a2a.');
+  const token = tokenOf(command.tokenEnv, env);
+  const { agent, options } = await loadAgent(file, words);
+  const { runId: _, ...own } = options;
+  const journal = await newJournal(command.journal, options.journal);
+  const trace = options.instrument === undefined ? await traceRun() : undefined;
+  const run: RunOptions = {
+    ...own,
+    ...chooseModel(agent, options),
+    ...(journal !== undefined && { journal: journal.store }),
+    instrument: options.instrument ?? trace?.instrument,
+  };
+  const { host, url } = command;
+  const onError = (error: unknown) => tell(`a request could not be served: ${messageOf(error)}`);
+  const hosts = command.hosts?.split(',').map((name) => name.trim());
+  const common = { agents: [agent], run, token, host, hosts, port: portOf(command.port), onError };
+  const server: Listening = command.a2a
+    ? await (await import('../interop/a2a/serve-a2a.ts')).serveA2A({ ...common, url })
+    : await (await import('../interop/http/serve-http.ts')).serveHttp({ ...common, resume: journal !== undefined });
+  process.stdout.write(`${server.url}\n`);
+  tell(`serving ${agent.name} ${command.a2a ? 'over A2A' : 'over HTTP'}; Ctrl-C ends it`);
+  if (token === undefined) tell('nobody is asked for a token: only programs of this machine can reach it');
+  await stopped();
+  await server.close();
+  await trace?.shutdown().catch((thrown: unknown) => tell(messageOf(thrown)));
+  journal?.store.close();
+  return EXIT.done;
+}
+
+/** Resolves at the first Ctrl-C or SIGTERM; the second Ctrl-C ends the process. */
+function stopped(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve());
+    onInterrupt(resolve, () => tell('closing: runs with a journal can go on; Ctrl-C again ends it at once'));
+  });
+}
+
+function tokenOf(name: string | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  if (name === undefined) return undefined;
+  const token = env[name]?.trim();
+  if (token) return token;
+  throw new ConfigurationError('--token-env', `the variable ${name} is not set`, 'Set it: openssl rand -base64 32.');
+}
+
+function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new ConfigurationError('--port', `${text} is no port`, 'Write a number from 0 to 65535; 0 is a free one.');
+}

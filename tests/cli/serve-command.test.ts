@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { cox, emptyFolder, fixture, startCox } from './cox.ts';
+
+const TOKEN = 'a-token-of-the-tests';
+
+/** Starts `cox serve`; gives the address it prints. */
+async function serve(args: readonly string[], env: Record<string, string> = {}, cwd = emptyFolder()) {
+  const served = startCox(['serve', fixture('lookout.ts'), ...args], { env, cwd });
+  const url = await new Promise<string>((resolve, reject) => {
+    served.child.stdout?.once('data', (text) => resolve(String(text).trim()));
+    void served.ended.then(({ err }) => reject(new Error(err)));
+  });
+  return { ...served, url };
+}
+
+test('an agent is served over HTTP until Ctrl-C, with its token from the environment and its runs in a journal', async () => {
+  const cwd = emptyFolder();
+  const args = ['--http', '--token-env', 'MY_TOKEN', '--journal', 'runs.db'];
+  const { url, child, ended } = await serve(args, { MY_TOKEN: TOKEN }, cwd);
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  expect((await fetch(`${url}/agents`)).status).toBe(401);
+  const answer = await fetch(`${url}/agents/lookout/runs?wait=20`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+    body: '{"input":"What do you see?"}',
+  });
+  expect(await answer.json()).toMatchObject({ status: 'completed' });
+  child.kill('SIGINT');
+  const { code, err } = await ended;
+  expect(code).toBe(0);
+  expect(err).not.toContain(TOKEN);
+  expect(existsSync(join(cwd, 'runs.db'))).toBe(true);
+});
+
+test('an agent is served over A2A until it is told to end', async () => {
+  const { url, child, ended } = await serve(['--a2a', '--url', 'https://agents.example.org']);
+  const card = await (await fetch(`${url}/.well-known/agent-card.json`)).json();
+  expect(card).toMatchObject({
+    name: 'lookout',
+    supportedInterfaces: [{ url: 'https://agents.example.org/jsonrpc' }, { url: 'https://agents.example.org/rest' }],
+  });
+  child.kill('SIGTERM');
+  expect((await ended).code).toBe(0);
+});
+
+test.each([
+  [['--http', '--a2a'], '--http'],
+  [[], '--http'],
+  [['--http', '--port', '99999'], '--port'],
+  [['--http', '--token-env', 'NOWHERE'], '--token-env'],
+  [['--http', '--host', '0.0.0.0'], 'serveHttp.host'],
+])('cox serve %j is a mistake that is named', async (args, named) => {
+  const { code, err } = await cox(['serve', fixture('lookout.ts'), ...args]);
+  expect(code).toBe(2);
+  expect(err).toContain(named);
+});
