@@ -69,3 +69,22 @@ test.each(['ai-sdk', 'openai-agents', 'langchain', 'sounder', 'mcp-serve', 'mcp-
     expect(text.trimEnd().split('\n').length).toBeLessThan(50);
   },
 );
+
+test('http: a worker is served, watched over a broken line, and a tool of another team', async () => {
+  await import('../../examples/reuse/http.ts');
+  expect(lines).toEqual([
+    ...['run.start', 'agent.start', '… the line broke …', 'tool.start', 'tool.end', 'agent.end', 'run.end'],
+    ...['Yes: 4.2 m at the bar.', 'Aye: the service says yes.'],
+  ]);
+});
+
+test('a2a: a worker answers another agent, which sees it at work', async () => {
+  await import('../../examples/reuse/a2a.ts');
+  expect(lines).toEqual([
+    'progress: pilot starts',
+    'progress: pilot ended: completed',
+    'progress: the agent used 60 tokens in, 11 out',
+    'pilot: Keep the church tower over the mole.',
+    'We keep the tower over the mole.',
+  ]);
+});

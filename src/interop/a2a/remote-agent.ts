@@ -2,7 +2,7 @@ import type { AgentCard, Message } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
 import { ConfigurationError, messageOf, ToolError } from '../../core/errors.ts';
 import { short } from '../../core/issue-text.ts';
-import { canonical, type Json, sha256 } from '../../core/json.ts';
+import { canonical, isPlainObject, type Json, sha256 } from '../../core/json.ts';
 import { shown } from '../../core/options.ts';
 import type { ToolContext } from '../../core/tool.ts';
 import { traceCarrier } from '../../telemetry/carrier.ts';
@@ -137,8 +137,8 @@ export class RemoteAgent {
     for (let inputs = 0; ; inputs += 1) {
       await this.#ask(client, this.#message(said, inputs, answer, context), answer, context);
       if (answer.message !== undefined || answer.is(TaskState.TASK_STATE_COMPLETED)) {
-        const usage = answer.metadata['coxswain/usage'];
-        if (usage !== undefined) context.logger.info(`${this.#url.host} used`, usage);
+        const usage = usageText(answer.metadata['coxswain/usage']);
+        if (usage !== undefined) context.progress({ note: usage });
         return answer.value();
       }
       if (!answer.is(TaskState.TASK_STATE_INPUT_REQUIRED)) throw this.#failure(answer);
@@ -207,6 +207,13 @@ export class RemoteAgent {
   async #cancel(client: Client, id: string): Promise<void> {
     await client.cancelTask({ tenant: '', id, metadata: {} }, { signal: AbortSignal.timeout(3_000) }).catch(() => {});
   }
+}
+
+/** What an agent of ours says that it spent; whatever else stands there is not shown. */
+function usageText(usage: unknown): string | undefined {
+  if (!isPlainObject(usage) || !Number.isSafeInteger(usage.inputTokens) || !Number.isSafeInteger(usage.outputTokens))
+    return undefined;
+  return `the agent used ${usage.inputTokens} tokens in, ${usage.outputTokens} out`;
 }
 
 function slept(ms: number, signal: AbortSignal): Promise<void> {
