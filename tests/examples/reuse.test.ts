@@ -81,8 +81,6 @@ test('http: a worker is served, watched over a broken line, and a tool of anothe
 test('a2a: a worker answers another agent, which sees it at work', async () => {
   await import('../../examples/reuse/a2a.ts');
   expect(lines).toEqual([
-    'progress: pilot starts',
-    'progress: pilot ended: completed',
     'progress: the agent used 60 tokens in, 11 out',
     'pilot: Keep the church tower over the mole.',
     'We keep the tower over the mole.',

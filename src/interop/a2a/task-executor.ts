@@ -215,7 +215,8 @@ export class TaskExecutor implements AgentExecutor {
         }
       } else if (isRoot && (event.type === 'model.start' || event.type === 'model.retry')) voice.restart();
       else if (isRoot && event.type === 'model.delta' && event.delta.type === 'text') voice.piece(event.delta.text);
-      const text = progressText(event);
+      // Of the root the task's own state says it.
+      const text = isRoot && !event.type.startsWith('tool.') ? undefined : progressText(event);
       if (text !== undefined) voice.working(text);
     }
   }

@@ -1,11 +1,22 @@
 import type { RunEvent } from '../../core/event.ts';
 import { eventId, PIECES } from './event-id.ts';
 import { jsonText } from './send-json.ts';
-import type { ShownEvent } from './shown-event.ts';
+import type { ShownEvents } from './shown-event.ts';
 
 interface Frame {
   readonly place: number;
-  readonly bytes: Buffer;
+  readonly size: number;
+  readonly attempt: number;
+  readonly event: RunEvent | Reset;
+  /** Made when the first watcher reads it. */
+  bytes: Buffer | undefined;
+}
+
+/** Before the first piece of a call's second attempt: what was shown of it no longer holds. */
+interface Reset {
+  readonly type: 'reset';
+  readonly key: string;
+  readonly attempt: number;
 }
 
 /** Some frames in one piece, and the place of the last of them. */
@@ -21,7 +32,7 @@ const CHUNK_BYTES = 65_536;
  * Bounded: what is oldest goes, and who has not read it yet is told of a gap.
  */
 export class EventLog {
-  readonly #show: ShownEvent;
+  readonly #shown: ShownEvents;
   readonly #max: number;
   #frames: Frame[] = [];
   /** Frames before this index are gone. */
@@ -32,11 +43,13 @@ export class EventLog {
   readonly #attempts = new Map<string, number>();
   readonly #watchers = new Set<() => void>();
   #isDue = false;
+  /** How long it took to tell all who watch, last time, in milliseconds. */
+  #tookMs = 0;
   #isEnded = false;
   #last: { readonly from: number; readonly chunk: Chunk } | undefined;
 
-  constructor(show: ShownEvent, maxBytes: number) {
-    this.#show = show;
+  constructor(shown: ShownEvents, maxBytes: number) {
+    this.#shown = shown;
     this.#max = maxBytes;
   }
 
@@ -45,13 +58,12 @@ export class EventLog {
     return this.#isEnded;
   }
 
-  append(event: RunEvent | Omit<RunEvent, 'seq'>): void {
-    const { key } = event;
-    const attempt = this.#attemptOf(event as RunEvent);
+  append(given: RunEvent | Omit<RunEvent, 'seq'>): void {
+    const event = given as RunEvent;
+    const attempt = this.#attemptOf(event);
     if (attempt === undefined) return;
-    const data = this.#show(event as RunEvent);
     const place = this.#next(event.record);
-    if (data !== undefined && place !== undefined) this.#add(event.type, key, attempt, place, data);
+    if (place !== undefined && this.#shown.isShown(event)) this.#add(event, attempt, place);
   }
 
   /** Of a call that began anew: what was shown of it before no longer holds. */
@@ -65,7 +77,8 @@ export class EventLog {
     if (event.attempt === before) return before;
     this.#attempts.set(key, event.attempt);
     const place = this.#next(undefined);
-    if (place !== undefined) this.#add('reset', key, event.attempt, place, { key, attempt: event.attempt });
+    if (place !== undefined && this.#shown.isShown(event))
+      this.#add({ type: 'reset', key, attempt: event.attempt }, event.attempt, place);
     return event.attempt;
   }
 
@@ -77,10 +90,10 @@ export class EventLog {
     return this.#place;
   }
 
-  #add(type: string, key: string, attempt: number, place: number, data: object): void {
-    const bytes = frame(type, eventId(key, attempt, place), data);
-    this.#frames.push({ place, bytes });
-    this.#bytes += bytes.length;
+  #add(event: RunEvent | Reset, attempt: number, place: number): void {
+    const size = sizeOf(event);
+    this.#frames.push({ place, size, attempt, event, bytes: undefined });
+    this.#bytes += size;
     while (this.#bytes > this.#max && this.#frames.length - this.#from > 1) this.#drop();
     this.#wake();
   }
@@ -88,7 +101,7 @@ export class EventLog {
   #drop(): void {
     const first = this.#frames[this.#from];
     if (first === undefined) return;
-    this.#bytes -= first.bytes.length;
+    this.#bytes -= first.size;
     this.#gone = first.place;
     this.#from += 1;
     if (this.#from < 1_024 || this.#from * 2 < this.#frames.length) return;
@@ -96,14 +109,19 @@ export class EventLog {
     this.#from = 0;
   }
 
-  /** Tells all who watch, once a turn of the event loop. */
+  /** Tells all who watch, once a turn of the event loop; where that takes its time, the run has as much of it in between. */
   #wake(): void {
     if (this.#isDue) return;
     this.#isDue = true;
-    setImmediate(() => {
-      this.#isDue = false;
-      for (const watcher of this.#watchers) watcher();
-    });
+    if (this.#tookMs < 2) setImmediate(() => this.#tell());
+    else setTimeout(() => this.#tell(), this.#tookMs);
+  }
+
+  #tell(): void {
+    this.#isDue = false;
+    const since = performance.now();
+    for (const watcher of this.#watchers) watcher();
+    this.#tookMs = performance.now() - since;
   }
 
   /** More comes again, of a run that goes on: after all pieces that an earlier process may have shown since the last record. */
@@ -137,6 +155,7 @@ export class EventLog {
     }
     for (let index = this.#indexAfter(reached); index < this.#frames.length && bytes < CHUNK_BYTES; index += 1) {
       const next = this.#frames[index] as Frame;
+      next.bytes ??= this.#encode(next);
       parts.push(next.bytes);
       bytes += next.bytes.length;
       reached = next.place;
@@ -145,6 +164,11 @@ export class EventLog {
     const chunk = { bytes: Buffer.concat(parts), place: reached };
     this.#last = { from: place, chunk };
     return chunk;
+  }
+
+  #encode({ event, attempt, place }: Frame): Buffer {
+    const data = event.type === 'reset' ? { key: event.key, attempt } : this.#shown.show(event);
+    return frame(event.type, eventId(event.key, attempt, place), data);
   }
 
   /** Whether nothing came since that would belong to it. */
@@ -162,6 +186,21 @@ export class EventLog {
     }
     return low;
   }
+}
+
+/** About how large an event is as JSON: what is long of one are its texts, arguments and results. */
+function sizeOf(event: RunEvent | Reset): number {
+  let size = 600;
+  if ('text' in event) size += event.text.length;
+  if (event.type === 'model.delta' && event.delta.type !== 'tool_call') size += event.delta.text.length;
+  if ('args' in event) size += lengthOf(event.args);
+  if (event.type === 'tool.end') size += lengthOf(event.result);
+  if ('request' in event) size += lengthOf(event.request);
+  return size;
+}
+
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : (JSON.stringify(value)?.length ?? 0);
 }
 
 /** JSON has no line breaks, so one `data` line holds it. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Json } from '../../core/json.ts';
 import { strictJson } from '../../core/strict-json.ts';
@@ -32,16 +33,16 @@ export async function readText(request: IncomingMessage, max: number): Promise<s
     if (total > max) reject(tooLarge());
     else chunks.push(chunk);
   };
-  const broken = () => reject(new Problem('bad-request', 'The connection was closed before the body was whole.'));
+  const broken = () => {
+    if (!request.complete) reject(new Problem('bad-request', 'The connection was closed before the body was whole.'));
+  };
   request.on('data', take).once('end', resolve).once('error', broken).once('close', broken);
   try {
     await promise;
   } finally {
-    request.off('data', take).pause();
+    request.off('data', take).off('error', broken).off('close', broken).pause();
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
-  } catch {
-    throw new Problem('bad-request', 'The body is not UTF-8.');
-  }
+  const bytes = Buffer.concat(chunks);
+  if (!isUtf8(bytes)) throw new Problem('bad-request', 'The body is not UTF-8.');
+  return bytes.toString();
 }

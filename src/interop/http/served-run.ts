@@ -10,7 +10,7 @@ export class ServedRun {
   readonly agent: Agent;
   readonly client: string;
   readonly log: EventLog;
-  /** Hash of what it began with: the same Idempotency-Key with something else is a mistake. */
+  /** Hash of what it began with, where an Idempotency-Key started it: the same key with something else is a mistake. */
   readonly fingerprint: string;
   #run: Run | undefined;
   #result: RunResult | undefined;

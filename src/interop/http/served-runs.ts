@@ -18,7 +18,7 @@ import { fingerprintOf, storedFingerprint } from './fingerprint.ts';
 import type { HttpSettings } from './http-options.ts';
 import { Problem } from './problem.ts';
 import { ServedRun } from './served-run.ts';
-import { fullEvent, namedEvent } from './shown-event.ts';
+import { fullEvents, namedEvents } from './shown-event.ts';
 import { storedEvents } from './stored-events.ts';
 
 /** How a run is to be started for a client. */
@@ -32,6 +32,9 @@ export interface Start {
   readonly carrier: { readonly [name: string]: unknown };
 }
 
+/** Runs that are over and can still be asked for; of more the oldest go. */
+const KEPT = 1_000;
+
 /** The runs of all clients of a server. A run's id begins with the name of its client: nobody else finds it. */
 export class ServedRuns {
   readonly #settings: HttpSettings;
@@ -40,7 +43,10 @@ export class ServedRuns {
   /** Runs that are being looked up, so that two who ask at once get one. */
   readonly #loading = new Map<string, Promise<ServedRun | undefined>>();
   readonly #reservations = new Map<string, Reservation>();
-  readonly #timers = new Set<NodeJS.Timeout>();
+  /** Runs under way, by client. */
+  readonly #live = new Map<string, number>();
+  /** Runs that are over, the oldest first, and until when they are kept. */
+  readonly #over = new Map<ServedRun, number>();
   #isClosed = false;
 
   constructor(settings: HttpSettings) {
@@ -50,7 +56,7 @@ export class ServedRuns {
 
   /** Starts a run, or gives the one that this Idempotency-Key has started. */
   async start({ agent, input, client, key, carrier }: Start): Promise<{ run: ServedRun; isNew: boolean }> {
-    const fingerprint = fingerprintOf(agent, input);
+    const fingerprint = key === undefined ? '' : fingerprintOf(agent, input);
     const id = `${client.name}.${key === undefined ? randomUUID() : sha256(key).slice(0, 32)}`;
     const known = key === undefined ? undefined : await this.find(id, client);
     if (known !== undefined) {
@@ -58,9 +64,9 @@ export class ServedRuns {
       throw new Problem('invalid-input', 'This Idempotency-Key has started a run with another agent or input.');
     }
     if (this.#isClosed) throw closing();
-    const live = [...this.#runs.values()].filter((one) => one.client === client.name && one.live !== undefined);
-    if (live.length >= this.#settings.maxRuns)
-      throw new Problem('limited', `This client has ${live.length} runs under way.`, { 'retry-after': '5' });
+    const live = this.#live.get(client.name) ?? 0;
+    if (live >= this.#settings.maxRuns)
+      throw new Problem('limited', `This client has ${live} runs under way.`, { 'retry-after': '5' });
     const run = this.#served(id, agent, client.name, fingerprint, this.#settings.optionsFor(client));
     this.#go(run, client, (options, signal) => serveRun(agent, input, options, { carrier, runId: id, signal }));
     return { run, isNew: true };
@@ -75,7 +81,7 @@ export class ServedRuns {
     } = this.#settings;
     const run = new ServedRun({
       ...{ id, agent, client, fingerprint },
-      log: new EventLog(full ? fullEvent : namedEvent, maxLogBytes),
+      log: new EventLog(full ? fullEvents : namedEvents, maxLogBytes),
       abandonMs: onDisconnect === 'cancel' ? abandonMs : undefined,
     });
     this.#runs.set(id, run);
@@ -90,9 +96,16 @@ export class ServedRuns {
       served.follow(run, abort);
     } catch (thrown) {
       this.#forget(served);
+      if (isA(thrown, ConfigurationError) && thrown.field.startsWith('input'))
+        throw new Problem('invalid-input', thrown.message);
       throw thrown;
     }
-    void served.over.then(() => this.#ended(served));
+    this.#over.delete(served);
+    this.#count(served.client, 1);
+    void served.over.then(() => {
+      this.#count(served.client, -1);
+      this.#ended(served);
+    });
   }
 
   #optionsOf({ id }: ServedRun, client: Client): RunOptions {
@@ -108,11 +121,17 @@ export class ServedRuns {
     const { result, failure } = served;
     if (failure !== undefined && !isA(failure, FencedError)) this.#settings.onError(failure);
     if (result !== undefined && result.status !== 'suspended') this.#settle(served);
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      if (served.live === undefined) this.#forget(served);
-    }, this.#settings.keepMs).unref();
-    this.#timers.add(timer);
+    this.#over.set(served, Date.now() + this.#settings.keepMs);
+    for (const [oldest, until] of this.#over) {
+      if (this.#over.size <= KEPT && Date.now() < until) break;
+      this.#forget(oldest);
+    }
+  }
+
+  #count(client: string, more: 1 | -1): void {
+    const live = (this.#live.get(client) ?? 0) + more;
+    if (live > 0) this.#live.set(client, live);
+    else this.#live.delete(client);
   }
 
   #settle({ id, result }: ServedRun): void {
@@ -121,6 +140,7 @@ export class ServedRuns {
   }
 
   #forget(served: ServedRun): void {
+    this.#over.delete(served);
     this.#settle(served);
     if (this.#runs.get(served.id) === served) this.#runs.delete(served.id);
   }
@@ -258,7 +278,6 @@ export class ServedRuns {
   /** Stops all runs as `aborted`, and forgets them; those with a journal can go on. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const timer of this.#timers) clearTimeout(timer);
     const all = [...this.#runs.values()];
     for (const run of all) run.abort();
     await Promise.all(all.map((run) => run.over));

@@ -16,6 +16,7 @@ const note = defineTool({
   input: z.object({}),
   execute: () => 'noted',
 });
+const noter = defineAgent({ name: 'answers', description: 'Answers questions.', instructions: 'A', tools: [note] });
 const writer = defineAgent({ name: 'writer', description: 'Writes.', instructions: 'Write.', tools: [note] });
 
 async function remote(options: Omit<ServeA2AOptions, 'token'>) {
@@ -37,7 +38,10 @@ async function call(url: string, options: A2AToolOptions, more: object = {}) {
 }
 
 test('another agent is a tool: its progress is shown, its answer is untrusted, and the token stays with us', async () => {
-  const { url, given } = await remote({ agents: [answers], run: { model: scriptedModel([text('Calm sea.')]) } });
+  const { url, given } = await remote({
+    agents: [noter],
+    run: { model: scriptedModel([turn(['note']), text('Calm sea.')]), permissions: { rules: ['allow! note'] } },
+  });
   const { tool, told, events, result } = await call(url, given);
   expect(tool).toMatchObject({
     name: 'answers',
@@ -46,7 +50,7 @@ test('another agent is a tool: its progress is shown, its answer is untrusted, a
   });
   expect(told).toMatchObject({ isError: false, content: 'Calm sea.', label: { integrity: 'untrusted' } });
   const notes = events.flatMap((event) => (event.type === 'tool.progress' ? [event.progress.note] : []));
-  expect(notes).toContain('answers starts');
+  expect(notes).toContain('answers calls note');
   expect(JSON.stringify([result, events])).not.toContain(TOKEN);
 });
 
