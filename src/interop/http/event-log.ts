@@ -111,7 +111,7 @@ export class EventLog {
 
   /** Tells all who watch, once a turn of the event loop; where that takes its time, the run has as much of it in between. */
   #wake(): void {
-    if (this.#isDue) return;
+    if (this.#isDue || this.#watchers.size === 0) return;
     this.#isDue = true;
     if (this.#tookMs < 2) setImmediate(() => this.#tell());
     else setTimeout(() => this.#tell(), this.#tookMs);

@@ -265,7 +265,8 @@ function inputOf(body: Json | undefined): Json {
 const MAX_WAIT_S = 120;
 
 /** `?wait=30`: seconds, in milliseconds. */
-function waitOf({ searchParams }: URL): number {
+function waitOf({ search, searchParams }: URL): number {
+  if (search === '') return 0;
   const text = searchParams.get('wait') ?? '0';
   if (!/^\d{1,3}$/.test(text) || Number(text) > MAX_WAIT_S)
     throw new Problem('bad-request', `wait is a number of seconds up to ${MAX_WAIT_S}.`);

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { ConfigurationError } from '../../core/errors.ts';
 import { isPlainObject } from '../../core/json.ts';
 import { shown } from '../../core/options.ts';
@@ -40,7 +40,7 @@ export function readTokens(field: string, token: unknown, tokens: unknown): Name
 }
 
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** The token of `Authorization: Bearer …`. */
