@@ -156,6 +156,8 @@ test('a stream that was under way when the server closed goes on in the next', a
   const { url } = await served({ agents: [scout], resume: true, run });
   const rest = await all(events(`${url}/runs/${body.runId}/events`, { last: before.at(-1)?.id }));
   expect(rest.at(-1)).toMatchObject({ event: 'run.end', data: { status: 'completed', text: 'calm' } });
+  // That the process ended was not the end of the run.
+  expect(rest.filter(({ event }) => event === 'run.end')).toHaveLength(1);
   const both = [...ids(before), ...ids(rest)];
   expect(new Set(both).size).toBe(both.length);
 });
