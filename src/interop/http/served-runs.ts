@@ -58,7 +58,8 @@ export class ServedRuns {
   async start({ agent, input, client, key, carrier }: Start): Promise<{ run: ServedRun; isNew: boolean }> {
     const fingerprint = key === undefined ? '' : fingerprintOf(agent, input);
     const id = `${client.name}.${key === undefined ? randomUUID() : sha256(key).slice(0, 32)}`;
-    const known = key === undefined ? undefined : await this.find(id, client);
+    // Another request with this key may have started it while the journal was asked.
+    const known = key === undefined ? undefined : ((await this.find(id, client)) ?? this.#runs.get(id));
     if (known !== undefined) {
       if (known.fingerprint === fingerprint) return { run: known, isNew: false };
       throw new Problem('invalid-input', 'This Idempotency-Key has started a run with another agent or input.');

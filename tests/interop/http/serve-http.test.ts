@@ -151,13 +151,16 @@ test('a run is cancelled, and so is what is left of it', async () => {
 });
 
 test('an Idempotency-Key starts one run, however often it is sent, and refuses another input', async () => {
-  const { ask } = await served({ agents: [answers], run: says('one', 'two') });
-  const start = (input: string) =>
-    ask('POST', '/agents/answers/runs?wait=20', { input }, { 'idempotency-key': 'order-17' });
-  const [first, second] = await Promise.all([start('go'), start('go')]);
-  expect(second.body.runId).toBe(first.body.runId);
-  expect([first.status, second.status].sort()).toEqual([200, 201]);
-  expect((await start('something else')).status).toBe(422);
+  for (const kept of [undefined, journal()]) {
+    const { ask } = await served({ agents: [answers], run: { ...says('one', 'two'), journal: kept } });
+    const start = (input: string) =>
+      ask('POST', '/agents/answers/runs?wait=20', { input }, { 'idempotency-key': 'order-17' });
+    const all = await Promise.all(Array.from({ length: 8 }, () => start('go')));
+    expect(new Set(all.map(({ body }) => body.runId)).size).toBe(1);
+    expect(all.map(({ status }) => status).sort()).toEqual([...Array(7).fill(200), 201]);
+    expect(new Set(all.map(({ body }) => body.result.text))).toEqual(new Set(['one']));
+    expect((await start('something else')).status).toBe(422);
+  }
 });
 
 test('with a journal an Idempotency-Key holds in the next process too', async () => {
