@@ -5,11 +5,12 @@ import { type Client, serveHttp } from 'coxswain/http';
 import { scriptedModel } from 'coxswain/testing';
 import type { AttackCase } from './attack-case.ts';
 import { playFetch } from './play-fetch.ts';
+import { playMcp } from './play-mcp-http.ts';
 import type { Stage } from './set-up.ts';
 import type { Shown } from './shown.ts';
 
 /** One request of a case. */
-interface Asked {
+export interface Asked {
   readonly client?: string;
   readonly inspect?: string;
   readonly method?: string;
@@ -24,25 +25,30 @@ interface Asked {
   readonly clients?: number;
 }
 
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly body: string;
 }
 
-const TOKENS = { first: 'first-client-0123456789', second: 'second-client-987654321' };
-const OTHER_DATA = 'only for the first client';
+export const TOKENS = { first: 'first-client-0123456789', second: 'second-client-987654321' };
+export const OTHER_DATA = 'only for the first client';
 
-/** What of a case needs a part that is not built yet. */
+/** What of a case is not ours to play. */
 export function waitingClient({ input }: AttackCase): string | undefined {
   const { client } = input.request as Asked;
-  return client === 'mcp' ? 'the MCP client is not built yet' : undefined;
+  return client === 'mcp'
+    ? 'authorization is the SDK’s and its user’s: no address that a server names is opened here'
+    : undefined;
 }
 
 /** http-ui: our served agents are the victim, whatever the paths of a case are called; with `client: fetch` our `fetch_url`. */
 export async function playHttpUi(stage: Stage): Promise<Shown> {
   const asked = stage.case.input.request as Asked;
-  return asked.client === 'fetch' ? playFetch(stage) : playServer(asked);
+  if (asked.client === 'fetch') return playFetch(stage);
+  const shown = await playServer(asked);
+  // The same where it is MCP that is served; both must hold.
+  return stage.case.input.server === 'mcp' ? playMcp(asked, shown) : shown;
 }
 
 async function playServer(asked: Asked): Promise<Shown> {
@@ -111,7 +117,10 @@ function ask(port: string, asked: Asked, runId: string): Promise<Answer> {
   );
 }
 
-function send(port: string, { method = 'GET', path = '/', headers = {}, body, bodyGenerate }: Asked): Promise<Answer> {
+export function send(
+  port: string,
+  { method = 'GET', path = '/', headers = {}, body, bodyGenerate }: Asked,
+): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const length = bodyGenerate?.length ?? (body === undefined ? undefined : Buffer.byteLength(body));
   const sent = request({
@@ -188,7 +197,7 @@ async function playMany({ concurrent = 1, clients = 1 }: Asked, port: string): P
   };
 }
 
-function shownAs({ status, headers, body }: Answer): Shown {
+export function shownAs({ status, headers, body }: Answer): Shown {
   const kind = status < 400 ? undefined : problemKind(body);
   return {
     ...(kind === undefined
@@ -205,6 +214,14 @@ function shownAs({ status, headers, body }: Answer): Shown {
 }
 
 function problemKind(body: string): string {
-  const { type } = JSON.parse(body) as { type: string };
+  const { type = '', error } = JSON.parse(body) as { type?: string; error?: { message: string } };
+  // Over MCP a refusal is JSON-RPC's; what it says is the same.
+  if (error !== undefined) return SAID.find(([said]) => said.test(error.message))?.[1] ?? 'unknown';
   return type.replace('urn:coxswain:problem:', '');
 }
+
+const SAID: readonly (readonly [RegExp, string])[] = [
+  [/one of its names|one Host/, 'bad-host'],
+  [/may have \d+ bytes/, 'too-large'],
+  [/no such session/, 'not-found'],
+];
