@@ -1,4 +1,4 @@
-import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
+import type { ApprovalRequest, AskReason, WaitRequest } from '../core/permission.ts';
 import { EventQueue } from '../orchestration/event-queue.ts';
 import type { Run } from '../orchestration/run-handle.ts';
 import { PROGRESS, progressText } from './progress-text.ts';
@@ -6,8 +6,24 @@ import { PROGRESS, progressText } from './progress-text.ts';
 /** What a caller in this process is told of a run under way: small, and each thing once. */
 export type WorkerProgress =
   | { readonly type: 'progress'; readonly runId: string; readonly path: string; readonly text: string }
-  | { readonly type: 'approval'; readonly runId: string; readonly request: ApprovalRequest | WaitRequest }
+  | ApprovalProgress
   | { readonly type: 'text'; readonly runId: string; readonly text: string };
+
+/**
+ * A call, or a question, that waits for a person: by names, since arguments may not be for whoever watches. Who decides sees the whole
+ * request in `run.pending()`.
+ */
+export interface ApprovalProgress {
+  readonly type: 'approval';
+  readonly runId: string;
+  /** For `run.decide`. */
+  readonly id: string;
+  readonly path: string;
+  readonly agent: string;
+  /** Absent where a question waits for an answer. */
+  readonly tool?: string;
+  readonly reason: AskReason | 'wait';
+}
 
 /** Follows a run from its first event to its last. Leaving it does not end the run. */
 export function runProgress(run: Run, what: 'names' | 'text' | 'none'): AsyncIterable<WorkerProgress> {
@@ -16,7 +32,7 @@ export function runProgress(run: Run, what: 'names' | 'text' | 'none'): AsyncIte
   if (what !== 'none') {
     for (const type of PROGRESS) {
       run.on(type, (event) => {
-        if (event.type === 'approval.request') queue.push({ type: 'approval', runId, request: event.request });
+        if (event.type === 'approval.request') queue.push(approvalProgress(event.request));
         const text = progressText(event);
         if (text !== undefined) queue.push({ type: 'progress', runId, path: event.path, text });
       });
@@ -30,6 +46,12 @@ export function runProgress(run: Run, what: 'names' | 'text' | 'none'): AsyncIte
     .then(() => told)
     .then(end, end);
   return queue;
+}
+
+function approvalProgress(request: ApprovalRequest | WaitRequest): ApprovalProgress {
+  const { runId, id, path, agent, reason } = request;
+  const tool = request.reason === 'wait' ? {} : { tool: request.tool };
+  return { type: 'approval', runId, id, path, agent, ...tool, reason };
 }
 
 async function tellText(run: Run, queue: EventQueue<WorkerProgress>): Promise<void> {

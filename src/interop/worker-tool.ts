@@ -84,9 +84,16 @@ export function workerTool<Input, Output, Deps, Call>(
       const result = await run.result;
       if (result.status === 'completed') return result;
       if (result.status === 'aborted' && signal?.aborted) throw signal.reason;
-      throw new AgentError(`${name} ended with ${result.status}: ${causeOf(result)}`, result);
+      throw failure(`${name} ended with ${result.status}: ${causeOf(result)}`, result);
     },
   };
+}
+
+/** Its result is for code: whoever writes the error out as JSON, for a page say, does not write out the transcript. */
+function failure(message: string, result: RunResult): AgentError<RunResult> {
+  const error = new AgentError(message, result);
+  Object.defineProperty(error, 'result', { enumerable: false });
+  return error;
 }
 
 /** For a person or a model on the other side: what became of it, and what can still be done. */

@@ -89,6 +89,11 @@ test('a project’s skills that nobody trusts have a tool of their own, and who 
   const tools = await skills({ project, trustProject: 'untrusted', onLeftOut: (path) => left.push(path) });
   expect(tools.map(({ name }) => name)).toEqual(['read_project_skill']);
   expect(left).toEqual([expect.stringMatching(/sums$/)]);
+  // A description is an instruction too: no word of theirs is in the prompt.
+  expect(JSON.stringify([tools[0]?.description, tools[0]?.input.jsonSchema])).not.toMatch(/pdf|sums/);
+  const listed = await read(tools, {}, 'read_project_skill');
+  expect(listed).toMatchObject({ text: '- pdf: About pdf\n- sums: About sums', label: { integrity: 'untrusted' } });
+  expect((await read(tools, { name: 'no' }, 'read_project_skill')).text).toContain('there are pdf, sums');
   const sent: string[] = [];
   const send = defineTool({
     name: 'send',

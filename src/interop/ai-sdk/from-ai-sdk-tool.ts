@@ -1,5 +1,6 @@
 import type { JSONValue, Tool } from 'ai';
 import { ConfigurationError, messageOf, ToolError } from '../../core/errors.ts';
+import { short } from '../../core/issue-text.ts';
 import { isPlainObject } from '../../core/json.ts';
 import type { Part } from '../../core/message.ts';
 import { checkFunction, shown } from '../../core/options.ts';
@@ -66,10 +67,10 @@ interface ReadSchema {
 }
 
 function readSchema(given: unknown, field: string): ReadSchema {
-  const schema: unknown = typeof given === 'function' && !('~standard' in given) ? given() : given;
+  const schema = made(() => (typeof given === 'function' && !('~standard' in given) ? given() : given), field);
   if (schema === undefined) return { input: { type: 'object', properties: {}, additionalProperties: false } };
   if (!isAiSdkSchema(schema)) return { input: schema as SchemaLike };
-  const { jsonSchema } = schema;
+  const jsonSchema = made(() => schema.jsonSchema, field);
   // `then` is a keyword of JSON Schema too.
   if (!isPlainObject(jsonSchema) || typeof jsonSchema.then === 'function')
     throw new ConfigurationError(
@@ -78,6 +79,15 @@ function readSchema(given: unknown, field: string): ReadSchema {
       'Await it first, and give the tool jsonSchema(…) of what came.',
     );
   return { input: jsonSchema as JsonSchema, ...(schema.validate && { parse: schema.validate.bind(schema) }) };
+}
+
+/** Both may be made when they are first asked for. */
+function made(make: () => unknown, field: string): unknown {
+  try {
+    return make();
+  } catch (thrown) {
+    throw new ConfigurationError(field, `it cannot be made: ${short(messageOf(thrown), 200)}`, 'Mend the schema.');
+  }
 }
 
 const AI_SDK_SCHEMA = Symbol.for('vercel.ai.schema');

@@ -1,5 +1,5 @@
 export type { ForeignToolOptions } from '../foreign-tool.ts';
-export type { WorkerProgress } from '../run-progress.ts';
+export type { ApprovalProgress, WorkerProgress } from '../run-progress.ts';
 export type { WorkerToolArgument, WorkerToolOptions } from '../worker-tool.ts';
 export { type FromAiSdkOptions, fromAiSdkTool } from './from-ai-sdk-tool.ts';
 export { startChatRun } from './start-chat-run.ts';

@@ -1,9 +1,10 @@
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { defineTool } from '../../core/define-tool.ts';
-import { ConfigurationError } from '../../core/errors.ts';
+import { defineTool, type ToolOptions } from '../../core/define-tool.ts';
+import { ConfigurationError, ToolError } from '../../core/errors.ts';
 import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../../core/options.ts';
+import type { JsonSchema } from '../../core/schema.ts';
 import type { LeafTool } from '../../core/tool.ts';
 import { findSkills, type LeftOut, type SkillPlace } from './find-skills.ts';
 import type { Skill } from './skill-folder.ts';
@@ -53,13 +54,11 @@ export async function skills(options: SkillOptions = {}): Promise<readonly LeafT
   const named = folders?.map((path, index) => ({ path, field: `skills.folders[${index}]` }));
   const places = { folders: named ?? standardPlaces(project), project, trustProject };
   const { trusted, untrusted } = await findSkills(places, onLeftOut);
-  const tools: LeafTool[] = [];
-  const add = (name: string, integrity: 'trusted' | 'untrusted', found: readonly Skill[]) => {
-    const offered = withinList(found, onLeftOut);
-    if (offered.length > 0) tools.push(readSkill(name, integrity, offered, maxResultChars));
-  };
-  add('read_skill', 'trusted', trusted);
-  add('read_project_skill', 'untrusted', untrusted);
+  const [own, ofProject] = [withinList(trusted, onLeftOut), withinList(untrusted, onLeftOut)];
+  const tools = [
+    ...(own.length > 0 ? [readSkill(own, maxResultChars)] : []),
+    ...(ofProject.length > 0 ? [readProjectSkill(ofProject, maxResultChars)] : []),
+  ];
   return Object.freeze(tools);
 }
 
@@ -89,42 +88,68 @@ function withinList(found: readonly Skill[], leftOut: LeftOut): Skill[] {
   });
 }
 
-function readSkill(
-  name: string,
-  integrity: 'trusted' | 'untrusted',
-  offered: readonly Skill[],
-  maxResultChars: number,
-): LeafTool {
-  const byName = new Map(offered.map((skill) => [skill.name, skill]));
-  const list = offered.map((skill) => `- ${skill.name}: ${skill.description}`).join('\n');
-  const whose = integrity === 'trusted' ? '' : ' They come with the project, and nobody has checked them.';
-  return defineTool({
-    name,
-    description: `Reads a skill: how to do a kind of work well, with files beside it. Read the one that fits before you begin such work; read its files when it says so.${whose} Skills:\n${list}`,
-    access: 'read',
-    result: { integrity },
-    ruleArg: 'name',
+const FILE = {
+  type: 'string',
+  minLength: 1,
+  description: 'A file of the skill, such as references/forms.md; without, its instructions',
+} as const;
+
+/** For skills that are trusted: what each is for stands in the description, and so in the prompt. */
+function readSkill(offered: readonly Skill[], maxResultChars: number): LeafTool {
+  const list = listOf(offered);
+  const names = offered.map(({ name }) => name);
+  return define(offered, {
+    name: 'read_skill',
+    description: `Reads a skill: how to do a kind of work well, with files beside it. Read the one that fits before you begin such work; read its files when it says so. Skills:\n${list}`,
+    result: { integrity: 'trusted' },
     maxResultChars,
     input: {
       type: 'object',
-      properties: {
-        name: { type: 'string', enum: [...byName.keys()], description: 'Which skill' },
-        file: {
-          type: 'string',
-          minLength: 1,
-          description: 'A file of the skill, such as references/forms.md; without, its instructions',
-        },
-      },
+      properties: { name: { type: 'string', enum: names, description: 'Which skill' }, file: FILE },
       required: ['name'],
       additionalProperties: false,
     },
+  });
+}
+
+/** For skills that nobody trusts: no word of theirs is in the prompt. Even what there is comes as a result, which is labelled. */
+function readProjectSkill(offered: readonly Skill[], maxResultChars: number): LeafTool {
+  const name = { type: 'string', description: 'Which skill; without, a list of them' } as const;
+  return define(offered, {
+    name: 'read_project_skill',
+    description:
+      'Reads a skill that comes with the project: how to do a kind of work, with files beside it. Nobody has checked them. Without a name it lists what there is.',
+    result: { integrity: 'untrusted' },
+    maxResultChars,
+    input: { type: 'object', properties: { name, file: FILE }, additionalProperties: false },
+  });
+}
+
+function define(
+  offered: readonly Skill[],
+  options: Pick<ToolOptions<JsonSchema>, 'name' | 'description' | 'result' | 'maxResultChars' | 'input'>,
+): LeafTool {
+  const byName = new Map(offered.map((skill) => [skill.name, skill]));
+  return defineTool({
+    ...options,
+    access: 'read',
+    ruleArg: 'name',
     async execute(input) {
-      const { name: wanted, file } = input as { readonly name: string; readonly file?: string };
-      const skill = byName.get(wanted);
-      if (skill === undefined) throw new Error(`there is no skill ${shown(wanted)}`);
-      return file === undefined ? skill.folder.body(wanted) : skill.folder.file(wanted, file);
+      const { name, file } = input as { readonly name?: string; readonly file?: string };
+      if (name === undefined) return listOf(offered);
+      const skill = byName.get(name);
+      if (skill === undefined)
+        throw new ToolError(
+          'invalid_args',
+          `there is no skill ${shown(name)}; there are ${[...byName.keys()].join(', ')}`,
+        );
+      return file === undefined ? skill.folder.body(name) : skill.folder.file(name, file);
     },
   }) as LeafTool;
+}
+
+function listOf(offered: readonly Skill[]): string {
+  return offered.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
 }
 
 function warn(path: string, why: string): void {

@@ -133,6 +133,17 @@ test.each([
   ['a name that no model takes', depth, { name: 'my depth' }, 'tool my depth.name'],
   ['an option that is none', depth, { ...NAME, strict: true }, 'fromAiSdkTool.strict'],
   ['no description', { ...depth, description: undefined }, NAME, 'fromAiSdkTool.description'],
+  [
+    'a schema that cannot be made',
+    {
+      ...depth,
+      inputSchema: () => {
+        throw new Error('no');
+      },
+    },
+    NAME,
+    'fromAiSdkTool.tool.inputSchema',
+  ],
   ['a schema to come', { ...depth, inputSchema: jsonSchema(async () => ({})) }, NAME, 'fromAiSdkTool.tool.inputSchema'],
 ])('%s is refused, and the field named', (_, given, options, field) => {
   expect(() => fromAiSdkTool(given as Tool, options as typeof NAME)).toThrow(expect.objectContaining({ field }));

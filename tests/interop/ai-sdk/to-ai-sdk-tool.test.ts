@@ -71,6 +71,8 @@ test('a worker that fails is a tool error whose cause the model reads and whose 
   expect(error).toBeInstanceOf(AgentError);
   expect(error.result).toMatchObject({ status: 'invalid_output', usage: { modelCalls: 2 } });
   expect(told()).toContain('researcher ended with invalid_output');
+  // A server that writes the steps out as JSON does not write out what the worker was told.
+  expect(JSON.stringify(error)).not.toContain('When was it built');
 });
 
 test('input that does not fit is refused before a run starts', async () => {
@@ -149,12 +151,15 @@ test('an approval inside the worker comes as a preliminary result, and is answer
   const tool = toAiSdkTool(clerk, { model: saves(), onIdle: 'wait', onRun: (one) => (run = one) });
   const seen: unknown[] = [];
   const outputs = tool.execute?.({ task: 'Save it' }, { toolCallId: 'a', messages: [], context: undefined });
-  for await (const output of outputs as AsyncIterable<{ type: string; request: { id: string; tool: string } }>) {
+  for await (const output of outputs as AsyncIterable<{ type: string; id: string; tool: string }>) {
     seen.push(output);
     if (output.type !== 'approval') continue;
-    expect(output.request.tool).toBe('save');
+    expect(output).toMatchObject({ tool: 'save', agent: 'clerk', reason: 'flow' });
+    // By names: the arguments are for who decides.
+    expect(JSON.stringify(output)).not.toContain('lamp');
+    expect(run?.pending()).toMatchObject([{ id: output.id, args: { note: 'lamp lit' } }]);
     expect(saved).toEqual([]);
-    await run?.decide(output.request.id, { decision: 'allow' });
+    await run?.decide(output.id, { decision: 'allow' });
   }
   expect(saved).toEqual(['lamp lit']);
   expect(seen.at(-1)).toMatchObject({ type: 'result', output: 'It is saved.' });

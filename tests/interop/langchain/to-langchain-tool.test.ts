@@ -87,8 +87,8 @@ test('a writer that throws ends the run', async () => {
 test('an approval inside the worker goes to the writer, and is answered through its run', async () => {
   let run: Run | undefined;
   const tool = toLangChainTool(clerk, { model: saves(), onIdle: 'wait', onRun: (one) => (run = one) });
-  const writer = (chunk: { type: string; request?: { id: string } }) => {
-    if (chunk.type === 'approval') void run?.decide(chunk.request?.id ?? '', { decision: 'allow' });
+  const writer = (chunk: { type: string; id?: string }) => {
+    if (chunk.type === 'approval') void run?.decide(chunk.id ?? '', { decision: 'allow' });
   };
   const message = await tool.invoke(call('clerk', { task: 'Save it' }), { writer } as object);
   expect(message).toMatchObject({ content: 'It is saved.' });
