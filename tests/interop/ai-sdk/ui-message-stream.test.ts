@@ -295,6 +295,28 @@ test('a tab that is closed and opened again has the whole message, and its appro
   expect(saved).toEqual(['lamp lit']);
 });
 
+test('a tab that lost its stream and takes it up again shows nothing twice', async () => {
+  const journal = sqlite(':memory:');
+  onTestFinished(() => journal.close());
+  const asks = turn(['save', { note: 'lamp lit' }]);
+  const first = { ...asks, content: [{ type: 'text' as const, text: 'Let me save it.' }, ...asks.content] };
+  const { transport, post } = await chatServer((messages) =>
+    startChatRun(clerk, messages, { model: scriptedModel([first, 'It is saved.']), journal, onIdle: 'wait' }),
+  );
+  const chat = new Chat(transport);
+  const approvals = () => dataOf(chat.lastMessage as UiRunMessage, 'data-approval');
+  const sent = chat.sendMessage({ text: 'Save it' });
+  await expect.poll(approvals).toHaveLength(1);
+  await chat.stop();
+  await sent;
+  const resumed = chat.resumeStream();
+  await expect.poll(() => chat.status).toBe('streaming');
+  await post('chat-1/decide', { approval: 'clerk/1.0/@approval', decision: 'allow' });
+  await resumed;
+  expect(say(chat.lastMessage as UiRunMessage)).toBe('Let me save it.|It is saved.');
+  expect(approvals()).toMatchObject([{ decision: 'allow' }]);
+});
+
 test('stop is an endpoint of its own: the page is told of the abort', async () => {
   const { model, asked } = stuck();
   const { transport, runs, post } = await chatServer((messages) =>
