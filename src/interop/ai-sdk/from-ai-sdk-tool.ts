@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { JSONValue, Tool } from 'ai';
 import { ConfigurationError, messageOf, ToolError } from '../../core/errors.ts';
 import { short } from '../../core/issue-text.ts';
@@ -114,11 +115,13 @@ async function call(
   if (!isAsyncIterable(given)) return given;
   // Each is shown once the next is there: the last one is the result.
   let last: unknown;
-  let isFirst = true;
+  let count = 0;
   for await (const output of given) {
-    if (!isFirst) progress({ note: noteOf(last) });
-    isFirst = false;
+    if (count > 0) progress({ note: noteOf(last) });
+    count += 1;
     last = output;
+    // One that yields without waiting would let no timer fire, its own timeout neither.
+    if (count % 100 === 0) await setImmediate();
     if (signal.aborted) throw signal.reason;
   }
   return last;

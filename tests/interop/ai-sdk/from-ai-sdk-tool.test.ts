@@ -76,6 +76,24 @@ test('what it yields on its way is progress, and the last is the result', async 
   expect(notes).toEqual(['lowering', '{"at":2}']);
 });
 
+test('a tool that yields without end is ended by its timeout', async () => {
+  let isClosed = false;
+  const endless = tool({
+    description: 'Never ends.',
+    inputSchema: z.object({}),
+    async *execute() {
+      try {
+        for (;;) yield 'more';
+      } finally {
+        isClosed = true;
+      }
+    },
+  });
+  const foreign = fromAiSdkTool(endless, { ...NAME, timeoutMs: 30 });
+  expect(await call(foreign, {})).toMatchObject({ isError: true, text: expect.stringMatching(/30 ms|timed out|time/) });
+  expect(isClosed).toBe(true);
+});
+
 test('toModelOutput says what the model reads, also pictures, errors and denials', async () => {
   const gives = (output: unknown) =>
     fromAiSdkTool(

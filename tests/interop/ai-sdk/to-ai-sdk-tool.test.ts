@@ -1,4 +1,4 @@
-import { generateText, isStepCount, streamText, type ToolSet } from 'ai';
+import { generateText, isStepCount, type ModelMessage, streamText, type ToolSet } from 'ai';
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test';
 import { AgentError, type Run } from 'coxswain';
 import { toAiSdkTool } from 'coxswain/ai-sdk';
@@ -163,6 +163,30 @@ test('an approval inside the worker comes as a preliminary result, and is answer
   }
   expect(saved).toEqual(['lamp lit']);
   expect(seen.at(-1)).toMatchObject({ type: 'result', output: 'It is saved.' });
+});
+
+test('the AI SDK asks a person before the worker is called at all, and goes on with the answer', async () => {
+  const runs: Run[] = [];
+  const save = toAiSdkTool(clerk, {
+    model: saves(),
+    approve: () => ({ decision: 'allow' }),
+    onRun: (run) => runs.push(run),
+  });
+  const given = { tools: { save }, toolApproval: { save: 'user-approval' }, stopWhen: isStepCount(3) } as const;
+  const model = caller('save', { task: 'Save it' });
+  const first = await generateText({ ...given, model, prompt: 'Go on' });
+  const asked = first.content.find((part) => part.type === 'tool-approval-request');
+  expect(runs).toEqual([]);
+  const answer = { type: 'tool-approval-response', approvalId: asked?.approvalId ?? '', approved: true } as const;
+  const messages: ModelMessage[] = [
+    { role: 'user', content: 'Go on' },
+    ...first.response.messages,
+    { role: 'tool', content: [answer] },
+  ];
+  const second = await generateText({ ...given, model, messages });
+  expect(second.text).toBe('Done.');
+  expect(saved).toEqual(['lamp lit']);
+  expect(JSON.stringify(model.doGenerateCalls[1]?.prompt)).toContain('It is saved.');
 });
 
 test('where nobody answers an approval it is denied, since what comes in is untrusted', async () => {
