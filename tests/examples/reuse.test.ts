@@ -18,6 +18,16 @@ test('ai-sdk: a model of the AI SDK calls a worker, and its code has what it spe
   expect(lines).toEqual(['sounder calls depth', 'You can pass the bar.', 'Yes: 4.2 m at the bar. (210 tokens in)']);
 });
 
+test('chat: a page shows a run of the server', async () => {
+  await import('../../examples/reuse/chat.ts');
+  expect(lines).toEqual([
+    '(sounder ended: completed)',
+    '(sounder calls depth)',
+    'Yes: 4.2 m at the bar.',
+    'completed: 210 tokens in',
+  ]);
+});
+
 test('openai-agents: a person approves the worker, and its usage is counted there', async () => {
   await import('../../examples/reuse/openai-agents.ts');
   expect(lines).toEqual([
