@@ -3,10 +3,10 @@ import type { Agent } from '../core/agent.ts';
 import type { RunResult } from '../core/ending.ts';
 import { AgentError, ConfigurationError, ToolError } from '../core/errors.ts';
 import { issueText } from '../core/issue-text.ts';
-import { checkFunction, checkOneOf, shown } from '../core/options.ts';
+import { checkFunction, checkOneOf, checkOptions, shown } from '../core/options.ts';
 import type { JsonSchema } from '../core/schema.ts';
 import type { Run } from '../orchestration/run-handle.ts';
-import type { RunOptions } from '../orchestration/run-options.ts';
+import { RUN_OPTIONS, type RunOptions } from '../orchestration/run-options.ts';
 import { serveRun } from './serve-run.ts';
 
 /** What a border takes beside the options of a run. */
@@ -64,6 +64,7 @@ export function workerTool<Input, Output, Deps, Call>(
       'a tool needs a description',
       'Say in a sentence what the worker is for.',
     );
+  checkOptions(who, given, [...RUN_OPTIONS, 'perCall', 'onRun', 'progress']);
   const { perCall, onRun, progress = 'names', ...options } = given as RunOptions & WorkerToolOptions<Call>;
   checkFunction(`${who}.perCall`, perCall);
   checkFunction(`${who}.onRun`, onRun);
@@ -76,7 +77,10 @@ export function workerTool<Input, Output, Deps, Call>(
     start(value, call, signal) {
       const checked = input.validate(value);
       if (!checked.ok) throw new ToolError('invalid_args', `${name}: ${issueText(checked.issues, '; ')}`);
-      const run = serveRun(agent, value, { ...options, ...perCall?.(call) }, { signal });
+      const own = perCall?.(call) ?? {};
+      // A promise is the likely mistake: of it nothing would be taken.
+      checkOptions(`${who}.perCall`, own, RUN_OPTIONS);
+      const run = serveRun(agent, value, { ...options, ...own }, { signal });
       onRun?.(run as Run, call);
       return run;
     },

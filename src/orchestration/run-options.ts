@@ -86,7 +86,8 @@ export type OptionsArgument<Deps> = [Deps] extends [never]
     ? [options?: RunOptions<Deps>]
     : [options: RunOptions<Deps> & { readonly deps: Deps }];
 
-const OPTIONS = [
+/** What `startRun` takes. */
+export const RUN_OPTIONS: readonly string[] = [
   ...['deps', 'shared', 'runId', 'signal', 'limits', 'permissions', 'approve', 'onIdle', 'model', 'models'],
   ...['onObserverError', 'graceMs', 'hooks', 'instrument', 'redaction', 'journal', 'views'],
 ];
@@ -160,7 +161,7 @@ const NONE_GIVEN: Limits & RunPermissions = Object.freeze({});
 export type CheckedOptions = ReturnType<typeof checkRunOptions>;
 
 function checkGiven(options: ResumeOptions, more: readonly string[]): void {
-  checkOptions('options', options, [...OPTIONS, ...more], []);
+  checkOptions('options', options, [...RUN_OPTIONS, ...more], []);
   checkOneOf('onDivergence', options.onDivergence, ['report', 'stop', 'fork']);
   checkHooks('hooks', options.hooks);
   checkOneOf('takeover', options.takeover, [true, false]);

@@ -88,3 +88,22 @@ describe.each(Object.entries(borders))('through %s', (name, call) => {
     }
   });
 });
+
+test.each([
+  ['toAiSdkTool', toAiSdkTool],
+  ['toOpenAIAgentsTool', toOpenAIAgentsTool],
+  ['toLangChainTool', toLangChainTool],
+])('%s ignores no option', (who, make) => {
+  const refused = (options: object) => () =>
+    (make as (agent: typeof clerk, options: object) => unknown)(clerk, options);
+  expect(refused({ modle: saves() })).toThrow(`${who}.modle: unknown option`);
+  expect(refused({ perCall: { deps: 1 } })).toThrow(`${who}.perCall: expected a function`);
+  expect(refused({ progress: 'all' })).toThrow(`${who}.progress`);
+});
+
+test('options that a call would have to be waited for are refused, and not passed over', async () => {
+  const tool = toLangChainTool(clerk, { model: saves(), perCall: (async () => ({ deps: 1 })) as never });
+  await expect(tool.invoke({ task: 'Save it' } as never)).rejects.toThrow(
+    'toLangChainTool.perCall: expected an object',
+  );
+});
