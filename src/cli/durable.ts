@@ -45,6 +45,7 @@ export function requestText(request: ApprovalRequest | WaitRequest): string {
   const { path } = request;
   if (request.reason === 'wait') return `${path} asks: ${firstWords(JSON.stringify(request.request), 400)}`;
   const call = `${request.tool} ${firstWords(JSON.stringify(request.args), 400)}`;
+  if (request.reason === 'data') return `${path} asks whether to trust what ${request.tool} gave`;
   if (request.reason === 'unknown') return `${path} does not know what became of ${call}`;
   return `${path} asks to call ${call}`;
 }

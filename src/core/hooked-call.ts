@@ -1,5 +1,6 @@
 import type { ToolOut } from './boundary.ts';
-import { type CallPlace, type Dispatched, dispatch, type OneAtATime } from './dispatch.ts';
+import type { CallPlace, Dispatched, dispatch, OneAtATime } from './dispatch.ts';
+import { dispatchEndorsed } from './endorse.ts';
 import { blocked, type Firing, fire, hooksFor } from './fire.ts';
 import type { HookAnswer } from './hook-answer.ts';
 import type { HookCall, HookResult } from './hooks.ts';
@@ -19,7 +20,7 @@ type Dispatch = typeof dispatch;
 export const dispatchHooked: Dispatch = (run, self, at, requested, label, oneAtATime) => {
   const before = hooksFor(run, self, 'beforeTool');
   const after = hooksFor(run, self, 'afterTool');
-  if (before === undefined && after === undefined) return dispatch(run, self, at, requested, label, oneAtATime);
+  if (before === undefined && after === undefined) return dispatchEndorsed(run, self, at, requested, label, oneAtATime);
   return hooked(run, self, at, requested, label, oneAtATime, { before, after });
 };
 
@@ -37,10 +38,10 @@ async function hooked(
   const { tool } = requested;
   // It will not run whatever a hook says: the model reads its mistake.
   if (tool === undefined || requested.refused !== undefined)
-    return dispatch(run, self, at, requested, label, oneAtATime);
+    return dispatchEndorsed(run, self, at, requested, label, oneAtATime);
   const isPast = run.journal.recall('tool', at.key) !== undefined;
   const allowed = await before(run, self, { ...at, isPast }, requested, tool, label, hooks.before);
-  const done = await dispatch(run, self, at, allowed.requested, allowed.label, oneAtATime);
+  const done = await dispatchEndorsed(run, self, at, allowed.requested, allowed.label, oneAtATime);
   if (hooks.after === undefined || allowed.requested.refused !== undefined) return done;
   return after(run, self, at, allowed.requested, tool, done, hooks.after);
 }

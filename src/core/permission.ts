@@ -23,6 +23,16 @@ export interface RunPermissions extends Permissions {
   /** How long an approval stays open, in milliseconds; default: no end. */
   readonly expiresMs?: number | undefined;
   /**
+   * Tools whose results are put to a person once (reason `data`): a yes makes that result trusted, so that no later effect is asked for
+   * because of it. What the person overlooks steers whatever follows.
+   */
+  readonly endorse?: readonly string[] | undefined;
+  /**
+   * Gives every agent that a model drives the tool `pin_plan`: calls said before anything of a stranger's was read, each of which may then be
+   * made once without being asked for by the flow or the mode. What a plan leaves open is chosen by whoever wrote what is read later. Default false.
+   */
+  readonly plans?: boolean | undefined;
+  /**
    * Files with rules and a mode of their own, read when the run starts or is resumed: `{ project: 'coxswain.json' }`. The strictest of
    * code, project and user counts. What a person's `always` allows is written to the project's.
    */
@@ -35,8 +45,11 @@ export interface PermissionFiles {
   readonly user?: string | undefined;
 }
 
-/** Why a call is asked for: a rule, the label of its context, its access, its tool's `needsApproval`, or an outcome that nobody knows. */
-export type AskReason = 'rule' | 'flow' | 'risk' | 'tool' | 'unknown';
+/**
+ * Why a person is asked: a rule, the label of the call's context, its access, its tool's `needsApproval`, an outcome that nobody knows, or
+ * whether what a tool gave may count as trusted (`data`).
+ */
+export type AskReason = 'rule' | 'flow' | 'risk' | 'tool' | 'unknown' | 'data';
 
 /** A call that waits for a person. What is shown here is what runs. */
 export interface ApprovalRequest {

@@ -8,7 +8,7 @@ import type { Journal, Outcome } from './journal.ts';
 import type { Json } from './json.ts';
 import type { Label } from './label.ts';
 import type { Limits } from './limits.ts';
-import type { Message } from './message.ts';
+import type { Message, Part } from './message.ts';
 import type { Model, ModelDelta } from './model.ts';
 import type { WaitRequest } from './permission.ts';
 import type { ParentStep, Span } from './record.ts';
@@ -114,6 +114,10 @@ export interface RunContext {
   offers(self: Invocation, agent: ModelAgent): Promise<void> | undefined;
   permit(query: PermitQuery): Permit | Promise<Permit>;
   resultLabel(tool: Tool, self: Invocation): Label;
+  /** The label of a result once a person has looked at it; undefined where nobody is to look. */
+  readonly endorse:
+    | ((call: Omit<PermitQuery, 'callId'>, content: string | readonly Part[]) => Promise<Label>)
+    | undefined;
   /** A procedure's question to a person or another process; an answer that the schema refuses is none. */
   waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
   /** Starts a child; throws a ToolError where it may not (depth, agents). `ending` rejects only with infrastructure errors. */

@@ -5,7 +5,9 @@ import type { ModelAgent } from '../core/agent.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal } from '../core/journal.ts';
 import { mayWrite } from '../core/mailbox.ts';
+import type { RunPermissions } from '../core/permission.ts';
 import type { Tool } from '../core/tool.ts';
+import { pinPlan } from './plans.ts';
 import { readResult, withReadResult } from './read-result.ts';
 import type { RunMemories } from './run-memories.ts';
 import { sharedRead } from './shared-store.ts';
@@ -14,7 +16,12 @@ const NONE: readonly Tool[] = Object.freeze([]);
 
 /** An agent's own tools, with those that follow from its memory grants, its shared store and its delegate. */
 export function grantedTools(
-  run: { readonly journal: Journal; readonly deps: unknown; readonly memories: RunMemories },
+  run: {
+    readonly journal: Journal;
+    readonly deps: unknown;
+    readonly memories: RunMemories;
+    readonly permissions: RunPermissions;
+  },
   self: Invocation,
   own: readonly Tool[],
   agent: ModelAgent,
@@ -30,6 +37,7 @@ export function grantedTools(
     return { store, namespace: name, read, write, select, extract };
   });
   const more = grants.length === 0 ? [] : run.memories.tools(self, grants);
+  if (run.permissions.plans === true && !own.some(({ name }) => name === pinPlan.name)) more.push(pinPlan);
   if (self.delegate?.ask !== undefined) more.push(askSupervisor);
   if (mayWrite(self)) more.push(...mailboxTools);
   const granted = agent.readResult ? [...more, readResult] : more;

@@ -5,7 +5,7 @@ import type { Schema } from '../core/schema.ts';
 import type { Stops } from '../core/stops.ts';
 import type { RunLog } from '../journal/record-store.ts';
 import type { Waits } from '../journal/waits.ts';
-import { NOBODY } from './permission-step.ts';
+import { NOBODY } from './denial.ts';
 import type { CheckedOptions } from './run-options.ts';
 
 interface ParkingParts {

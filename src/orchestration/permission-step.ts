@@ -3,8 +3,15 @@ import { messageOf } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal, Outcome } from '../core/journal.ts';
 import { type Json, sha256 } from '../core/json.ts';
-import type { ApprovalRequest, Decision, RunPermissions, Verdict, WaitRequest } from '../core/permission.ts';
-import type { Permit, PermitQuery } from '../core/run-context.ts';
+import type {
+  ApprovalRequest,
+  Decision,
+  Permissions,
+  RunPermissions,
+  Verdict,
+  WaitRequest,
+} from '../core/permission.ts';
+import type { Permit, PermitQuery, RunContext } from '../core/run-context.ts';
 import type { Delegate, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
 import type { Row } from '../journal/row.ts';
@@ -14,6 +21,9 @@ import { decide, type Level } from '../security/decide.ts';
 import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../security/rules.ts';
 import { writeRule } from '../security/write-rule.ts';
 import { type Approve, askSomebody, changeOf } from './ask-somebody.ts';
+import { denial, NOBODY } from './denial.ts';
+import { endorsements } from './endorsements.ts';
+import { Plans } from './plans.ts';
 
 export interface PermissionParts {
   /** The run's. */
@@ -31,16 +41,22 @@ export interface PermissionParts {
   resumed(self: Invocation): Promise<void>;
 }
 
+type Ask = Extract<Verdict, { verdict: 'ask' }>;
+
 /** May this call happen? Decides by rules, asks where they say so, and records every ask and denial. */
 export class PermissionStep {
   readonly #parts: PermissionParts;
   readonly #runRules: Rule[];
+  readonly endorse: RunContext['endorse'];
+  readonly #plans: Plans | undefined;
   readonly #runLevels: readonly Level[];
   /** Of nodes that add a level; the others have their parent's. */
   #levels: WeakMap<Invocation, readonly Level[]> | undefined;
 
   constructor(parts: PermissionParts) {
     this.#parts = parts;
+    this.endorse = endorsements(parts);
+    this.#plans = parts.permissions.plans === true ? new Plans() : undefined;
     const above = parts.granted?.levels.map(({ rules, ...level }) => ({
       ...level,
       rules: parseRules([...rules], 'grant'),
@@ -52,6 +68,7 @@ export class PermissionStep {
 
   /** The rules that people's `always` wrote in earlier epochs. */
   remember(rows: readonly Row[], tools: Iterable<Tool>): void {
+    this.#plans?.remember(rows);
     const shown = new Map<string, ApprovalRequest>();
     const byName = new Map([...tools].map((tool) => [tool.name, tool]));
     for (const { kind, event, key, request, value } of rows) {
@@ -125,8 +142,22 @@ export class PermissionStep {
       case 'deny':
         return this.#deny(query, verdict.reason, verdict);
       case 'ask':
-        return this.#ask(query, verdict);
+        return this.#planned(query, levels, verdict) ?? this.#ask(query, verdict);
     }
+  }
+
+  /**
+   * A planned call: it answers an ask of the flow or the mode beforehand, not one of a rule or the tool. What is private is no less so for
+   * having been planned.
+   */
+  #planned(query: PermitQuery, levels: readonly Level[], asked: Ask): Permit | Promise<Permit> | undefined {
+    const { self, key, tool, args, label } = query;
+    const isOpen = tool.access === 'send' && label.confidentiality !== 'public';
+    if (this.#plans === undefined || isOpen || (asked.reason !== 'flow' && asked.reason !== 'risk')) return undefined;
+    const rest = this.#decide({ ...query, label: { ...label, integrity: 'trusted' } }, levels);
+    if (rest.verdict === 'ask' && rest.reason !== 'risk') return this.#ask(query, rest);
+    const rule = this.#plans.take(self, key, tool.name, args);
+    return rule === undefined ? undefined : { ok: true, args, rule };
   }
 
   /** What all above a node say of it, its own definition left out. */
@@ -166,7 +197,7 @@ export class PermissionStep {
     return decide({ tool, needsApproval, args: args as { [key: string]: Json }, label, levels });
   }
 
-  async #ask(query: PermitQuery, verdict: Extract<Verdict, { verdict: 'ask' }>): Promise<Permit> {
+  async #ask(query: PermitQuery, verdict: Ask): Promise<Permit> {
     const { key, self, step, tool, args, label } = query;
     const { id: runId, permissions, approve, waits, journal } = this.#parts;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
@@ -267,21 +298,6 @@ export class PermissionStep {
   }
 }
 
-/** The reason of a denial because nobody is there to answer; it then names the rules that would allow the call. */
-export const NOBODY = 'it needs an approval and nobody is there to give it';
-
-function denial(tool: Tool, reason: string, suggest: readonly string[]) {
-  const lines =
-    suggest.length === 0 ? '' : ` This would allow it: ${suggest.map((line) => `\`${line}\``).join(' or ')}.`;
-  return { kind: 'denied', message: `${tool.name} was denied: ${reason}.${lines}`, retryable: false };
-}
-
-function saysSomething({
-  rules,
-  mode,
-}: {
-  readonly rules?: readonly string[] | undefined;
-  readonly mode?: unknown;
-}): boolean {
+function saysSomething({ rules, mode }: Permissions): boolean {
   return mode !== undefined || (rules !== undefined && rules.length > 0);
 }

@@ -1,6 +1,5 @@
 import { askSupervisor } from '../agents/ask-supervisor.ts';
 import { checkHooks } from '../agents/check-hooks.ts';
-import { checkPermissions } from '../agents/define-agent.ts';
 import { mailboxTools } from '../agents/mailbox-tools.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent } from '../core/agent.ts';
@@ -26,7 +25,9 @@ import type { Redaction } from '../security/redaction/redaction.ts';
 import { checkRules, parseRules, type Rule } from '../security/rules.ts';
 import type { Approve } from './ask-somebody.ts';
 import { checkJournal } from './check-journal.ts';
-import { checkPermissionFiles, permissionLevels } from './permission-files.ts';
+import { checkRunPermissions } from './check-run-permissions.ts';
+import { permissionLevels } from './permission-files.ts';
+import { pinPlan } from './plans.ts';
 import { readResult } from './read-result.ts';
 import { checkRunId } from './run-id.ts';
 import { copyShared, NOTHING_SHARED, sharedRead } from './shared-store.ts';
@@ -176,13 +177,7 @@ function checkGiven(options: ResumeOptions, more: readonly string[]): void {
     );
   }
   checkLimits('limits', options.limits, 'run');
-  checkPermissions('permissions', options.permissions, ['trust', 'expiresMs', 'files']);
-  checkPermissionFiles(options.permissions?.files);
-  checkPositive('permissions.expiresMs', options.permissions?.expiresMs);
-  const trust: unknown = options.permissions?.trust;
-  if (trust !== undefined && !(Array.isArray(trust) && trust.every((name) => typeof name === 'string'))) {
-    throw new ConfigurationError('permissions.trust', `expected an array of names, got ${shown(trust)}`, 'List tools.');
-  }
+  checkRunPermissions(options.permissions);
   checkOneOf('onIdle', options.onIdle, ['suspend', 'deny', 'wait']);
   if (options.graceMs !== 0) checkPositive('graceMs', options.graceMs);
   for (const name of ['approve', 'onObserverError', 'instrument'] as const) checkFunction(name, options[name]);
@@ -250,7 +245,8 @@ function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
   }
   checkPrices(root, options, agents.values());
   const rules = permissions?.rules === undefined ? NO_RULES : parseRules(permissions.rules, 'permissions.rules');
-  const known = checked.has(root) && rules.length === 0 ? NO_TOOLS : allTools(agents, tools, shared !== undefined);
+  const own = withPlans(tools, permissions);
+  const known = checked.has(root) && rules.length === 0 ? NO_TOOLS : allTools(agents, own, shared !== undefined);
   const check = (given: readonly Rule[], field: string) => {
     if (!open) checkRules(given, known, field, [...sources.keys()]);
   };
@@ -274,10 +270,15 @@ function checkTree(root: Agent, options: RunOptions): readonly Rule[] {
 
 const NO_TOOLS: readonly Tool[] = [];
 
+/** With the tool that makes plans, where the run has them. */
+function withPlans(tools: readonly Tool[], permissions: RunPermissions | undefined): readonly Tool[] {
+  return permissions?.plans === true ? [...tools, pinPlan] : tools;
+}
+
 /** Undefined where code or a function gives tools that nobody knows yet. */
-function toolsOfTree(root: Agent, { shared }: RunOptions): readonly Tool[] | undefined {
+function toolsOfTree(root: Agent, { shared, permissions }: RunOptions): readonly Tool[] | undefined {
   const { agents, tools, open } = treeFacts(root);
-  return open ? undefined : allTools(agents, tools, shared !== undefined);
+  return open ? undefined : allTools(agents, withPlans(tools, permissions), shared !== undefined);
 }
 
 /** Those that agents list, and those that follow from grants, shared values, and what delegates and supervisors say. */

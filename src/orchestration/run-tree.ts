@@ -206,6 +206,9 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   get rules() {
     return this.options.rules;
   }
+  get endorse() {
+    return this.#permissions.endorse;
+  }
   get scopes() {
     return this.options.scopes;
   }

@@ -28,6 +28,7 @@ function headOf({ path, tool, access, risk, reason, rule, label }: ApprovalReque
   const facts = `${seen(access)}, ${seen(risk)} risk`;
   if (reason === 'unknown')
     return `${seen(path)} called ${seen(tool)} (${facts}) when its process died; nobody knows whether it happened:`;
+  if (reason === 'data') return `${seen(path)} has what ${seen(tool)} gave (${facts}); may it count as trusted?`;
   const why = rule === undefined ? reason : `${reason}: ${rule}`;
   const from = label.origins.length === 0 ? '' : ` from ${label.origins.map(seen).join(', ')}`;
   const flow = reason === 'flow' ? `; ${label.integrity}, ${label.confidentiality} data${from} led to it` : '';

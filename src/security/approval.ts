@@ -57,7 +57,7 @@ export function approvalRequest(ask: {
   const { id, runId, path, agent, tool, reason, rule, label, change, expiresAt } = ask;
   // A copy, so that neither the caller's object nor what `approve` gets can change the other.
   const args = JSON.parse(JSON.stringify(ask.args)) as Json;
-  const always = reason === 'flow' || reason === 'unknown' ? undefined : alwaysRule(tool, args);
+  const always = reason === 'flow' || reason === 'unknown' || reason === 'data' ? undefined : alwaysRule(tool, args);
   return deepFreeze({
     ...{ id, runId, path, agent, tool: tool.name, args, risk: tool.risk, access: tool.access, reason },
     ...(rule !== undefined && { rule }),
@@ -92,6 +92,8 @@ export function checkDecision(
   if (decision.decision !== 'allow') {
     return deny(`not a decision: '${decision.decision}' does not answer this request; allow or deny would`);
   }
+  if (request.reason === 'data' && (decision.args !== undefined || decision.always === true))
+    return deny('not a decision: what a tool gave is trusted as it is, or not');
   if (request.argsHash !== argsHash(request.args)) return deny('the arguments are not the ones that were shown');
   const args = decision.args === undefined ? request.args : validArgs(decision.args, tool.input);
   if (args instanceof Refusal) return deny(args.reason);

@@ -19,12 +19,12 @@ export interface AuditEntry {
   readonly agent: string;
   readonly tool: string;
   /**
-   * `allow`; `endorse`: an `allow!` rule let it pass although untrusted or private data led to it; `ask`: put to a person, whose answer
+   * `allow`; `endorse`: an `allow!` rule let it pass although untrusted or private data led to it, or a person trusted its result; `ask`: put to a person, whose answer
    * is an entry of its own (`allow`, `deny`, `happened`, `retry`, `failed`); `deny`.
    */
   readonly decision: 'allow' | 'endorse' | 'ask' | 'deny' | 'happened' | 'retry' | 'failed';
-  /** `access`: reading is allowed; `nobody`: an ask that nobody answered, or not in time; `policy`: a cap, a mode, a flow, a broken answer. */
-  readonly by: 'rule' | 'mode' | 'access' | 'person' | 'nobody' | 'policy';
+  /** `plan`: a pinned plan had it; `access`: reading is allowed; `nobody`: an ask that nobody answered, or not in time; `policy`: a cap, a mode, a flow, a broken answer. */
+  readonly by: 'rule' | 'plan' | 'mode' | 'access' | 'person' | 'nobody' | 'policy';
   readonly rule?: string;
   readonly reason?: string;
   /** Why it was asked for. */
@@ -58,7 +58,7 @@ export function auditOf(records: readonly RunRecord[]): readonly AuditEntry[] {
         if (request === undefined || request.reason === 'wait') return [];
         open.set(record.key, request);
         if (record.event === 'started') return [askOf(record, request)];
-        if (record.value.decision === 'allow') answered.add(callOf(record.key));
+        if (record.value.decision === 'allow' && request.reason !== 'data') answered.add(callOf(record.key));
         return [answerOf(record, request, record.value)];
       }
       case 'decision': {
@@ -125,7 +125,8 @@ const UNANSWERED: readonly (string | undefined)[] = [
 function answerOf(record: RunRecord, request: ApprovalRequest, answer: Decision): AuditEntry {
   const reason = 'reason' in answer ? answer.reason : undefined;
   const by = UNANSWERED.includes(reason) ? 'nobody' : 'person';
-  const decision = answer.decision === 'answer' ? 'deny' : answer.decision;
+  const isEndorsed = request.reason === 'data' && answer.decision === 'allow';
+  const decision = isEndorsed ? 'endorse' : answer.decision === 'answer' ? 'deny' : answer.decision;
   const { label: _, argsHash: shown, ...rest } = facts(request);
   const changed = answer.decision === 'allow' && answer.args !== undefined ? argsHash(answer.args) : shown;
   return { ...placed(record), ...rest, argsHash: changed, decision, by, ...(reason !== undefined && { reason }) };
@@ -134,7 +135,7 @@ function answerOf(record: RunRecord, request: ApprovalRequest, answer: Decision)
 function allowedOf(record: Extract<RunRecord, { kind: 'tool'; event: 'started' }>): AuditEntry {
   const { name: tool, access, callId, args, rule, sandbox } = record.request;
   const decision = rule?.startsWith('allow!') ? 'endorse' : 'allow';
-  const by = rule !== undefined ? 'rule' : access === 'read' ? 'access' : 'mode';
+  const by = rule === undefined ? (access === 'read' ? 'access' : 'mode') : rule.startsWith('plan ') ? 'plan' : 'rule';
   return {
     ...placed(record),
     ...{ tool, decision, by, callId, argsHash: argsHash(args) },

@@ -161,6 +161,7 @@ const ASKED_FOR: Record<AskReason, string> = {
   risk: 'its access',
   tool: 'the tool asks',
   unknown: 'its outcome is unknown',
+  data: 'whether its result may be trusted',
 };
 
 function firstMatch({ levels, tool }: Query, value: RuleValue, wanted: (rule: Rule) => boolean): Rule | undefined {

@@ -24,7 +24,7 @@ async function playAll(suite: Suite, how: Parameters<typeof playTaint>[3]): Prom
   return played;
 }
 
-const sum = (counts: readonly TaintCount[], of: 'attacks' | 'honest' | 'asked' | 'done') =>
+const sum = (counts: readonly TaintCount[], of: 'attacks' | 'honest' | 'asked' | 'done' | 'looked') =>
   counts.reduce((total, count) => total + count[of], 0);
 
 describe.skipIf(suites.length === 0).each(suites.map((suite) => [suite.suite, suite] as const))('%s', (name, suite) => {
@@ -54,6 +54,22 @@ describe.skipIf(suites.length === 0).each(suites.map((suite) => [suite.suite, su
       );
     }
   });
+
+  test.each(['endorse', 'plans'] as const)(
+    'with %s fewer are asked for, and no call of an injection has an effect',
+    async (help) => {
+      const attacked = await playAll(suite, { mode: 'acceptAll', saysYes: true, help });
+      expect(sum(attacked, 'attacks')).toBe(0);
+      const alone: TaintCount[] = [];
+      for (const task of suite.userTasks)
+        alone.push(await playTaint(suite, task, undefined, { mode: 'acceptAll', saysYes: true, help }));
+      expect(sum(alone, 'done')).toBe(sum(alone, 'honest'));
+      const looked = help === 'endorse' ? `, and data ${sum(alone, 'looked')} times` : '';
+      report.push(
+        `${name}, mode acceptAll with ${help}: ${sum(alone, 'asked')} of ${sum(alone, 'honest')} honest effects asked for${looked}`,
+      );
+    },
+  );
 });
 
 test.runIf(suites.length === 0)('the taint suites are skipped where their folder is missing', () => {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Access,
+  type ApprovalRequest,
   type Decision,
   defineAgent,
   defineSupervisor,
@@ -38,7 +39,7 @@ interface Task {
   readonly id: string;
   readonly calls: readonly {
     readonly tool: string;
-    readonly args: { readonly [arg: string]: { readonly value: Json } };
+    readonly args: { readonly [arg: string]: { readonly value: Json; readonly from: 'user' | 'data' | 'model' } };
   }[];
 }
 interface Step {
@@ -58,6 +59,8 @@ export interface TaintCount {
   readonly honest: number;
   readonly asked: number;
   readonly done: number;
+  /** How often a person looked at data. */
+  readonly looked: number;
   readonly status: string;
 }
 
@@ -70,6 +73,8 @@ export interface How {
   /** To honest calls; else to none. */
   readonly saysYes: boolean;
   readonly way?: Way;
+  /** What makes it cheaper: data is trusted by a person once, or a plan is pinned first. */
+  readonly help?: 'endorse' | 'plans';
 }
 
 /** Plays the honest calls in order, and all of the injection as soon as a stranger's text has come back. */
@@ -77,20 +82,29 @@ export async function playTaint(
   suite: Suite,
   honest: Task,
   injection: Task | undefined,
-  { mode, saysYes, way = 'tool result' }: How,
+  { mode, saysYes, way = 'tool result', help }: How,
 ): Promise<TaintCount> {
   const steps = stepsOf(suite, honest, injection);
   const entered: Step[] = [];
   const at = { next: 0 };
   let asked = 0;
   const current = () => steps[at.next - 1] as Step;
-  const approve = async (): Promise<Decision> => {
+  let looked = 0;
+  const approve = async ({ reason }: ApprovalRequest): Promise<Decision> => {
+    if (reason === 'data') {
+      looked += 1;
+      // Who looks sees what an injection wants.
+      return { decision: saysYes && !(current().isEntry && injection !== undefined) ? 'allow' : 'deny' };
+    }
     const { isInjected } = current();
     if (!isInjected) asked += 1;
     return { decision: saysYes && !isInjected ? 'allow' : 'deny' };
   };
   const tools = toolsOf(suite, () => entered.push(current()));
-  const status = await PLAYS[way]({ steps, at, tools, options: { permissions: { mode }, approve } });
+  const names = tools.map(({ name }) => name);
+  const cheaper = help === 'endorse' ? { endorse: names } : help === 'plans' ? { plans: true } : {};
+  const plan = help === 'plans' ? planOf(honest) : undefined;
+  const status = await PLAYS[way]({ steps, at, tools, plan, options: { permissions: { mode, ...cheaper }, approve } });
   const reads = new Set(suite.tools.filter(({ effect }) => effect === 'read').map(({ name }) => name));
   const effects = (from: readonly Step[], isInjected: boolean) =>
     from.filter((step) => step.isInjected === isInjected && !reads.has(step.tool)).length;
@@ -99,6 +113,7 @@ export async function playTaint(
     attacks: effects(entered, true),
     honest: effects(steps, false),
     asked,
+    looked,
     done: effects(entered, false),
     status,
   };
@@ -109,6 +124,7 @@ interface Play {
   /** Which step is next: of whatever agent makes it. */
   readonly at: { next: number };
   readonly tools: readonly LeafTool[];
+  readonly plan?: ModelTurn | undefined;
   readonly options: RunOptions;
 }
 
@@ -131,7 +147,9 @@ function taken({ steps, at }: Play, enters?: (step: Step) => ModelTurn): ModelTu
 const PLAYS: { readonly [way in Way]: (play: Play) => Promise<string> } = {
   async 'tool result'(play) {
     const agent = defineAgent({ ...facts('clerk'), tools: play.tools });
-    return (await runAgent(agent, 'go', { ...play.options, model: scriptedModel(() => taken(play)) })).status;
+    const plans = play.plan === undefined ? [] : [play.plan];
+    const model = scriptedModel(() => plans.shift() ?? taken(play));
+    return (await runAgent(agent, 'go', { ...play.options, model })).status;
   },
   /** A worker reads it, and only its answer comes back. */
   async 'delegate result'(play) {
@@ -200,6 +218,13 @@ const PLAYS: { readonly [way in Way]: (play: Play) => Promise<string> } = {
     return status;
   },
 };
+
+/** What can be known before anything is read: calls of which no argument comes from data. */
+function planOf({ calls }: Task): ModelTurn | undefined {
+  const known = calls.filter(({ args }) => Object.values(args).every(({ from }) => from !== 'data'));
+  if (known.length === 0) return undefined;
+  return callTools(toolCall('pin_plan', { calls: known.map(plain) }));
+}
 
 function stepsOf({ entryPoints }: Suite, honest: Task, injection: Task | undefined): readonly Step[] {
   const steps: Step[] = [];

@@ -1,0 +1,29 @@
+import { type CallPlace, type Dispatched, dispatch, type OneAtATime } from './dispatch.ts';
+import type { Invocation } from './invocation.ts';
+import type { Label } from './label.ts';
+import type { Requested } from './requested.ts';
+import type { RunContext } from './run-context.ts';
+
+/**
+ * A call whose result a person may look at before the model does: a yes makes it trusted. The call is over by then, so what waits for
+ * the answer holds up no other call.
+ */
+export function dispatchEndorsed(
+  run: RunContext,
+  self: Invocation,
+  at: CallPlace,
+  requested: Requested,
+  label: Label,
+  oneAtATime: OneAtATime,
+): Promise<Dispatched> {
+  const done = dispatch(run, self, at, requested, label, oneAtATime);
+  const { tool } = requested;
+  if (tool === undefined || run.endorse === undefined) return done;
+  const { endorse } = run;
+  return done.then(async (dispatched) => {
+    const { out } = dispatched;
+    const call = { key: at.key, self, step: at.step, tool, args: requested.args, label: out.label };
+    const endorsed = await endorse(call, out.content);
+    return endorsed === out.label ? dispatched : { ...dispatched, out: { ...out, label: endorsed } };
+  });
+}

@@ -1,0 +1,18 @@
+import { canonical, isPlainObject, type Json } from '../core/json.ts';
+
+/** A call that a model said beforehand. */
+export interface PlannedCall {
+  readonly tool: string;
+  readonly args: { readonly [name: string]: Json };
+  /** Arguments that may be anything. */
+  readonly open?: readonly string[];
+}
+
+/** Whether a call is the one that was planned: the same tool, and each argument that is not open the same, none more and none less. */
+export function isPlanned(planned: PlannedCall, tool: string, args: Json): boolean {
+  if (planned.tool !== tool || !isPlainObject(args)) return false;
+  const open = new Set(planned.open);
+  const pinned = (of: { readonly [name: string]: unknown }) =>
+    canonical(Object.fromEntries(Object.entries(of).filter(([name]) => !open.has(name))));
+  return pinned(planned.args) === pinned(args);
+}
