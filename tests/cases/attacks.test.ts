@@ -8,13 +8,13 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type AttackCase, attackFolder, everyCase } from './attacks/attack-case.ts';
 import { judge } from './attacks/judge.ts';
 import { lacking } from './attacks/machine.ts';
-import { playApproval, waitingMcp } from './attacks/play-approval.ts';
+import { playApproval } from './attacks/play-approval.ts';
 import { playCommand } from './attacks/play-command.ts';
-import { playDelegation, waitingMcpTool } from './attacks/play-delegation.ts';
+import { playDelegation } from './attacks/play-delegation.ts';
 import { playHttpUi, waitingClient } from './attacks/play-http-ui.ts';
 import { playLogRedaction } from './attacks/play-log-redaction.ts';
 import { playMemory } from './attacks/play-memory.ts';
-import { playPermissionRule, waitingPart } from './attacks/play-permission-rule.ts';
+import { playPermissionRule } from './attacks/play-permission-rule.ts';
 import { playStateFile } from './attacks/play-state-file.ts';
 import { playToolArgs } from './attacks/play-tool-args.ts';
 import { playWorkspace } from './attacks/play-workspace.ts';
@@ -32,11 +32,11 @@ const PLAYERS: { readonly [kind: string]: Player } = {
   'workspace-path': { play: playWorkspace },
   command: { play: playCommand },
   'tool-args': { play: playToolArgs },
-  'permission-rule': { play: playPermissionRule, waitsFor: waitingPart },
+  'permission-rule': { play: playPermissionRule },
   memory: { play: playMemory },
-  approval: { play: playApproval, waitsFor: waitingMcp },
+  approval: { play: playApproval },
   'state-file': { play: playStateFile },
-  delegation: { play: playDelegation, waitsFor: waitingMcpTool },
+  delegation: { play: playDelegation },
   'log-redaction': { play: playLogRedaction },
   'http-ui': { play: playHttpUi, waitsFor: waitingClient },
 };

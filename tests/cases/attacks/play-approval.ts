@@ -17,9 +17,9 @@ import {
 } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
-import type { AttackCase } from './attack-case.ts';
 import { auditChecks } from './audit-checks.ts';
 import { playChangedRow } from './play-changed-row.ts';
+import { playMcpApproval } from './play-mcp-approval.ts';
 import type { Refusal } from './refusals.ts';
 import type { Stage } from './set-up.ts';
 import { refusalOf, type Shown, showRun } from './shown.ts';
@@ -47,17 +47,16 @@ export interface ApprovalWords {
   readonly mutateAfterApproval?: { readonly [id: string]: { readonly [arg: string]: Json } };
   readonly forceAsk?: readonly string[];
   readonly mcpServer?: string;
+  readonly tool?: { readonly name: string; readonly description?: string };
+  readonly thenTool?: { readonly name: string; readonly description?: string };
   readonly mcpServerConfig?: unknown;
-}
-
-/** What of a case needs a part that is not built yet. */
-export function waitingMcp({ input }: AttackCase): string | undefined {
-  return 'mcpServer' in input || 'mcpServerConfig' in input ? 'tools of MCP servers are not built yet' : undefined;
+  readonly thenConfig?: unknown;
 }
 
 /** approval: the calls of an agent, and somebody who answers as the words say. */
 export async function playApproval({ case: { input }, folder }: Stage): Promise<Shown> {
   const words = input as ApprovalWords;
+  if ('mcpServer' in words || 'mcpServerConfig' in words) return playMcpApproval(words, folder);
   if (words.mutateAfterApproval !== undefined) return playChangedRow(words, join(folder, 'runs.db'));
   const handled: Handled[] = [];
   const refusals: Refusal[] = [];

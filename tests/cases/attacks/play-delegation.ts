@@ -11,7 +11,7 @@ import {
   type Tool,
 } from 'coxswain';
 import { callTools, type ScriptedTurn, say, scriptedModel, toolCall } from 'coxswain/testing';
-import type { AttackCase, Words } from './attack-case.ts';
+import type { Words } from './attack-case.ts';
 import { auditChecks } from './audit-checks.ts';
 import { playTree } from './play-tree.ts';
 import { modeOf, rulesOf } from './rules.ts';
@@ -46,11 +46,6 @@ export interface DelegationWords {
   readonly returns?: Json;
   readonly chainOf?: number;
   readonly workerReturns?: Json;
-}
-
-/** What of a case needs a part that is not built yet. */
-export function waitingMcpTool(it: AttackCase): string | undefined {
-  return JSON.stringify(it.input).includes('mcp/') ? 'tools of MCP servers are not built yet' : undefined;
 }
 
 /** delegation: a supervisor and its worker, or a tree whose limits are the case. */

@@ -3,17 +3,12 @@ import { join } from 'node:path';
 import { defineAgent, type Json } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { workspaceTools } from 'coxswain/tools';
-import type { AttackCase, Words } from './attack-case.ts';
+import type { Words } from './attack-case.ts';
+import { modelName, namedServers } from './mcp-server.ts';
 import { modeOf, rulesOf } from './rules.ts';
 import type { Stage } from './set-up.ts';
 import { type Shown, showRun } from './shown.ts';
 import { type Handled, stubTools } from './stub-tools.ts';
-
-/** What of these cases needs a part that is not built yet: tools of MCP servers. */
-export function waitingPart({ input }: AttackCase): string | undefined {
-  const { rules = {}, call = {} } = input as { rules?: Words; call?: Words };
-  return JSON.stringify([rules, call.tool]).includes('mcp/') ? 'tools of MCP servers are not built yet' : undefined;
-}
 
 /** permission-rule: one call, one decision, nobody answers. */
 export async function playPermissionRule({ case: { input }, folder }: Stage): Promise<Shown> {
@@ -24,7 +19,7 @@ export async function playPermissionRule({ case: { input }, folder }: Stage): Pr
   } = input as {
     mode?: string;
     rules?: Words;
-    call: { tool: string; args: Json; agentTools?: readonly string[] };
+    call: { tool: string; args: Json; agentTools?: readonly string[]; annotations?: object };
   };
   const root = join(folder, 'ws');
   mkdirSync(root, { recursive: true });
@@ -38,8 +33,10 @@ export async function playPermissionRule({ case: { input }, folder }: Stage): Pr
     const { mode: own, ...lines } = words.project as Words;
     writeFileSync(project, JSON.stringify({ rules: rulesOf(lines), ...(own !== undefined && { mode: modeOf(own) }) }));
   }
-  const agent = defineAgent({ name: 'caller', instructions: 'Call.', tools });
-  const model = scriptedModel([callTools(toolCall(call.tool, call.args)), 'done']);
+  const servers = namedServers(folder, JSON.stringify([words, call.tool]), call.annotations);
+  const all = [...tools, ...servers.map((server) => server.source())];
+  const agent = defineAgent({ name: 'caller', instructions: 'Call.', tools: all });
+  const model = scriptedModel([callTools(toolCall(modelName(call.tool), call.args)), 'done']);
   const shown = await showRun(agent, 'go', {
     model,
     permissions: { mode: modeOf(mode), rules, files: { project } },
@@ -49,5 +46,6 @@ export async function playPermissionRule({ case: { input }, folder }: Stage): Pr
     },
   });
   // Whether the file is there is no answer of the decision's.
-  return shown.refusal?.code === 'path_not_found' ? { ...shown, handled, outcome: 'allowed' } : { ...shown, handled };
+  const calls = [...handled, ...servers.flatMap((server) => server.called())];
+  return { ...shown, handled: calls, ...(shown.refusal?.code === 'path_not_found' && { outcome: 'allowed' }) };
 }

@@ -43,6 +43,14 @@ const REFUSALS: { readonly [errorKind: string]: Is } = {
   'permission.rule-invalid': kind('configuration', /permissions\.rules|\.json rules/),
   'config.invalid': kind('configuration', /permissions\.mode|\.json mode|\.json: (?:no JSON|expected an object)/),
   'config.untrusted-field': kind('configuration', /a file may not set this|only code may give/),
+  'tool.definition-changed': either(
+    code('tool_definition_changed'),
+    kind('denied', /changed its tool|definition changed/),
+  ),
+  'mcp.config-changed': either(
+    (refusal) => refusal.kind === 'divergence',
+    kind('denied', /another server|was started/),
+  ),
   'approval.missing': kind('denied', /nobody is there to give it/),
   'approval.expired': either(kind('denied', /expired|came too late/), kind('configuration', /^id: .* expired at/)),
   'approval.failed': kind('denied', /approve threw/),
