@@ -13,6 +13,7 @@ import {
 import { callTools, type ScriptedTurn, say, scriptedModel, toolCall } from 'coxswain/testing';
 import type { Words } from './attack-case.ts';
 import { auditChecks } from './audit-checks.ts';
+import { type CaseServer, modelName, namedServers } from './mcp-server.ts';
 import { playTree } from './play-tree.ts';
 import { modeOf, rulesOf } from './rules.ts';
 import type { Stage } from './set-up.ts';
@@ -49,17 +50,19 @@ export interface DelegationWords {
 }
 
 /** delegation: a supervisor and its worker, or a tree whose limits are the case. */
-export async function playDelegation({ case: { input } }: Stage): Promise<Shown> {
+export async function playDelegation({ case: { input }, folder }: Stage): Promise<Shown> {
   const ofTree = await playTree(input);
   if (ofTree !== undefined) return ofTree;
   const words = input as DelegationWords;
   const handled: Handled[] = [];
+  const servers = namedServers(folder, JSON.stringify(input));
   try {
-    const { agent, turns } = words.chainOf === undefined ? pairOf(words, handled) : chainOf(words, handled);
+    const { agent, turns } = words.chainOf === undefined ? pairOf(words, handled, servers) : chainOf(words, handled);
     const shown = await showRun(agent, 'go', { model: scriptedModel(turns), limits: ENOUGH });
     const isRefused = shown.outcome === 'allowed' && shown.refusals?.some(({ kind }) => kind !== 'model_error');
     const outcome = isRefused ? 'denied' : shown.outcome;
-    return { ...shown, outcome, handled, own: { ...auditChecks(shown.records ?? []), ...provenance(shown) } };
+    const calls = [...handled, ...servers.flatMap((server) => server.called())];
+    return { ...shown, outcome, handled: calls, own: { ...auditChecks(shown.records ?? []), ...provenance(shown) } };
   } catch (thrown) {
     return { outcome: 'error', refusal: refusalOf(thrown), handled };
   }
@@ -77,12 +80,16 @@ const TEXT = defineTool({
 });
 const READ = callTools(toolCall('read_page', {}));
 
-function pairOf(words: DelegationWords, handled: Handled[]): { agent: Agent; turns: Turns } {
+function pairOf(
+  words: DelegationWords,
+  handled: Handled[],
+  servers: readonly CaseServer[],
+): { agent: Agent; turns: Turns } {
   const { worker = {}, call, then, caps, grant, supervisorTainted, delegate: brief, runtimeRequest } = words;
   const name = worker.name ?? 'worker';
   const first = brief === undefined ? call : { tool: brief.workerTools[0] ?? '', args: {} };
   const task = brief?.task ?? call?.task ?? 'do it';
-  const below = workerOf(words, name, handled);
+  const below = workerOf(words, name, handled, servers);
   const levels = caps ?? [];
   const asks: Turns[string] = [
     ...(supervisorTainted ? [READ] : []),
@@ -90,7 +97,7 @@ function pairOf(words: DelegationWords, handled: Handled[]): { agent: Agent; tur
       ? []
       : [callTools(toolCall(delegateOf(levels, name), { task: grant.task }))]),
     callTools(toolCall(delegateOf(levels, name), { task, ...(runtimeRequest as object) })),
-    ...(then === undefined ? [] : [callTools(toolCall(then.tool, then.args ?? {}))]),
+    ...(then === undefined ? [] : [callTools(toolCall(modelName(then.tool), then.args ?? {}))]),
     'done',
   ];
   const turns: { [agent: string]: ScriptedTurn[] } = { lead: asks, [name]: workerTurns(words, first, task) };
@@ -118,7 +125,7 @@ function delegateOf(levels: readonly unknown[], name: string): string {
 }
 
 /** Its tools are those of its definition, given to one brief only where the words say so. */
-function workerOf(words: DelegationWords, name: string, handled: Handled[]): Agent {
+function workerOf(words: DelegationWords, name: string, handled: Handled[], servers: readonly CaseServer[]): Agent {
   const { worker = {}, child = {}, grant, quarantined, delegate: brief, workerReturns } = words;
   if (quarantined) {
     const tools = (child.tools ?? worker.tools)?.map((tool) => stubTool(tool, handled));
@@ -135,10 +142,19 @@ function workerOf(words: DelegationWords, name: string, handled: Handled[]): Age
       },
     }) as Agent;
   const named = child.tools ?? worker.tools ?? brief?.workerTools;
-  const own = named === undefined ? stubTools(handled) : named.map((tool) => stubTool(tool, handled));
+  const own =
+    named === undefined
+      ? stubTools(handled)
+      : named.filter((tool) => !tool.startsWith('mcp/')).map((tool) => stubTool(tool, handled));
+  const sources = named === undefined || named.some((tool) => tool.startsWith('mcp/')) ? servers : [];
   const reads = worker.reads === undefined ? [] : [TEXT];
   const permissions = permissionsOf(words.child);
-  if (grant === undefined) return defineAgent({ ...facts(name), tools: [...own, ...reads], permissions }) as Agent;
+  if (grant === undefined)
+    return defineAgent({
+      ...facts(name),
+      tools: [...own, ...reads, ...sources.map((server) => server.source())],
+      permissions,
+    }) as Agent;
   const granted = stubTool(grant.tool, handled);
   const rest = own.filter((tool) => tool.name !== grant.tool);
   const tools = ({ shared }: { shared: { readonly task?: unknown } }) =>
@@ -160,7 +176,7 @@ function workerTurns(
   return [
     ...(grant === undefined || grant.task === task ? [] : ['done']),
     ...(worker.reads === undefined ? [] : [READ]),
-    ...(call === undefined ? [] : [callTools(toolCall(call.tool, call.args ?? {}))]),
+    ...(call === undefined ? [] : [callTools(toolCall(modelName(call.tool), call.args ?? {}))]),
     say(text),
   ];
 }
