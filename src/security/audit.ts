@@ -56,8 +56,10 @@ export function auditOf(records: readonly RunRecord[]): readonly AuditEntry[] {
         if (record.event === 'cancel') return [];
         const request = record.event === 'started' ? record.request : open.get(record.key);
         if (request === undefined || request.reason === 'wait') return [];
+        // One that is still open when the run goes on was asked before.
+        const isNew = !open.has(record.key);
         open.set(record.key, request);
-        if (record.event === 'started') return [askOf(record, request)];
+        if (record.event === 'started') return isNew ? [askOf(record, request)] : [];
         if (record.value.decision === 'allow' && request.reason !== 'data') answered.add(callOf(record.key));
         return [answerOf(record, request, record.value)];
       }

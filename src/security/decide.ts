@@ -52,6 +52,20 @@ export function decide(query: Query): Verdict {
 /** Where no rule looks at the argument, neither does this. */
 const UNREAD: RuleValue = Object.freeze({ strict: undefined, folded: [], invisible: undefined });
 
+/** What would help is worked out when somebody wants to know: most asks are answered. */
+function asking(
+  why: { readonly reason: AskReason; readonly rule?: string },
+  suggest: () => readonly string[],
+): Extract<Verdict, { verdict: 'ask' }> {
+  return {
+    verdict: 'ask',
+    ...why,
+    get suggest() {
+      return suggest();
+    },
+  };
+}
+
 function ownArgument({ tool, args }: Query): unknown {
   return tool.ruleArg !== undefined && Object.hasOwn(args, tool.ruleArg) ? args[tool.ruleArg] : undefined;
 }
@@ -89,7 +103,7 @@ function flow(query: Query, value: RuleValue): Verdict | undefined {
   const isUntrusted = label.integrity === 'untrusted' && tool.access !== 'read';
   const isLeak = label.confidentiality === 'private' && tool.access === 'send';
   if ((!isUntrusted && !isLeak) || endorsement(query, value) !== undefined) return undefined;
-  return { verdict: 'ask', reason: 'flow', suggest: suggestFlow(query, isUntrusted ? label.origins : []) };
+  return asking({ reason: 'flow' }, () => suggestFlow(query, isUntrusted ? label.origins : []));
 }
 
 function asked(query: Query, value: RuleValue): Verdict | undefined {
@@ -108,7 +122,7 @@ function unmatched(query: Query, value: RuleValue): Verdict | undefined {
     const scoped = rules.find((rule) => rule.scope !== undefined);
     if (scoped !== undefined && !rules.some((rule) => scopeHolds(rule, value))) {
       if (isFile(level) && allowance(query, value) !== undefined) continue;
-      return { verdict: 'ask', reason: 'rule', rule: scoped.text, suggest: suggestAllow(query) };
+      return asking({ reason: 'rule', rule: scoped.text }, () => suggestAllow(query));
     }
   }
   return undefined;
@@ -130,7 +144,7 @@ function byMode(query: Query, value: RuleValue): Verdict {
     case 'ask':
       break;
   }
-  return rule === undefined ? { verdict: 'ask', reason: 'risk', suggest: suggestAllow(query) } : allowed;
+  return rule === undefined ? asking({ reason: 'risk' }, () => suggestAllow(query)) : allowed;
 }
 
 /** Of each mode; `unattended` is `ask` with nobody there. */

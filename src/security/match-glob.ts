@@ -1,6 +1,12 @@
 /** A glob: `*` stops at `/`, `**` does not, `**` + `/` at the start of a part is any number of folders, also none. */
 export interface Glob {
   readonly text: string;
+  /** Whether anything may follow the prefix: `out/**`. */
+  readonly isOpen: boolean;
+  /** The longest text that every match holds. */
+  readonly needs: string;
+  /** Read once, when they are first needed. */
+  readonly tokens: () => readonly Token[];
   /** What every match begins with; looked at before anything else, so that most globs of a long list cost nothing. */
   readonly prefix: string;
 }
@@ -13,7 +19,24 @@ const FOLDERS = 2;
 /** Reads a glob. All but `*` stands for itself; case and form of the letters are the caller's. */
 export function readGlob(text: string): Glob {
   const star = text.indexOf('*');
-  return { text, prefix: star === -1 ? text : text.slice(0, star) };
+  const prefix = star === -1 ? text : text.slice(0, star);
+  let tokens: readonly Token[] | undefined;
+  return {
+    text,
+    prefix,
+    needs: neededIn(text),
+    isOpen: star !== -1 && /^\*{2,}$/.test(text.slice(star)),
+    tokens() {
+      tokens ??= tokensOf(text);
+      return tokens;
+    },
+  };
+}
+
+/** What stands between stars; the `/` of a `**` + `/` may be absent. */
+function neededIn(text: string): string {
+  const pieces = text.split(/\*+/).map((piece, index) => (index > 0 && piece.startsWith('/') ? piece.slice(1) : piece));
+  return pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), '');
 }
 
 function tokensOf(text: string): Token[] {
@@ -39,11 +62,13 @@ function tokensOf(text: string): Token[] {
  * the product of both lengths whatever they hold: there is nothing to backtrack into.
  */
 export function matchGlob(glob: string | Glob, value: string): boolean {
-  const { prefix, text } = typeof glob === 'string' ? readGlob(glob) : glob;
+  const read = typeof glob === 'string' ? readGlob(glob) : glob;
+  const { prefix, text } = read;
   if (!value.startsWith(prefix)) return false;
   if (prefix.length === text.length) return prefix.length === value.length;
-  if (text === '*') return true;
-  const tokens = tokensOf(text);
+  if (read.isOpen || text === '*') return true;
+  if (!value.includes(read.needs)) return false;
+  const tokens = read.tokens();
   let states = new Uint8Array(tokens.length + 1);
   let next = new Uint8Array(tokens.length + 1);
   enter(states, tokens, prefix.length);

@@ -14,8 +14,17 @@ export interface RuleValue {
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\u2028\u2029]/u;
 const ALL_INVISIBLE = new RegExp(INVISIBLE, 'gu');
 
+/** Signs that mean one thing everywhere. */
+const PLAIN = /^[\w./-]+$/;
+/** An empty part or one that begins or ends with a dot: these are resolved, or some systems drop the dot. */
+const NOT_RESOLVED = /(?:^|\/)(?:\.{0,2})(?:\/|$)|\.(?:\/|$)/;
+
 /** Readings of one argument. A list counts as all of its items: allowed where each is, denied where one is. */
 export function readRuleValue(value: unknown): RuleValue {
+  // Most values are plain paths, which have one reading.
+  if (typeof value === 'string' && PLAIN.test(value) && !NOT_RESOLVED.test(value)) {
+    return { strict: [value], folded: [value.toLowerCase()], invisible: undefined };
+  }
   const texts = (Array.isArray(value) ? value : [value]).map(textOf);
   const known = texts.filter((text) => text !== undefined);
   const strict = known.flatMap(strictForms);

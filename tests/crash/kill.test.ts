@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type RunResult, resumeRun } from 'coxswain';
+import { auditRun, type RunResult, resumeRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { expect, test } from 'vitest';
 import { sha256 } from '../../src/core/json.ts';
@@ -82,10 +82,23 @@ function essence({ status, text, messages, usage, steps, toolCalls, tree }: RunR
   return { status, said, usage, steps, toolCalls, tree: JSON.stringify(tree) };
 }
 
+/** Every decision about a call, once: who or what decided, by what rule, from what label. What became of calls in doubt is beside it. */
+async function decisions(file: string): Promise<readonly string[]> {
+  const store = sqlite(file);
+  const entries = await auditRun('r1', { journal: store });
+  store.close();
+  const doubts = ['happened', 'retry', 'failed'];
+  const own = entries.filter(({ decision, asked }) => asked !== 'unknown' && !doubts.includes(decision));
+  const said = own.map(({ key, tool, decision, by, rule, asked, label }) =>
+    JSON.stringify({ key, tool, decision, by, rule, asked, label }),
+  );
+  return [...new Set(said)].sort();
+}
+
 const tally = { kills: 0, insideEffect: 0, happenedUnrecorded: 0, toldUnknown: 0 };
 
 /** Kills a run, and again while it is resumed; brings it to its end in this process; looks at every promise. */
-async function survive(at: Case, kills: readonly Kill[], whole: ReturnType<typeof essence>): Promise<void> {
+async function survive(at: Case, kills: readonly Kill[], { end: whole, decided }: Whole): Promise<void> {
   const certain = new Map<string, number>();
   const unknown = new Set<string>();
   let records = 0;
@@ -119,7 +132,12 @@ async function survive(at: Case, kills: readonly Kill[], whole: ReturnType<typeo
   }
   tally.toldUnknown += unknown.size;
   const now = essence(result);
-  if (unknown.size === 0) return expect(now).toEqual(whole);
+  if (unknown.size === 0) {
+    // Its labels stand in its messages.
+    expect(now).toEqual(whole);
+    expect(await decisions(at.file)).toEqual(decided);
+    return;
+  }
   // All but what became of those calls is as it would have been.
   const { said: _said, usage: _usage, tree: _tree, ...rest } = whole;
   expect(now).toMatchObject(rest);
@@ -132,6 +150,7 @@ interface Whole {
   readonly records: number;
   readonly ms: number;
   readonly edges: readonly string[];
+  readonly decided: readonly string[];
 }
 
 test(`killed anywhere, and again while it is resumed, a run loses nothing (seed ${SEED})`, {
@@ -153,11 +172,13 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
       end: essence(stored?.result as unknown as RunResult<unknown>),
       records: stored?.records ?? 0,
       ms: Number((stored?.rows.at(-1)?.time ?? 0n) - (stored?.rows[0]?.time ?? 0n)) / 1e6,
+      decided: await decisions(at.file),
       edges: calls.flatMap(({ key }) => [`tool ${key} started`, `tool ${key} done`]),
     });
     // Apart or not, the same is said, done and spent.
     expect(wholes.get(mode)?.end).toEqual(wholes.get(MODES[0] as (typeof MODES)[number])?.end);
     expect((await leaves(at)).leaves.size).toBeGreaterThan(25);
+    expect(wholes.get(mode)?.decided.length).toBeGreaterThan(5);
   }
   let next = 0;
   const one = async (): Promise<void> => {
@@ -166,7 +187,8 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
       next += 1;
       if (index >= KILLED_RUNS) return;
       const mode = MODES[index % MODES.length] as (typeof MODES)[number];
-      const { end, records, ms, edges } = wholes.get(mode) as Whole;
+      const whole = wholes.get(mode) as Whole;
+      const { records, ms, edges } = whole;
       const at = { mode, file: join(folder, `${index}.db`), outside: join(folder, `${index}.outside`) };
       // In turn: at a record boundary, in even steps over all of them; at any moment; beside a record of what must not happen twice.
       const boundary = 1 + (Math.floor(((index + random.next()) * records) / KILLED_RUNS) % records);
@@ -180,7 +202,7 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
       const again = random.below(2) === 0 ? [{ KILL_RECORDS: String(1 + random.below(40)) }] : [];
       const kills = [first, ...again];
       try {
-        await survive(at, kills, end);
+        await survive(at, kills, whole);
       } catch (cause) {
         throw new Error(`seed ${SEED}, run ${index} (${JSON.stringify(mode)}), killed at ${JSON.stringify(kills)}`, {
           cause,

@@ -1,3 +1,5 @@
+import { PERMISSION_MUTATIONS } from './permission-mutations.ts';
+
 /** A change of the source that breaks one duty, and the smallest tests that must notice it. */
 export interface Mutation {
   /**
@@ -720,4 +722,5 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'child.input',
     test: 'tests/security/redaction.test.ts',
   },
+  ...PERMISSION_MUTATIONS,
 ];

@@ -92,7 +92,7 @@ test('data that a person trusts once leads to no more questions; data that they 
 });
 
 test.each([
-  ['other arguments', { decision: 'allow', args: { result: 'harmless' } }],
+  ['other arguments', { decision: 'allow', args: { id: '8' } }],
   ['always', { decision: 'allow', always: true }],
   ['nothing', {}],
 ])('an endorsement with %s is none', async (_, answer) => {
