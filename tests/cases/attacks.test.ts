@@ -11,7 +11,7 @@ import { lacking } from './attacks/machine.ts';
 import { playApproval } from './attacks/play-approval.ts';
 import { playCommand } from './attacks/play-command.ts';
 import { playDelegation } from './attacks/play-delegation.ts';
-import { playHttpUi, waitingClient } from './attacks/play-http-ui.ts';
+import { playHttpUi } from './attacks/play-http-ui.ts';
 import { playLogRedaction } from './attacks/play-log-redaction.ts';
 import { playMemory } from './attacks/play-memory.ts';
 import { playPermissionRule } from './attacks/play-permission-rule.ts';
@@ -38,7 +38,7 @@ const PLAYERS: { readonly [kind: string]: Player } = {
   'state-file': { play: playStateFile },
   delegation: { play: playDelegation },
   'log-redaction': { play: playLogRedaction },
-  'http-ui': { play: playHttpUi, waitsFor: waitingClient },
+  'http-ui': { play: playHttpUi },
 };
 
 /** Of kinds whose words nobody has put into our terms yet. */

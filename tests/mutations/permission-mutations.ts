@@ -88,7 +88,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
     file: 'src/security/result-label.ts',
     search: "(tool.result?.integrity ?? 'untrusted')",
     replacement: "(tool.result?.integrity ?? 'trusted')",
-    test: test('cases/taint', 'comes in as a tool result'),
+    test: test('security/result-label'),
   },
   {
     duty,
@@ -196,6 +196,13 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
     search: 'ID.test(runId) && ',
     replacement: '',
     test: attack('SF-013'),
+  },
+  {
+    duty,
+    file: 'src/interop/mcp/safe-auth.ts',
+    search: ' && !MEANS_SOMETHING.test(url.href)',
+    replacement: '',
+    test: attack('HU-026'),
   },
   // Files of permissions.
   {

@@ -1,8 +1,9 @@
 import type { Client, JsonSchemaValidator, PriorDiscovery, Transport } from '@modelcontextprotocol/client';
-import { messageOf, ToolError } from '../../core/errors.ts';
+import { isA, messageOf, ToolError } from '../../core/errors.ts';
 import { compileJsonSchema, takeJsonSchema } from '../../core/foreign-schema.ts';
 import { issueText } from '../../core/issue-text.ts';
 import { boundedFetch } from './bounded-fetch.ts';
+import { safeAuth } from './safe-auth.ts';
 import { loadClient, loadStdioClient } from './sdk.ts';
 import type { McpStart } from './server-start.ts';
 import type { McpToolSettings } from './tool-settings.ts';
@@ -121,7 +122,7 @@ async function transportOf(options: ConnectOptions): Promise<Transport> {
   return new StreamableHTTPClientTransport(new URL(url), {
     fetch: boundedFetch(given, maxBytes),
     ...(headers !== undefined && { requestInit: { headers: { ...headers } } }),
-    ...(auth !== undefined && { authProvider: auth }),
+    ...(auth !== undefined && { authProvider: safeAuth(auth) }),
   });
 }
 
@@ -154,8 +155,9 @@ function notStarted(name: string, options: ConnectOptions, isLate: boolean, caus
     return new ToolError('timeout', problem, { code: 'mcp_unreachable', cause });
   }
   const why = messageOf(cause).slice(0, 300);
-  return new ToolError('threw', `The server ${name} ${what} cannot be used: ${why}.${mend}`, {
-    code: 'mcp_unreachable',
+  const isRefused = isA(cause, ToolError);
+  return new ToolError(isRefused ? cause.kind : 'threw', `The server ${name} ${what} cannot be used: ${why}.${mend}`, {
+    code: isRefused ? cause.code : 'mcp_unreachable',
     cause,
   });
 }

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { defineAgent } from 'coxswain';
 import { type Client, serveHttp } from 'coxswain/http';
 import { scriptedModel } from 'coxswain/testing';
-import type { AttackCase } from './attack-case.ts';
 import { playFetch } from './play-fetch.ts';
+import { playMcpClient } from './play-mcp-client.ts';
 import { playMcp } from './play-mcp-http.ts';
 import type { Stage } from './set-up.ts';
 import type { Shown } from './shown.ts';
@@ -23,6 +23,7 @@ export interface Asked {
   readonly storedText?: string;
   readonly concurrent?: number;
   readonly clients?: number;
+  readonly metadata?: { readonly [name: string]: unknown };
 }
 
 export interface Answer {
@@ -34,17 +35,10 @@ export interface Answer {
 export const TOKENS = { first: 'first-client-0123456789', second: 'second-client-987654321' };
 export const OTHER_DATA = 'only for the first client';
 
-/** What of a case is not ours to play. */
-export function waitingClient({ input }: AttackCase): string | undefined {
-  const { client } = input.request as Asked;
-  return client === 'mcp'
-    ? 'authorization is the SDK’s and its user’s: no address that a server names is opened here'
-    : undefined;
-}
-
 /** http-ui: our served agents are the victim, whatever the paths of a case are called; with `client: fetch` our `fetch_url`. */
 export async function playHttpUi(stage: Stage): Promise<Shown> {
   const asked = stage.case.input.request as Asked;
+  if (asked.client === 'mcp') return playMcpClient(asked.metadata ?? {});
   if (asked.client === 'fetch') return playFetch(stage);
   const shown = await playServer(asked);
   // The same where it is MCP that is served; both must hold.
