@@ -21,6 +21,7 @@ export function grantedTools(
     readonly deps: unknown;
     readonly memories: RunMemories;
     readonly permissions: RunPermissions;
+    readonly isReplay: boolean;
   },
   self: Invocation,
   own: readonly Tool[],
@@ -37,7 +38,7 @@ export function grantedTools(
     return { store, namespace: name, read, write, select, extract };
   });
   const more = grants.length === 0 ? [] : run.memories.tools(self, grants);
-  if (run.permissions.plans === true && !own.some(({ name }) => name === pinPlan.name)) more.push(pinPlan);
+  if (makesPlans(run, self) && !own.some(({ name }) => name === pinPlan.name)) more.push(pinPlan);
   if (self.delegate?.ask !== undefined) more.push(askSupervisor);
   if (mayWrite(self)) more.push(...mailboxTools);
   const granted = agent.readResult ? [...more, readResult] : more;
@@ -45,4 +46,18 @@ export function grantedTools(
   if (Object.keys(self.shared).length > 0 && !own.some(({ name }) => name === sharedRead.name)) more.push(sharedRead);
   const all = agent.readResult ? withReadResult(own) : own;
   return more.length === 0 ? all : [...all, ...more];
+}
+
+/** It is on record, since a replay is given no permissions. */
+function makesPlans(
+  {
+    journal,
+    permissions,
+    isReplay,
+  }: { readonly journal: Journal; readonly permissions: RunPermissions; readonly isReplay: boolean },
+  self: Invocation,
+): boolean {
+  const key = `${self.path}/@plans`;
+  if (permissions.plans !== true && !(isReplay && journal.has(key))) return false;
+  return journal.once(key, self, () => true);
 }

@@ -18,8 +18,8 @@ export function approvalText(request: ApprovalRequest): string {
   const fields = isPlainObject(request.args) ? Object.entries(request.args) : [['arguments', request.args] as const];
   return [
     headOf(request),
-    ...fields.map(([name, value]) => `  ${seen(name)}: ${shownValue(value)}`),
-    ...fields.flatMap(([name, value]) => remarks(value).map((remark) => `  ! ${seen(name)}: ${remark}`)),
+    ...fields.map(([name, value]) => `  ${nameOf(name)}: ${shownValue(value)}`),
+    ...fields.flatMap(([name, value]) => remarks(value).map((remark) => `  ! ${nameOf(name)}: ${remark}`)),
     ...(request.change === undefined ? [] : ['  it would change:', ...changeLines(request.change)]),
   ].join('\n');
 }
@@ -33,6 +33,11 @@ function headOf({ path, tool, access, risk, reason, rule, label }: ApprovalReque
   const from = label.origins.length === 0 ? '' : ` from ${label.origins.map(seen).join(', ')}`;
   const flow = reason === 'flow' ? `; ${label.integrity}, ${label.confidentiality} data${from} led to it` : '';
   return `${seen(path)} asks to call ${seen(tool)} (${facts}; asked because of ${seen(why)}${flow}):`;
+}
+
+/** A name that could be taken for more than a name is quoted. */
+function nameOf(name: string): string {
+  return /^[\w.-]+$/.test(name) ? name : seen(JSON.stringify(name));
 }
 
 function shownValue(value: Json): string {

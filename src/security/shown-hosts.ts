@@ -1,6 +1,9 @@
-const URLS = /[a-z][a-z0-9+.-]*:[\\/]{2}[^\s"'<>]+/giu;
+// Bounded, so that a long text without an address takes no longer than its length.
+const URLS = /[a-z][a-z0-9+.-]{0,30}:[\\/]{2}[^\s"'<>]+/giu;
 const MAIL_HOST = /@([^\s@<>"',;:/?#()]+)/gu;
 const HOST = /^[^\s@<>"',;:/?#()]+$/u;
+/** No name of a host is longer (RFC 1035), and reading one takes its time. */
+const MAX_HOST = 253;
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 /** A text with the names of the hosts in it as they go over the wire: letters of two scripts can look the same. */
@@ -16,8 +19,9 @@ export function hostRemarks(text: string): string[] {
   const remarks = new Set<string>();
   for (const [url] of text.matchAll(URLS)) {
     const literal = literalHost(url);
-    const host = URL.canParse(url) ? new URL(url).host : undefined;
-    if (host === undefined || host === '' || literal === undefined) continue;
+    if (literal === undefined || literal.host.length > MAX_HOST || !URL.canParse(url)) continue;
+    const { host } = new URL(url);
+    if (host === '') continue;
     if (literal.user || bare(literal.host) !== bare(host)) remarks.add(`leads to the host ${host}`);
   }
   for (const host of hostsOf(text)) {
@@ -33,7 +37,8 @@ function hostsOf(text: string): string[] {
   const urls = [...text.matchAll(URLS)].flatMap(([url]) => literalHost(url)?.host ?? []);
   const mails = [...text.matchAll(MAIL_HOST)].flatMap(([, host]) => host ?? []);
   const own = HOST.test(text) && /[.。．｡]/.test(text) ? [text] : [];
-  return [...urls.map((host) => host.replace(/:\d*$/, '')), ...mails, ...own];
+  const all = [...urls.map((host) => host.replace(/:\d*$/, '')), ...mails, ...own];
+  return all.filter((host) => host.length <= MAX_HOST);
 }
 
 function literalHost(url: string): { readonly host: string; readonly user: boolean } | undefined {

@@ -2,6 +2,7 @@ import type { ApprovalRequest, Json } from 'coxswain';
 import { approvalText } from 'coxswain';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { fastest } from '../support/fastest.ts';
 
 function text(args: Json, more: Partial<ApprovalRequest> = {}): string {
   return approvalText({
@@ -20,7 +21,7 @@ test('an argument takes one line, whatever line breaks it holds', () => {
 test('what cannot be seen is named, and what is pushed out of sight is pulled back', () => {
   const shown = text({ text: `ok\u{e0072}${' '.repeat(3_000)}; rm -rf ~`, '\u202ename': 1 });
   expect(shown).toContain('  text: "ok⟨U+E0072⟩⟨3000 blanks⟩; rm -rf ~"');
-  expect(shown).toContain('  ⟨U+202E⟩name: 1');
+  expect(shown).toContain('  "⟨U+202E⟩name": 1');
   expect(shown).toContain('! text: long-whitespace: 3000 blanks in a row');
 });
 
@@ -34,6 +35,19 @@ test.each([
 ])('the host of %j is shown as it goes over the wire', (to, shown, remark) => {
   expect(text({ to })).toContain(`  to: "${shown}"`);
   expect(text({ to })).toContain(`! to: ${remark}`);
+});
+
+test('a name that looks like a field, a warning or a change is quoted', () => {
+  const lines = text({ '! to': 1, 'to: "ann"\n  it would change': 2 }).split('\n');
+  expect(lines.slice(1)).toEqual(['  "! to": 1', '  "to: \\"ann\\"\\n  it would change": 2']);
+});
+
+test('a long text takes no longer than its length', () => {
+  const pieces = ['x', '@', 'a://', 'http://a@', '.', 'xn--', 'http://xn--', 'a.', '\\n', ' '];
+  for (const piece of pieces) {
+    const took = fastest(300, () => text({ to: piece.repeat(200_000 / piece.length) }));
+    expect(took, piece).toBeLessThan(300);
+  }
 });
 
 test('an ordinary address has no remark', () => {

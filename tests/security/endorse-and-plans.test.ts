@@ -8,6 +8,7 @@ import {
   type Json,
   type RunPermissions,
   type RunRecord,
+  replayRun,
   resumeRun,
   runAgent,
 } from 'coxswain';
@@ -214,6 +215,17 @@ test('a planned call that was made is not made again after a resume', async () =
   const run = resumeRun(clerk(done), 'r1', { ...again, model: scriptedModel(['done']) } as never);
   expect(await run.result).toMatchObject({ status: 'suspended' });
   expect(done).toEqual(['send ann one']);
+  journal.close();
+});
+
+test('a run with a plan and an endorsement is shown again without either option', async () => {
+  const journal = sqlite(':memory:');
+  const permissions = { mode: 'acceptAll', plans: true, endorse: ['read_mail'] } as const;
+  const turns = [callTools(toolCall(PLAN[0], PLAN[1] as never)), callTools(toolCall(...READ)), 'done'];
+  const options = { model: scriptedModel(turns), journal, permissions, runId: 'r1', approve: () => ALLOW };
+  await runAgent(clerk([]), 'go', options);
+  const shown = await replayRun(clerk([]), { journal, runId: 'r1' }).result;
+  expect(shown).toMatchObject({ status: 'completed', text: 'done' });
   journal.close();
 });
 
