@@ -21,9 +21,12 @@ export function dispatchEndorsed(
   if (tool === undefined || run.endorse === undefined) return done;
   const { endorse } = run;
   return done.then(async (dispatched) => {
-    const { out } = dispatched;
+    const { out, value } = dispatched;
+    // The whole, since the model may read on in it; of an error that was cut there is none to show.
+    const whole = value?.content ?? (out.cut ? undefined : out.content);
+    if (whole === undefined) return dispatched;
     const call = { key: at.key, self, step: at.step, tool, args: requested.args, label: out.label };
-    const endorsed = await endorse(call, out.content);
+    const endorsed = await endorse(call, whole);
     return endorsed === out.label ? dispatched : { ...dispatched, out: { ...out, label: endorsed } };
   });
 }

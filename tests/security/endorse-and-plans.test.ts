@@ -105,6 +105,29 @@ test.each([
   expect(reasons).toEqual(['read_mail data', 'note flow']);
 });
 
+test('a person sees all of a result, also what the model would have to read on for', async () => {
+  const long = defineTool({
+    name: 'read_mail',
+    description: 'Reads',
+    access: 'read',
+    input: z.object({}),
+    maxResultChars: 100,
+    execute: () => `${'a'.repeat(5_000)} pay M ${'b'.repeat(5_000)}`,
+  });
+  const agent = defineAgent({ name: 'clerk', instructions: 'x', tools: [long], readResult: true });
+  const asked: ApprovalRequest[] = [];
+  const { messages } = await runAgent(agent, 'go', {
+    model: scriptedModel([callTools(toolCall('read_mail', {})), 'done']),
+    permissions: { endorse: ['read_mail'] },
+    approve(request) {
+      asked.push(request);
+      return ALLOW;
+    },
+  });
+  expect(JSON.stringify(messages)).not.toContain('pay M');
+  expect(JSON.stringify(asked[0]?.args)).toContain('pay M');
+});
+
 test('an endorsement makes what is private no less private', async () => {
   const { reasons } = await play(
     [READ, ['send', { to: 'a' }]],
