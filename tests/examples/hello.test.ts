@@ -61,6 +61,16 @@ test('workspace-editor mends a file, and is kept in its folder', async () => {
   ]);
 });
 
+test('nobody-there writes where two lines allow it, and nowhere else', async () => {
+  await import('../../examples/nobody-there.ts');
+  expect(lines).toEqual([
+    '{}: denied, denied',
+    '{"rules":["allow! write_file:out/**"]}: written, denied',
+    '{"rules":["allow write_file:out/**"],"trust":["search"]}: written, denied',
+    'out',
+  ]);
+});
+
 test('race-and-quorum lets the first win, and two of three be enough', async () => {
   await import('../../examples/race-and-quorum.ts');
   expect(lines).toEqual([
@@ -97,6 +107,7 @@ test.each([
   'long-reading',
   'workspace-editor',
   'race-and-quorum',
+  'nobody-there',
 ])('%s is under 40 lines', (name) => {
   const text = readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8');
   expect(text.trimEnd().split('\n').length).toBeLessThan(40);
