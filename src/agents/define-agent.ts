@@ -11,13 +11,13 @@ import type { InputMessage } from '../core/message.ts';
 import type { Model, ModelSettings } from '../core/model.ts';
 import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/options.ts';
 import type { Permissions } from '../core/permission.ts';
-import { checkClosed } from '../core/quarantine.ts';
 import type { InferOutput, Schema, SchemaLike } from '../core/schema.ts';
 import type { DepsOf, Tool } from '../core/tool.ts';
 import { isToolSource, type ToolSource } from '../core/tool-source.ts';
 import { checkContext, checkModel } from './check-context.ts';
 import { checkGrants } from './check-grants.ts';
 import { checkHooks } from './check-hooks.ts';
+import { checkQuarantined } from './check-quarantined.ts';
 import { treeFacts } from './tree-facts.ts';
 
 interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined, Deps> {
@@ -164,7 +164,7 @@ export function buildAgent(options: BuildOptions, supervision: Supervision = NO_
     checkFunction(`${field}.run`, options.run);
     return Object.freeze({ ...facts, type: 'code', tools: Object.freeze([]), run: options.run.bind(options) });
   }
-  if (options.quarantined === true) checkQuarantined(field, facts.output, options);
+  if (options.quarantined === true) checkQuarantined(field, facts.output, { ...options });
   const agent = Object.freeze({ ...facts, ...modelFacts(field, options), type: 'model', ...supervision }) as ModelAgent;
   treeFacts(agent);
   return agent;
@@ -205,17 +205,6 @@ function modelFacts(field: string, options: BuildOptions) {
     memory: Object.freeze(memory.map((grant) => Object.freeze({ ...grant }))),
     readResult,
   };
-}
-
-function checkQuarantined(field: string, output: Schema | undefined, options: BuildOptions): void {
-  for (const name of ['tools', 'memory', 'readResult', 'context'] as const) {
-    const given = options[name];
-    if (given === undefined || given === false || (Array.isArray(given) && given.length === 0)) continue;
-    throw new ConfigurationError(`${field}.${name}`, 'a quarantined agent has none', 'Leave it out.');
-  }
-  if (output === undefined)
-    throw new ConfigurationError(`${field}.output`, 'missing', 'A quarantined agent answers in a closed type only.');
-  checkClosed(output, `${field}.output`);
 }
 
 /** Sources stand apart: their tools are not known yet. What is no tool either is refused with the list. */

@@ -3,14 +3,7 @@ import { messageOf } from '../core/errors.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { Journal, Outcome } from '../core/journal.ts';
 import { type Json, sha256 } from '../core/json.ts';
-import type {
-  ApprovalRequest,
-  Decision,
-  Permissions,
-  RunPermissions,
-  Verdict,
-  WaitRequest,
-} from '../core/permission.ts';
+import type { ApprovalRequest, Decision, RunPermissions, Verdict, WaitRequest } from '../core/permission.ts';
 import type { Permit, PermitQuery, RunContext } from '../core/run-context.ts';
 import type { Delegate, Tool } from '../core/tool.ts';
 import type { ToolCallEffect } from '../core/tool-call.ts';
@@ -23,6 +16,7 @@ import { writeRule } from '../security/write-rule.ts';
 import { type Approve, askSomebody, changeOf } from './ask-somebody.ts';
 import { denial, NOBODY } from './denial.ts';
 import { endorsements } from './endorsements.ts';
+import { levelsOf, saysSomething } from './invocation-levels.ts';
 import { Plans } from './plans.ts';
 
 export interface PermissionParts {
@@ -85,27 +79,9 @@ export class PermissionStep {
 
   /** The levels of a new invocation: its parent's, then its delegate's, then its own. They only narrow. */
   enter(self: Invocation, delegate: Delegate | undefined): void {
-    const own = self.definition.permissions;
-    const delegated = delegate !== undefined && (delegate.tools !== undefined || saysSomething(delegate.permissions));
-    if (!delegated && !saysSomething(own)) return;
     const above = this.#levelsOf(self.parent);
-    const levels: Level[] = [...above];
-    if (delegated) {
-      const { rules = [], mode } = delegate.permissions;
-      levels.push({
-        source: 'delegate',
-        rules: parseRules(rules, `delegate ${self.agent}.permissions.rules`),
-        mode,
-        tools: delegate.tools,
-      });
-    }
-    if (saysSomething(own)) {
-      levels.push({
-        source: 'agent',
-        rules: parseRules(own.rules ?? [], `agent ${self.agent}.permissions.rules`),
-        mode: own.mode,
-      });
-    }
+    const levels = levelsOf(above, self, delegate);
+    if (levels === above) return;
     this.#levels ??= new WeakMap();
     this.#levels.set(self, levels);
   }
@@ -153,7 +129,10 @@ export class PermissionStep {
   #planned(query: PermitQuery, levels: readonly Level[], asked: Ask): Permit | Promise<Permit> | undefined {
     const { self, key, tool, args, label } = query;
     const isOpen = tool.access === 'send' && label.confidentiality !== 'public';
-    if (this.#plans === undefined || isOpen || (asked.reason !== 'flow' && asked.reason !== 'risk')) return undefined;
+    const isOfMode = asked.reason === 'flow' || asked.reason === 'risk';
+    // What a person was asked for before is theirs to answer.
+    if (this.#plans === undefined || isOpen || !isOfMode || this.#parts.journal.has(`${key}/@approval`))
+      return undefined;
     const rest = this.#decide({ ...query, label: { ...label, integrity: 'trusted' } }, levels);
     if (rest.verdict === 'ask' && rest.reason !== 'risk') return this.#ask(query, rest);
     const rule = this.#plans.take(self, key, tool.name, args);
@@ -296,8 +275,4 @@ export class PermissionStep {
     this.#parts.journal.note({ ...entry, kind: 'decision', event: 'done', value });
     return { ok: false, error: denial(tool, reason, suggest) };
   }
-}
-
-function saysSomething({ rules, mode }: Permissions): boolean {
-  return mode !== undefined || (rules !== undefined && rules.length > 0);
 }
