@@ -59,7 +59,8 @@ const UNKNOWN_CALL = { name: '', callId: '', description: '' };
 export function endOf(known: Known, text: string): Loose {
   const { kind, outcome, facts } = known.span;
   const fault = part(outcome, 'error');
-  const error = { kind: String(fault), message: '', retryable: false };
+  const code = part(outcome, 'code');
+  const error = { kind: String(fault), message: '', retryable: false, ...(typeof code === 'string' && { code }) };
   const attempt = part(outcome, 'attempt') ?? 1;
   const isCut = part(outcome, 'cut') === true;
   if (kind === 'run' || kind === 'agent') {

@@ -1,3 +1,4 @@
+import type { ToolOut } from '../core/boundary.ts';
 import { isPlainObject, type Json } from '../core/json.ts';
 import type { RunRecord } from '../core/record.ts';
 import type { LineSpan } from './line.ts';
@@ -135,7 +136,7 @@ function outcomeOf(record: RunRecord): Json | undefined {
     }
     case 'tool':
       if (record.event === 'started') return undefined;
-      return record.value.isError ? { error: record.value.error?.kind ?? 'tool_error' } : undefined;
+      return record.value.isError ? toolOutcome(record.value) : undefined;
     case 'memory':
       return record.event === 'done' ? memoryOutcome(record.value) : undefined;
     case 'model':
@@ -143,6 +144,10 @@ function outcomeOf(record: RunRecord): Json | undefined {
     default:
       return undefined;
   }
+}
+
+function toolOutcome({ error }: ToolOut): Json {
+  return { error: error?.kind ?? 'tool_error', ...(error?.code !== undefined && { code: error.code }) };
 }
 
 function memoryOutcome(value: Json): Json | undefined {

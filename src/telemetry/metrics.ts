@@ -1,11 +1,12 @@
 import type { Attributes, Meter } from '@opentelemetry/api';
-import type { ModelIn } from '../core/boundary.ts';
+import type { ModelIn, ToolOut } from '../core/boundary.ts';
 import type { RecordOf } from '../core/events.ts';
 import type { RunRecord } from '../core/record.ts';
 import type { CallUsage } from '../core/usage.ts';
 import { type Instruments, instruments } from './metric-table.ts';
 import { embedder, providerName } from './opening.ts';
 import { faultOf } from './outcome.ts';
+import { toolFault } from './tool-fault.ts';
 
 /** What one run adds to the metrics: from its records, so that they say what the spans say. No run id or path is in them. */
 export class RunMetrics {
@@ -185,8 +186,8 @@ function failed(fault: string | undefined): Attributes {
   return fault === undefined ? {} : { 'error.type': fault };
 }
 
-function errorKind({ isError, error }: { readonly isError: boolean; readonly error?: { readonly kind: string } }) {
-  return isError ? (error?.kind ?? 'tool_error') : undefined;
+function errorKind({ isError, error }: Pick<ToolOut, 'isError' | 'error'>): string | undefined {
+  return isError ? (error === undefined ? 'tool_error' : toolFault(error)) : undefined;
 }
 
 /** Nanoseconds to seconds, from a start to an end. */

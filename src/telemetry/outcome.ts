@@ -5,6 +5,7 @@ import type { Json } from '../core/json.ts';
 import type { ModelTurn } from '../core/model.ts';
 import type { Status } from '../core/status.ts';
 import { boundedValue, finishReason, outputMessages } from './parts.ts';
+import { rpcCode, toolFault } from './tool-fault.ts';
 
 /** Whether spans hold what was said: `full` puts it on attributes, its secrets redacted. */
 export type SpanContent = 'none' | 'full';
@@ -83,10 +84,12 @@ function modelOutcome({ stop, usage, response, by, costUsd, content }: ModelTurn
 
 function toolOutcome({ isError, error, content }: ToolOut, { isDelegate, workerFault }: OpenFacts): SpanOutcome {
   // The worker's failure is shown on the call as well: a trace view folds the call first.
-  const fault = isError ? (error?.kind ?? workerFault ?? 'tool_error') : isDelegate ? workerFault : undefined;
+  const own = error && toolFault(error);
+  const fault = isError ? (own ?? workerFault ?? 'tool_error') : isDelegate ? workerFault : undefined;
+  const code = error && rpcCode(error);
   // What a parked run leaves open is no failure.
   return {
-    attributes: {},
+    attributes: code === undefined ? {} : { 'rpc.response.status_code': code },
     fault: fault === 'suspended' ? undefined : fault,
     said: () => (content === '' ? {} : { 'gen_ai.tool.call.result': boundedValue(content) }),
   };

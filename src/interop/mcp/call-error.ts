@@ -21,13 +21,15 @@ export function callError(sdk: Sdk, thrown: unknown, of: FailedCall): unknown {
   const at = `${tool} of the server ${server}`;
   const said = short(messageOf(thrown), 500);
   if (isA(thrown, sdk.ProtocolError)) {
+    // Traces have JSON-RPC's own code.
+    const told = { code: `mcp_error_${thrown.code}`, cause: thrown };
     switch (thrown.code) {
       case sdk.ProtocolErrorCode.InvalidParams:
-        return new ToolError('invalid_args', `${at}: ${said}`, { cause: thrown });
+        return new ToolError('invalid_args', `${at}: ${said}`, told);
       case sdk.ProtocolErrorCode.MethodNotFound:
-        return new ToolError('unknown_tool', `${at}: ${said}`, { cause: thrown });
+        return new ToolError('unknown_tool', `${at}: ${said}`, told);
       default:
-        return new ToolError('threw', `${at} failed (${thrown.code}): ${said}`, { cause: thrown });
+        return new ToolError('threw', `${at} failed (${thrown.code}): ${said}`, told);
     }
   }
   if (isA(thrown, sdk.UnauthorizedError))

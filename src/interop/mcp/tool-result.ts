@@ -14,7 +14,9 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 export function toolResult({ content, structuredContent, isError }: CallToolResult, tool: string): unknown {
   if (isError === true) {
     const said = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
-    throw new ToolError('threw', said.trim() === '' ? `${tool} failed and says nothing` : said);
+    throw new ToolError('threw', said.trim() === '' ? `${tool} failed and says nothing` : said, {
+      code: 'mcp_tool_error',
+    });
   }
   const isPlain = content.every(({ type }) => type === 'text');
   // The text beside it is the same again, for clients that know no structured content.

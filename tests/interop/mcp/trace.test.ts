@@ -1,10 +1,14 @@
 import { defineAgent, runAgent } from 'coxswain';
+import { jsonlLog } from 'coxswain/log';
 import { otel } from 'coxswain/otel';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
+import { loggedRecords } from '../../../src/telemetry/logged-records.ts';
+import { rebuildSpans } from '../../../src/telemetry/rebuild-spans.ts';
+import { loadTraceSdk } from '../../../src/telemetry/sdk.ts';
 import { collecting, only, treeFaults } from '../../telemetry/collecting.ts';
 import { attributesOf } from '../../telemetry/receiver.ts';
-import { logFile, notes } from './played.ts';
+import { callsOf, hostile, logFile, notes } from './played.ts';
 
 const collector = collecting();
 
@@ -25,5 +29,44 @@ describe('the span of a call to an MCP server', () => {
       'coxswain.mcp.tool': 'search',
     });
     expect(log.lines().find((line) => line.startsWith('search'))).toContain(`"00-${span.traceId}-${span.spanId}-01"`);
+  });
+
+  it('fails as the conventions have it: by JSON-RPC’s code, or because the tool says that it failed', async () => {
+    const log = logFile();
+    const views = [jsonlLog(log.path, { content: 'none' })];
+    const broken = hostile('refuses');
+    await callsOf(
+      [notes(), broken],
+      [
+        ['notes_fail', {}],
+        ['h_read', {}],
+      ],
+      { instrument: otel(), views },
+    );
+    const spans = await collector.spans();
+    expect(treeFaults(spans)).toEqual([]);
+    const [run] = await loggedRecords(log.path);
+    const sdk = await loadTraceSdk('test');
+    const told = {
+      sdk,
+      serviceName: 'x',
+      servicePerAgent: false,
+      content: 'none',
+      transfer: false,
+      isLive: false,
+    } as const;
+    const again = new Map(rebuildSpans(run?.records ?? [], told).map(({ name, attributes }) => [name, attributes]));
+    for (const [name, fault, code] of [
+      ['execute_tool notes_fail', 'tool_error', undefined],
+      ['execute_tool h_read', '-32000', '-32000'],
+    ] as const) {
+      const span = only(spans, name);
+      expect(span.status).toEqual({ code: 2, message: fault });
+      for (const attributes of [attributesOf(span), again.get(name)]) {
+        expect(attributes?.['error.type']).toBe(fault);
+        expect(attributes?.['rpc.response.status_code']).toBe(code);
+      }
+    }
+    expect(collector.bodies.join() + log.lines().join()).not.toMatch(/canary-mcp|disk is full/);
   });
 });
