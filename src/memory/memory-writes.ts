@@ -91,7 +91,7 @@ export async function forgetEntry(
       return { proposed: true };
     }
     await store.remove(id, { version });
-    return { forgotten: true };
+    return { id, forgotten: true };
   });
 }
 

@@ -1,5 +1,6 @@
 import { defineAgent, runAgent } from 'coxswain';
 import { jsonlLog } from 'coxswain/log';
+import { mcpTools } from 'coxswain/mcp';
 import { otel } from 'coxswain/otel';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
@@ -9,6 +10,7 @@ import { loadTraceSdk } from '../../../src/telemetry/sdk.ts';
 import { collecting, only, treeFaults } from '../../telemetry/collecting.ts';
 import { attributesOf } from '../../telemetry/receiver.ts';
 import { callsOf, hostile, logFile, notes } from './played.ts';
+import { answering, EVERY, researcher, serve } from './served.ts';
 
 const collector = collecting();
 
@@ -68,5 +70,21 @@ describe('the span of a call to an MCP server', () => {
       }
     }
     expect(collector.bodies.join() + log.lines().join()).not.toMatch(/canary-mcp|disk is full/);
+  });
+
+  it.each(EVERY)('holds the run that a server of %s does for it', async (protocol) => {
+    const { url = '' } = await serve([researcher], { run: { ...answering('found'), instrument: otel() } });
+    const remote = mcpTools({ name: 'remote', url, protocol });
+    await callsOf([remote], [['remote_researcher', { task: 'tea' }]], { instrument: otel() });
+    const spans = await collector.spans();
+    expect(treeFaults(spans)).toEqual([]);
+    const call = only(spans, 'execute_tool remote_researcher');
+    expect(only(spans, 'invoke_agent researcher').parentSpanId).toBe(call.spanId);
+    expect(attributesOf(call)).toMatchObject({
+      'network.transport': 'tcp',
+      'network.protocol.name': 'http',
+      'server.address': new URL(url).hostname,
+      'server.port': Number(new URL(url).port),
+    });
   });
 });
