@@ -1,5 +1,4 @@
 import { EventEmitter } from 'eventemitter3';
-import { messageOf } from '../core/errors.ts';
 import {
   type EventBody,
   type EventPlace,
@@ -26,6 +25,7 @@ export interface HeardRun {
   readonly traceId: string;
   readonly sink: Sink;
   readonly instrument: Instrument | undefined;
+  readonly observerFailed: (error: unknown) => void;
   /** Then its records are of another time: an instrument has shown them. */
   readonly isReplay: boolean;
 }
@@ -33,14 +33,13 @@ export interface HeardRun {
 /** Who listens to a run: listeners of events, iterations over them, views and the instrument. None of them is part of the run. */
 export class Listeners {
   readonly #run: HeardRun;
-  readonly #options: Pick<CheckedOptions, 'views' | 'onObserverError'>;
+  readonly #options: Pick<CheckedOptions, 'views'>;
   #emitter: EventEmitter | undefined;
   #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
   #queues: Set<EventQueue<RunEvent>> | undefined;
   #state: ReturnType<typeof eventState> | undefined;
   #seq = 0;
   #isOver = false;
-  #isWarned = false;
 
   constructor(run: HeardRun, options: CheckedOptions) {
     this.#run = run;
@@ -96,29 +95,9 @@ export class Listeners {
   observe(call: () => unknown): void {
     try {
       const returned = outside(this.#run.id, call);
-      if (returned instanceof Promise) returned.catch((error: unknown) => this.#failed(error));
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.#run.observerFailed(error));
     } catch (error) {
-      this.#failed(error);
-    }
-  }
-
-  /** Once a run: with nobody told, a log that cannot be written would be lost in silence. */
-  #warn(error: unknown): void {
-    if (this.#isWarned) return;
-    this.#isWarned = true;
-    process.emitWarning(
-      `run ${this.#run.id}: a view or listener failed (${messageOf(error)}). onObserverError is told of each.`,
-      'CoxswainWarning',
-    );
-  }
-
-  #failed(error: unknown): void {
-    try {
-      if (this.#options.onObserverError === undefined) this.#warn(error);
-      const told: unknown = this.#options.onObserverError?.(error);
-      if (told instanceof Promise) told.catch(() => {});
-    } catch {
-      // Its own throw is swallowed: there is nobody left to tell.
+      this.#run.observerFailed(error);
     }
   }
 
@@ -156,7 +135,7 @@ export class Listeners {
     try {
       instrument(record);
     } catch (error) {
-      this.#failed(error);
+      this.#run.observerFailed(error);
     }
   }
 
@@ -193,7 +172,7 @@ export class Listeners {
         try {
           await view.flush?.();
         } catch (error) {
-          this.#failed(error);
+          this.#run.observerFailed(error);
         }
       }),
     );

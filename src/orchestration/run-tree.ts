@@ -47,11 +47,13 @@ import type { ApartParts } from './drive-apart.ts';
 import { Gate, type GateNote } from './gate.ts';
 import { grantFor, heldFor } from './grant.ts';
 import { grantedTools } from './granted-tools.ts';
+import { guardedInstrument } from './guarded-instrument.ts';
 import { heed } from './heed.ts';
 import type { Start } from './input.ts';
 import { Ledger, type Reached } from './ledger.ts';
 import { Limiter } from './limiter.ts';
 import { NodeLife } from './node-life.ts';
+import { observerErrors } from './observer-errors.ts';
 import { Parking } from './parking.ts';
 import { type PermissionParts, PermissionStep } from './permission-step.ts';
 import { restoreInbox } from './restore-inbox.ts';
@@ -92,6 +94,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   readonly sources = new RunSources();
   /** Where it wants to be shown something of this run. */
   readonly instrument: Instrument | undefined;
+  /** Tells what a view, a listener or the instrument failed with. */
+  readonly observerFailed: (error: unknown) => void;
   readonly #activity: Activity;
   readonly #permissions: PermissionStep;
   #gateNotes = 0;
@@ -115,7 +119,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.id = id;
     this.options = options;
     this.child = child;
-    this.instrument = options.instrument?.wants?.() === false ? undefined : options.instrument;
+    this.observerFailed = observerErrors(id, options);
+    this.instrument = guardedInstrument(options.instrument, this.observerFailed);
     this.limits = options.limits;
     this.#activity = new Activity(this);
     this.waits = new Waits(this.stops, this.#activity);
