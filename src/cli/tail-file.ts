@@ -1,24 +1,42 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { logParts } from '../telemetry/log-parts.ts';
 
 const LOOK_MS = 100;
 const CHUNK = 65_536;
 
 /**
- * The lines of a file as they are written, until the signal is aborted: also those of the file that takes its place when it is
- * rotated, and of one that is not there yet. A line is given once its end is there.
+ * The lines of a file as they are written, until the signal is aborted: also those of the files that take its place when it is
+ * rotated, however often between two looks, and of one that is not there yet. A line is given once its end is there.
  */
 export async function* tailFile(file: string, signal: AbortSignal): AsyncIterable<string> {
-  for (;;) {
-    const handle = await opened(file, signal);
-    if (handle === undefined) return;
+  let handle = await opened(file, signal);
+  while (handle !== undefined) {
+    const { ino } = await handle.stat();
     try {
       yield* untilReplaced(handle, file, signal);
+      if (signal.aborted) return;
     } finally {
       await handle.close();
     }
-    if (signal.aborted) return;
+    handle = (await partAfter(ino, file)) ?? (await opened(file, signal));
+  }
+}
+
+/** The part of a rotated log that was begun after another one; undefined where that is none of its parts, or the newest. */
+async function partAfter(ino: number, file: string): Promise<FileHandle | undefined> {
+  for (;;) {
+    const parts = await Promise.all(
+      logParts(file).map(async (name) => ({ name, ino: (await stat(name).catch(() => undefined))?.ino })),
+    );
+    const at = parts.findIndex((part) => part.ino === ino);
+    const next = at < 0 ? undefined : parts[at + 1];
+    if (next === undefined) return undefined;
+    const handle = await open(next.name, 'r').catch(() => undefined);
+    if (handle !== undefined && (await handle.stat()).ino === next.ino) return handle;
+    // It was rotated again in between.
+    await handle?.close();
   }
 }
 

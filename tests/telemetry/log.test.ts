@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -361,5 +361,23 @@ describe('a log that is rotated', () => {
     const steps: number[] = [];
     for await (const line of stepLines(path)) if (line.event === 'end') steps.push(line.step);
     expect(steps).toEqual(Array.from({ length: 12 }, (_, at) => at + 1));
+  });
+
+  it('is whole where the process died between two of the renames, and closes the gap the next time', async () => {
+    const { path } = await rotated(50);
+    const whole = logParts(path).flatMap(parse);
+    const old = logParts(path).length - 1;
+    // As it is once so many of the parts have been renamed.
+    for (let renamed = 1; renamed <= old; renamed += 1) {
+      const number = old - renamed + 1;
+      renameSync(`${path}.${number}`, `${path}.${number + 1}`);
+      expect(logParts(path).flatMap(parse)).toEqual(whole);
+    }
+    const log = jsonlLog(path, { content: 'full', maxBytes: 1, keep: 50 });
+    step(recorder({ views: [log] }), 1, modelIn([]));
+    await log.flush?.();
+    const after = logParts(path);
+    expect(after.flatMap(parse).slice(0, whole.length)).toEqual(whole);
+    expect(after.at(-2)).toBe(`${path}.1`);
   });
 });
