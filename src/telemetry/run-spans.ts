@@ -191,6 +191,7 @@ export class RunSpans {
   #noteDecision(record: RecordOf<'wait'> | RecordOf<'decision'>): void {
     if (record.event === 'cancel') return;
     const call = record.key.replace(/\/@(?:approval|doubt)$/, '');
+    const letsCallRun = call !== record.key;
     const { path } = record.place;
     const fresh: Approval = { id: record.key, path, since: record.time, state: 'pending', waitMs: 0 };
     const approval = (record.event === 'done' ? this.#approvals.get(call) : undefined) ?? fresh;
@@ -199,7 +200,8 @@ export class RunSpans {
       approval.waitMs = Math.round(Number(record.time - (record.since ?? approval.since)) / 1e6);
     }
     // An allowed call shows it on its own span, once that starts.
-    if (approval.state === 'pending' || approval.state === 'allowed') this.#approvals.set(call, approval);
+    if (approval.state === 'pending' || (approval.state === 'allowed' && letsCallRun))
+      this.#approvals.set(call, approval);
     else this.#approvals.delete(call);
     const name = record.event === 'done' ? 'coxswain.approval.decision' : 'coxswain.approval.request';
     this.#agentOf(record)?.span.addEvent(name, approvalAttributes(approval), hrTime(record.time));

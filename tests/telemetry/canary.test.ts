@@ -12,6 +12,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { bundleCommand } from '../../src/cli/bundle-command.ts';
 import { collecting, treeFaults } from './collecting.ts';
+import { attributesOf } from './receiver.ts';
 
 const collector = collecting({ metrics: true });
 
@@ -40,6 +41,13 @@ function team() {
       throw new Hostile(canary('error_message'), { cause: new Error(canary('error_cause')) });
     },
   });
+  const look = defineTool({
+    name: 'look',
+    description: 'Looks',
+    input: z.object({}),
+    access: 'read',
+    execute: () => canary('endorsed'),
+  });
   const buy = defineTool({
     name: 'buy',
     description: 'Buys',
@@ -51,7 +59,7 @@ function team() {
     name: 'ada',
     description: 'Looks',
     instructions: canary('instructions'),
-    tools: [fails, buy],
+    tools: [fails, look, buy],
     memory: [{ store: notes, namespace: canary('namespace'), write: true }],
     hooks: {
       beforeTool: ({ tool }) => {
@@ -97,6 +105,7 @@ const calls: { readonly [agent: string]: readonly (readonly [string, Json])[][] 
       ['fails', { how: 'value' }],
       ['fails', { how: canary('arguments') }],
       ['fails', { [canary('argument_name')]: 1 }],
+      ['look', {}],
       [canary('made_up_tool'), {}],
       ['buy', { what: canary('approved') }],
     ],
@@ -144,6 +153,7 @@ describe('what leaves a run without content', () => {
           ? { decision: 'deny', reason: canary('denial') }
           : { decision: 'allow', reason: canary('approval') },
       onIdle: 'wait',
+      permissions: { endorse: ['look'] },
     });
     run.on('approval.request', ({ request }) => {
       if (request.reason === 'wait')
@@ -158,6 +168,10 @@ describe('what leaves a run without content', () => {
     if ('forceFlush' in meters && typeof meters.forceFlush === 'function') await meters.forceFlush();
     const spans = await collector.spans();
     expect(treeFaults(spans)).toEqual([]);
+    const asked = spans.flatMap(({ events = [] }) => events).filter(({ name }) => name === 'coxswain.approval.request');
+    expect(
+      asked.map(({ attributes }) => String(attributesOf({ attributes: attributes ?? [] })['coxswain.approval.id'])),
+    ).toEqual(expect.arrayContaining([expect.stringMatching(/@approval$/), expect.stringMatching(/@endorse$/)]));
     const out = file('bundle.json');
     await bundleCommand(run.id, { journal: file('runs.db'), log: file('full.jsonl'), out });
     const sent = collector.bodies.join();
