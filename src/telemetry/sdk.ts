@@ -84,9 +84,18 @@ const EXPORT_MS = 3_000;
 
 /** Sends spans as OTLP over HTTP: to a URL, else to where the environment says, else to localhost:4318. */
 export function otlpExporter({ exporter }: TraceSdk, url: string | undefined, concurrencyLimit: number): SpanExporter {
-  const { OTEL_EXPORTER_OTLP_TIMEOUT: all, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: traces } = process.env;
-  const timeout = all?.trim() || traces?.trim() ? {} : { timeoutMillis: EXPORT_MS };
-  return new exporter.OTLPTraceExporter({ ...(url !== undefined && { url }), ...timeout, concurrencyLimit });
+  return new exporter.OTLPTraceExporter({ ...(url !== undefined && { url }), ...timeout('TRACES'), concurrencyLimit });
+}
+
+/** The same of metrics. */
+export function otlpMetricExporter({ exporter }: MetricSdk, url: string | undefined) {
+  return new exporter.OTLPMetricExporter({ ...(url !== undefined && { url }), ...timeout('METRICS') });
+}
+
+/** What the environment says is the exporter's to read. */
+function timeout(signal: 'TRACES' | 'METRICS'): { readonly timeoutMillis?: number } {
+  const { OTEL_EXPORTER_OTLP_TIMEOUT: all, [`OTEL_EXPORTER_OTLP_${signal}_TIMEOUT`]: own } = process.env;
+  return all?.trim() || own?.trim() ? {} : { timeoutMillis: EXPORT_MS };
 }
 
 /** The sampler that `OTEL_TRACES_SAMPLER` and `…_ARG` name; by default everything is recorded, or what the caller's trace records. */

@@ -10,6 +10,7 @@ import {
   loadMetricSdk,
   loadTraceSdk,
   otlpExporter,
+  otlpMetricExporter,
   SPAN_LIMITS,
   sampler,
   serviceResource,
@@ -73,7 +74,7 @@ export async function setupOtel(options: SetupOptions): Promise<OtelSetup> {
     shutdown() {
       process.off('beforeExit', onExit);
       offSignals();
-      closing ??= close(() => Promise.all([provider.shutdown(), meters?.shutdown()]));
+      closing ??= close(() => all([provider.shutdown(), meters?.shutdown()]));
       return closing;
     },
   };
@@ -96,6 +97,12 @@ function register({ context: contexts, core }: TraceSdk, provider: Services): vo
   propagation.setGlobalPropagator(new core.CompositePropagator({ propagators }));
 }
 
+/** Waits for each of them, also where one fails. */
+async function all(works: readonly (Promise<void> | undefined)[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}
+
 async function close(shutdown: () => Promise<unknown>): Promise<void> {
   try {
     await within(SHUTDOWN_MS, shutdown());
@@ -110,11 +117,12 @@ async function close(shutdown: () => Promise<unknown>): Promise<void> {
 }
 
 async function meterProvider(traces: TraceSdk, serviceName: string, endpoint: string | undefined) {
-  const { sdk, exporter } = await loadMetricSdk('setupOtel.metrics');
-  const url = endpoint === undefined ? {} : { url: signalUrl(endpoint, 'metrics', 'setupOtel.endpoint') };
+  const metricSdk = await loadMetricSdk('setupOtel.metrics');
+  const { sdk } = metricSdk;
+  const url = endpoint === undefined ? undefined : signalUrl(endpoint, 'metrics', 'setupOtel.endpoint');
   const every = Number(process.env.OTEL_METRIC_EXPORT_INTERVAL) || 60_000;
   const reader = new sdk.PeriodicExportingMetricReader({
-    exporter: new exporter.OTLPMetricExporter(url),
+    exporter: otlpMetricExporter(metricSdk, url),
     exportIntervalMillis: every,
     exportTimeoutMillis: Math.min(every, 10_000),
   });

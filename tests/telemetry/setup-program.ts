@@ -1,10 +1,10 @@
 /** A process with an SDK of its own: makes spans as it is told to, and ends as it is told to. */
-import { trace } from '@opentelemetry/api';
+import { metrics, trace } from '@opentelemetry/api';
 import { defineAgent, runAgent } from 'coxswain';
 import { otel, setupOtel } from 'coxswain/otel';
 
 const { OTLP = '', HOW = '' } = process.env;
-const { shutdown } = await setupOtel({ serviceName: 'program', endpoint: OTLP });
+const { shutdown } = await setupOtel({ serviceName: 'program', endpoint: OTLP, metrics: HOW === 'measured' });
 const tracer = trace.getTracer('program');
 
 switch (HOW) {
@@ -45,10 +45,13 @@ switch (HOW) {
     process.exit(0);
     break;
   }
+  case 'measured':
   case 'shutdown': {
+    metrics.getMeter('program').createCounter('one').add(1);
     tracer.startSpan('one').end();
     const since = performance.now();
     const told = await shutdown().catch((thrown: Error) => thrown.message);
-    process.stdout.write(`${JSON.stringify({ ms: performance.now() - since, told })}\n`);
+    const left = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout');
+    process.stdout.write(`${JSON.stringify({ ms: performance.now() - since, told, left })}\n`);
   }
 }
