@@ -140,7 +140,7 @@ export class TaskExecutor implements AgentExecutor {
     const problem =
       typeof answers === 'string' ? answers : await this.#decide(task, answers, pending, result !== undefined);
     if (problem !== undefined) {
-      voice.inputRequired(pending, problem);
+      voice.inputRequired(pending, this.#mayDecide(task), problem);
       return undefined;
     }
     if (result === undefined) return task;
@@ -182,7 +182,7 @@ export class TaskExecutor implements AgentExecutor {
       if (await this.#waits(task, voice)) return;
       const result = await task.run.result;
       if (result.status === 'suspended') {
-        voice.inputRequired(result.pending);
+        voice.inputRequired(result.pending, this.#mayDecide(task));
         return;
       }
       task.reservation?.settle(result);
@@ -210,7 +210,7 @@ export class TaskExecutor implements AgentExecutor {
         const pending = task.run.pending();
         const isOpen = pending.some(({ id }) => id === event.request.id);
         if (isOpen && this.#optionsOf(task.client).onIdle !== 'deny' && !this.#parks(task)) {
-          voice.inputRequired(pending);
+          voice.inputRequired(pending, this.#mayDecide(task));
           return true;
         }
       } else if (isRoot && (event.type === 'model.start' || event.type === 'model.retry')) voice.restart();
@@ -219,6 +219,10 @@ export class TaskExecutor implements AgentExecutor {
       const text = isRoot && !event.type.startsWith('tool.') ? undefined : progressText(event);
       if (text !== undefined) voice.working(text);
     }
+  }
+
+  #mayDecide({ client }: OpenTask) {
+    return (request: Parameters<HttpSettings['mayDecide']>[1]) => this.#settings.mayDecide(client, request);
   }
 
   /** With a journal the run is parked once nothing else of it can go on, and is asked about then. */

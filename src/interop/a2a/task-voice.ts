@@ -3,6 +3,7 @@ import type { ExecutionEventBus } from '@a2a-js/sdk/server';
 import type { RunResult } from '../../core/ending.ts';
 import type { Json } from '../../core/json.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
+import { shownRequest } from '../http/shown-request.ts';
 import type { ServerSdk } from './sdk.ts';
 
 /** What a task says to whoever asked for it: states, texts as they come, the answer with what it cost. */
@@ -56,7 +57,11 @@ export class TaskVoice {
   }
 
   /** It waits for answers, which a message of this task gives. */
-  inputRequired(pending: readonly (ApprovalRequest | WaitRequest)[], problem?: string): void {
+  inputRequired(
+    pending: readonly (ApprovalRequest | WaitRequest)[],
+    mayDecide: (request: ApprovalRequest | WaitRequest) => boolean,
+    problem?: string,
+  ): void {
     this.flush();
     const said = pending.map((one) =>
       one.reason === 'wait'
@@ -68,7 +73,7 @@ export class TaskVoice {
     const text = [...(problem === undefined ? [] : [`Not taken: ${problem}.`]), ...said, how].join('\n');
     this.#say(this.#sdk.core.TaskState.TASK_STATE_INPUT_REQUIRED, [
       textPart(text),
-      dataPart({ requests: pending as unknown as Json }),
+      dataPart({ requests: pending.map((one) => shownRequest(one, mayDecide(one))) as unknown as Json }),
     ]);
   }
 

@@ -8,7 +8,7 @@ import { type HttpOptions, type HttpSettings, httpSettings } from './http-option
 import { openApiDocument } from './openapi-document.ts';
 import { Problem } from './problem.ts';
 import { readBody } from './read-body.ts';
-import { resultView, runView } from './run-view.ts';
+import { resultView, runView, type Viewer } from './run-view.ts';
 import { asProblem, sendJson, sendProblem } from './send-json.ts';
 import type { ServedRun } from './served-run.ts';
 import { ServedRuns } from './served-runs.ts';
@@ -145,7 +145,7 @@ class Routes {
       // Nobody else knows of it: with its only caller gone it is gone.
       const isGone = await this.#over(asked, run, wait);
       if (isGone && isNew && key === undefined && this.#isCancelled(asked)) run.abort();
-      sendJson(response, isNew ? 201 : 200, this.#view(run), headers);
+      sendJson(response, isNew ? 201 : 200, this.#view(asked, run), headers);
     } finally {
       leave();
     }
@@ -168,11 +168,11 @@ class Routes {
       if (rest === '/decide') await this.#decide(asked, run, body);
       if (rest === '/cancel') await this.#cancel(asked, run, body);
       if (rest === '' || rest === '/result') await this.#over(asked, run, waitOf(asked.url));
-      if (rest !== '/result') return sendJson(response, 200, this.#view(run));
+      if (rest !== '/result') return sendJson(response, 200, this.#view(asked, run));
       const { result } = run;
       if (run.live !== undefined || result === undefined)
-        sendJson(response, run.failure === undefined ? 202 : 500, this.#view(run));
-      else sendJson(response, 200, resultView(result, this.#settings.full));
+        sendJson(response, run.failure === undefined ? 202 : 500, this.#view(asked, run));
+      else sendJson(response, 200, resultView(result, this.#viewer(asked)));
     } finally {
       leave();
     }
@@ -224,8 +224,13 @@ class Routes {
     return response.destroyed;
   }
 
-  #view(run: ServedRun): object {
-    return runView(run, this.#settings.full, this.#settings.basePath);
+  #view(asked: Asked, run: ServedRun): object {
+    return runView(run, this.#viewer(asked), this.#settings.basePath);
+  }
+
+  #viewer({ client }: Asked): Viewer {
+    const { full, mayDecide } = this.#settings;
+    return { full, mayDecide: (request) => mayDecide(client, request) };
   }
 }
 

@@ -1,11 +1,24 @@
 import type { RunResult } from '../../core/ending.ts';
 import { isA, JournalError } from '../../core/errors.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
 import type { ServedRun } from './served-run.ts';
+import { shownRequest } from './shown-request.ts';
+
+/** Who looks: whether all is shown, and which requests the client may answer. */
+export interface Viewer {
+  readonly full: boolean;
+  mayDecide(request: ApprovalRequest | WaitRequest): boolean;
+}
 
 /** A result as a client is shown it: the answer and its cost; with `full` also transcript and tree. */
-export function resultView(result: RunResult, full: boolean): object {
+export function resultView(result: RunResult, { full, mayDecide }: Viewer): object {
   const { messages, tree, byAgent, byModel, ...answer } = result;
-  const shown = 'error' in answer ? { ...answer, error: withoutMore(answer.error) } : answer;
+  const shown =
+    'error' in answer
+      ? { ...answer, error: withoutMore(answer.error) }
+      : 'pending' in answer
+        ? { ...answer, pending: answer.pending.map((one) => shownRequest(one, full || mayDecide(one))) }
+        : answer;
   return full ? { ...shown, messages, tree, byAgent, byModel } : shown;
 }
 
@@ -14,14 +27,14 @@ function withoutMore({ kind, message, retryable }: { kind: string; message: stri
 }
 
 /** How a run stands. */
-export function runView(run: ServedRun, full: boolean, basePath: string): object {
+export function runView(run: ServedRun, viewer: Viewer, basePath: string): object {
   const { id, agent, status, result, failure, live } = run;
   const at = `${basePath}/runs/${id}`;
   return {
     ...{ runId: id, agent: agent.name, status },
     ...(live !== undefined && { traceId: live.traceId, tree: live.tree() }),
-    pending: run.pending(),
-    ...(result !== undefined && live === undefined && { result: resultView(result, full) }),
+    pending: run.pending().map((one) => shownRequest(one, viewer.full || viewer.mayDecide(one))),
+    ...(result !== undefined && live === undefined && { result: resultView(result, viewer) }),
     ...(failure !== undefined && { error: failureView(failure) }),
     links: { self: at, events: `${at}/events`, result: `${at}/result`, decide: `${at}/decide`, cancel: `${at}/cancel` },
   };

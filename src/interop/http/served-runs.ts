@@ -68,12 +68,12 @@ export class ServedRuns {
     const live = this.#live.get(client.name) ?? 0;
     if (live >= this.#settings.maxRuns)
       throw new Problem('limited', `This client has ${live} runs under way.`, { 'retry-after': '5' });
-    const run = this.#served(id, agent, client.name, fingerprint, this.#settings.optionsFor(client));
+    const run = this.#served(id, agent, client, fingerprint, this.#settings.optionsFor(client));
     this.#go(run, client, (options, signal) => serveRun(agent, input, options, { carrier, runId: id, signal }));
     return { run, isNew: true };
   }
 
-  #served(id: string, agent: Agent, client: string, fingerprint: string, { journal }: RunOptions): ServedRun {
+  #served(id: string, agent: Agent, client: Client, fingerprint: string, { journal }: RunOptions): ServedRun {
     const {
       onDisconnect = journal === undefined ? 'cancel' : 'continue',
       abandonMs,
@@ -81,8 +81,11 @@ export class ServedRuns {
       maxLogBytes,
     } = this.#settings;
     const run = new ServedRun({
-      ...{ id, agent, client, fingerprint },
-      log: new EventLog(full ? fullEvents : namedEvents, maxLogBytes),
+      ...{ id, agent, client: client.name, fingerprint },
+      log: new EventLog(
+        full ? fullEvents : namedEvents((request) => this.#settings.mayDecide(client, request)),
+        maxLogBytes,
+      ),
       abandonMs: onDisconnect === 'cancel' ? abandonMs : undefined,
     });
     this.#runs.set(id, run);
@@ -167,7 +170,7 @@ export class ServedRuns {
     const agent = stored && this.#settings.agents.get(stored.agent);
     if (stored === undefined || agent === undefined) return undefined;
     if (this.#isClosed) throw closing();
-    const served = this.#served(id, agent, client.name, storedFingerprint(stored), options);
+    const served = this.#served(id, agent, client, storedFingerprint(stored), options);
     for (const event of storedEvents(stored)) served.log.append(event);
     if (isOver(stored.status) || stored.status === 'suspended') {
       served.ended(stored.result as unknown as RunResult);

@@ -131,7 +131,7 @@ test('with a journal a run is parked for an answer, and the answer makes it go o
 });
 
 test('who may not decide is told so', async () => {
-  const { ask } = await served({
+  const { ask, url } = await served({
     agents: [writer],
     mayDecide: () => false,
     run: { model: noting(), journal: journal(), permissions: { rules: ['ask note'] } },
@@ -139,6 +139,13 @@ test('who may not decide is told so', async () => {
   const { body } = await ask('POST', '/agents/writer/runs?wait=20', { input: 'go' });
   const refused = await ask('POST', `/runs/${body.runId}/decide`, { id: body.pending[0].id, decision: 'allow' });
   expect(refused).toMatchObject({ status: 403, body: { type: 'urn:coxswain:problem:forbidden' } });
+  // Nor is it theirs to see what the call would do.
+  const seen = await all(events(`${url}/runs/${body.runId}/events`));
+  const result = await ask('GET', `/runs/${body.runId}/result`);
+  expect(JSON.stringify([body, seen, result])).not.toContain('secret plan');
+  expect(body.pending).toEqual([
+    { id: 'writer/1.0/@approval', path: 'writer', agent: 'writer', reason: 'flow', tool: 'note' },
+  ]);
 });
 
 test('a run is cancelled, and so is what is left of it', async () => {
@@ -220,12 +227,18 @@ test('runs of a client at once, and what they may spend together, are bounded', 
   expect((await start()).status).toBe(201);
 });
 
-test('a budget that is spent refuses, and says when there is one again', async () => {
-  const { ask } = await served({ agents: [answers], budget: { tokens: 10 }, run: says('one', 'two') });
-  await ask('POST', '/agents/answers/runs?wait=20', { input: 'go' });
-  const refused = await ask('POST', '/agents/answers/runs?wait=20', { input: 'go' });
-  // The first run could not pass the cap either: nothing was spent.
-  expect(refused.body.result?.status ?? refused.status).toBe('token_limit');
+test('a budget that is reserved or spent refuses, and says when there is one again', async () => {
+  const model = scriptedModel(() => new Promise<never>(() => {}));
+  const { ask } = await served({
+    agents: [answers],
+    budget: { tokens: 100_000, windowMs: 60_000 },
+    run: { model, graceMs: 0 },
+  });
+  const start = () => ask('POST', '/agents/answers/runs', { input: 'go' });
+  expect((await start()).status).toBe(201);
+  const refused = await start();
+  expect(refused).toMatchObject({ status: 429, body: { detail: expect.stringContaining('budget of local') } });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
 });
 
 test('without a journal a run that nobody asks for any more is aborted; a stream keeps it', async () => {
