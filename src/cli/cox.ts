@@ -66,6 +66,7 @@ program
   .argument('[words...]', 'for a module that exports a function, its arguments')
   .option('--http', 'over HTTP: runs, events as SSE, answers, results')
   .option('--a2a', 'over A2A, to other agents')
+  .option('--mcp', 'as an MCP server on stdin and stdout; over HTTP with --port, --host or --token-env')
   .option('--host <address>', 'default 127.0.0.1; any other needs a token')
   .option('--port <n>', 'default a free one')
   .option('--hosts <names>', 'names under which it is asked for, beside its address: api.example.org,api')

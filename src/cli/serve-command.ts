@@ -1,5 +1,5 @@
 import { ConfigurationError, messageOf } from '../core/errors.ts';
-import type { Listening } from '../interop/http/listen.ts';
+import type { ServeHttpOptions } from '../interop/http/serve-http.ts';
 import type { RunOptions } from '../orchestration/run-options.ts';
 import { chooseModel } from './choose-model.ts';
 import { EXIT } from './exit-code.ts';
@@ -13,6 +13,8 @@ import { traceRun } from './trace-run.ts';
 export interface ServeCommandOptions {
   readonly http?: boolean;
   readonly a2a?: boolean;
+  /** Over standard streams; over HTTP where a port, host or token is given. */
+  readonly mcp?: boolean;
   readonly host?: string;
   readonly port?: string;
   /** Names under which it is asked for, with commas between them. */
@@ -24,15 +26,14 @@ export interface ServeCommandOptions {
   readonly url?: string;
 }
 
-/** `cox serve`: serves the agent of a module until Ctrl-C. The address goes to stdout. Gives the exit code. */
+/** `cox serve`: serves the agent of a module until Ctrl-C, or until its client is gone. An address goes to stdout. Gives the exit code. */
 export async function serveCommand(
   file: string,
   words: readonly string[],
   command: ServeCommandOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
-  if ((command.http === true) === (command.a2a === true))
-    throw new ConfigurationError('--http', 'say what it is to be served over', 'Write --http or --a2a.');
+  const way = wayOf(command);
   const token = tokenOf(command.tokenEnv, env);
   const { agent, options } = await loadAgent(file, words);
   const { runId: _, ...own } = options;
@@ -44,21 +45,57 @@ export async function serveCommand(
     ...(journal !== undefined && { journal: journal.store }),
     instrument: options.instrument ?? trace?.instrument,
   };
-  const { host, url } = command;
   const onError = (error: unknown) => tell(`a request could not be served: ${messageOf(error)}`);
-  const hosts = command.hosts?.split(',').map((name) => name.trim());
-  const common = { agents: [agent], run, token, host, hosts, port: portOf(command.port), onError };
-  const server: Listening = command.a2a
-    ? await (await import('../interop/a2a/serve-a2a.ts')).serveA2A({ ...common, url })
-    : await (await import('../interop/http/serve-http.ts')).serveHttp({ ...common, resume: journal !== undefined });
-  process.stdout.write(`${server.url}\n`);
-  tell(`serving ${agent.name} ${command.a2a ? 'over A2A' : 'over HTTP'}; Ctrl-C ends it`);
-  if (token === undefined) tell('nobody is asked for a token: only programs of this machine can reach it');
-  await stopped();
+  const server = await serve({ agents: [agent], run, token, onError }, command, journal !== undefined);
+  // Over standard streams stdout is the protocol's.
+  if (server.url !== undefined) process.stdout.write(`${server.url}\n`);
+  tell(`serving ${agent.name} over ${NAMES[way]}; Ctrl-C ends it`);
+  if (token === undefined && server.url !== undefined)
+    tell('nobody is asked for a token: only programs of this machine can reach it');
+  await Promise.race([stopped(), ...(server.closed === undefined ? [] : [server.closed])]);
   await server.close();
   await trace?.shutdown().catch((thrown: unknown) => tell(messageOf(thrown)));
   journal?.store.close();
   return EXIT.done;
+}
+
+const NAMES = { http: 'HTTP', a2a: 'A2A', mcp: 'MCP' } as const;
+
+type Way = keyof typeof NAMES;
+
+function wayOf(command: ServeCommandOptions): Way {
+  const [way, another] = (['http', 'a2a', 'mcp'] as const).filter((one) => command[one] === true);
+  if (way !== undefined && another === undefined) return way;
+  throw new ConfigurationError('--http', 'say what it is to be served over', 'Write one of --http, --a2a, --mcp.');
+}
+
+interface Served {
+  readonly url?: string | undefined;
+  /** Resolves when whom it was served to is gone, where that ends it. */
+  readonly closed?: Promise<void> | undefined;
+  close(): Promise<void>;
+}
+
+async function serve(
+  common: Pick<ServeHttpOptions, 'agents' | 'run' | 'token' | 'onError'>,
+  command: ServeCommandOptions,
+  isKept: boolean,
+): Promise<Served> {
+  const { host, url } = command;
+  const hosts = command.hosts?.split(',').map((name) => name.trim());
+  const place = { host, hosts, port: portOf(command.port) };
+  switch (wayOf(command)) {
+    case 'http':
+      return (await import('../interop/http/serve-http.ts')).serveHttp({ ...common, ...place, resume: isKept });
+    case 'a2a':
+      return (await import('../interop/a2a/serve-a2a.ts')).serveA2A({ ...common, ...place, url });
+    case 'mcp': {
+      const { token, ...rest } = common;
+      const isHttp = token !== undefined || Object.values(place).some((one) => one !== undefined);
+      const { serveMcp } = await import('../interop/mcp/serve-mcp.ts');
+      return serveMcp({ ...rest, transport: isHttp ? { ...place, token } : 'stdio' });
+    }
+  }
 }
 
 /** Resolves at the first Ctrl-C or SIGTERM; the second Ctrl-C ends the process. */

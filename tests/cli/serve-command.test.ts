@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cox, emptyFolder, fixture, startCox } from './cox.ts';
+import { cox, emptyFolder, fixture, ROOT, startCox } from './cox.ts';
 
 const TOKEN = 'a-token-of-the-tests';
 
@@ -42,6 +42,26 @@ test('an agent is served over A2A until it is told to end', async () => {
     supportedInterfaces: [{ url: 'https://agents.example.org/jsonrpc' }, { url: 'https://agents.example.org/rest' }],
   });
   child.kill('SIGTERM');
+  expect((await ended).code).toBe(0);
+});
+
+test('an agent is an MCP server on standard streams, and ends with its client', async () => {
+  const { Client } = await import('@modelcontextprotocol/client');
+  const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+  const client = new Client({ name: 'test', version: '1' });
+  const args = ['--conditions=@coxswain/source', join(ROOT, 'src/cli/cox.ts'), 'serve', fixture('lookout.ts'), '--mcp'];
+  const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' });
+  await client.connect(transport);
+  const answer = await client.callTool({ name: 'lookout', arguments: { task: 'What do you see?' } });
+  expect(JSON.stringify(answer.content)).toContain('You asked: What do you see?');
+  await client.close();
+});
+
+test('an agent is an MCP server over HTTP where it has a port', async () => {
+  const { url, child, ended } = await serve(['--mcp', '--port', '0', '--token-env', 'MY_TOKEN'], { MY_TOKEN: TOKEN });
+  expect(url).toMatch(/\/mcp$/);
+  expect((await fetch(url, { method: 'POST' })).status).toBe(401);
+  child.kill('SIGINT');
   expect((await ended).code).toBe(0);
 });
 

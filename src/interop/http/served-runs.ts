@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Agent } from '../../core/agent.ts';
 import type { RunResult } from '../../core/ending.ts';
-import { ConfigurationError, FencedError, isA, messageOf } from '../../core/errors.ts';
+import { ConfigurationError, FencedError, isA } from '../../core/errors.ts';
 import { type Json, sha256 } from '../../core/json.ts';
 import type { Decision } from '../../core/permission.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
@@ -11,6 +11,7 @@ import { isOver, resumeRun } from '../../orchestration/resume-run.ts';
 import type { Run } from '../../orchestration/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run-options.ts';
 import { serveRun } from '../serve-run.ts';
+import { asConflict } from './as-conflict.ts';
 import type { Client } from './client.ts';
 import { ClientSpending, type Reservation } from './client-spending.ts';
 import { EventLog } from './event-log.ts';
@@ -291,14 +292,4 @@ export class ServedRuns {
 
 function closing(): Problem {
   return new Problem('limited', 'The server is closing.', { 'retry-after': '5' }, 503);
-}
-
-/** What does not fit how a run stands is the caller's affair, in the words of the library. */
-async function asConflict(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (thrown) {
-    if (isA(thrown, ConfigurationError)) throw new Problem('conflict', messageOf(thrown));
-    throw thrown;
-  }
 }
