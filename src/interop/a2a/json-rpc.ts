@@ -1,3 +1,4 @@
+import { isPlainObject } from '../../core/json.ts';
 import { strictJson } from '../../core/strict-json.ts';
 import { Problem } from '../http/problem.ts';
 import { sendJson } from '../http/send-json.ts';
@@ -29,14 +30,44 @@ export async function answerJsonRpc(call: Call): Promise<void> {
   try {
     const context = call.context();
     sdk.validateVersion(context.requestedVersion, await handler.getAgentCard(), 'JSONRPC');
+    checkParams(call, body);
     const transport = new sdk.JsonRpcTransportHandler(handler);
     const answer = await transport.handle(body as Record<string, unknown>, context);
     if (Symbol.asyncIterator in answer) return await streamAnswer(response, answer[Symbol.asyncIterator](), failure);
-    sendJson(response, 200, answer);
+    sendJson(response, 200, withoutInner(call, answer));
   } catch (thrown) {
     if (response.headersSent) throw thrown;
     sendJson(response, 200, failure(thrown));
   }
+}
+
+/** The SDK reads parameters as it needs them, and stumbles over what is none: that is the client's mistake. */
+function checkParams({ sdk }: Call, body: unknown): void {
+  const { method, params }: Record<string, unknown> = isPlainObject(body) ? body : {};
+  const { core } = sdk;
+  const readers: { readonly [method: string]: { fromJSON(params: unknown): unknown } } = {
+    SendMessage: core.SendMessageRequest,
+    SendStreamingMessage: core.SendMessageRequest,
+    GetTask: core.GetTaskRequest,
+    ListTasks: core.ListTasksRequest,
+    CancelTask: core.CancelTaskRequest,
+    SubscribeToTask: core.SubscribeToTaskRequest,
+  };
+  const reader = typeof method === 'string' && Object.hasOwn(readers, method) ? readers[method] : undefined;
+  if (reader === undefined || !isPlainObject(params)) return;
+  try {
+    reader.fromJSON(params);
+  } catch {
+    throw new sdk.errors.RequestMalformedError('Invalid method parameters.');
+  }
+}
+
+/** What went wrong within is told to the server's owner, not to the client. */
+function withoutInner({ onError }: Call, answer: object): object {
+  const { error }: { readonly error?: unknown } = answer;
+  if (!isPlainObject(error) || error.code !== -32603) return answer;
+  onError(new Error(String(error.message)));
+  return { ...answer, error: { code: -32603, message: 'The server failed; it has noted why.' } };
 }
 
 const PARSE_ERROR = { code: -32700, message: 'The body is no JSON.' };

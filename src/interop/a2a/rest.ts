@@ -1,3 +1,4 @@
+import type { SendMessageRequest } from '@a2a-js/sdk';
 import { isPlainObject, type Json } from '../../core/json.ts';
 import { strictJson } from '../../core/strict-json.ts';
 import { Problem } from '../http/problem.ts';
@@ -65,7 +66,12 @@ async function messageOf(call: Call) {
   const malformed = (problem: string) => new call.sdk.errors.RequestMalformedError(problem);
   if (!parsed.ok) throw malformed(`The body is no JSON that is taken: ${parsed.message}`);
   if (!isPlainObject(parsed.value) || !isPlainObject(parsed.value.message)) throw malformed('message is required');
-  const params = call.sdk.core.SendMessageRequest.fromJSON(parsed.value);
+  let params: SendMessageRequest;
+  try {
+    params = call.sdk.core.SendMessageRequest.fromJSON(parsed.value);
+  } catch {
+    throw malformed('the message is malformed');
+  }
   if (!params.message?.messageId) throw malformed('message.messageId is required');
   return params;
 }

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { defineAgent, defineTool } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { text, turn } from '../../support/turns.ts';
@@ -351,4 +352,31 @@ test('a stream ends with its server', async () => {
     })(),
   ).rejects.toThrow();
   await expect(asking(url)('GET', '/agents')).rejects.toThrow();
+});
+
+test('whatever is sent to whatever path is answered, and never by a failure of the server', async () => {
+  const onError = vi.fn();
+  const { ask } = await served({ agents: [answers], token: TOKEN, maxRuns: 10_000, onError, run });
+  const { body } = await ask('POST', '/agents/answers/runs?wait=20', { input: 'go' });
+  const paths = ['', '/events', '/result', '/decide', '/cancel', '/x'].map((rest) => `/runs/${body.runId}${rest}`);
+  const path = fc.oneof(
+    fc.constantFrom('/agents/answers/runs', '/agents', '/runs', '/openapi.json', ...paths),
+    fc.webPath(),
+    fc.string().map((text) => `/runs/${encodeURIComponent(text)}`),
+  );
+  const given = fc.oneof(
+    fc.jsonValue(),
+    fc.record({ input: fc.oneof(fc.jsonValue(), fc.array(fc.record({ role: fc.string(), content: fc.jsonValue() }))) }),
+    fc.record({ id: fc.string(), decision: fc.constantFrom('allow', 'deny', 'answer', 'x'), value: fc.jsonValue() }),
+    fc.record({ path: fc.jsonValue(), reason: fc.jsonValue() }, { requiredKeys: [] }),
+  );
+  const last = fc.string({ unit: fc.constantFrom(...'ab/:.0123456789-'), maxLength: 40 });
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom('GET', 'POST'), path, given, last, async (method, at, sent, id) => {
+      const answer = await ask(method, at, method === 'POST' ? sent : undefined, { 'last-event-id': id });
+      expect(answer.status, `${method} ${at} ${JSON.stringify(sent)}`).toBeLessThan(500);
+    }),
+    { numRuns: 400 },
+  );
+  expect(onError.mock.calls).toEqual([]);
 });
