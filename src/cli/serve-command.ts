@@ -1,3 +1,4 @@
+import { Console } from 'node:console';
 import { ConfigurationError, messageOf } from '../core/errors.ts';
 import type { ServeHttpOptions } from '../interop/http/serve-http.ts';
 import type { RunOptions } from '../orchestration/run-options.ts';
@@ -34,6 +35,8 @@ export async function serveCommand(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
   const way = wayOf(command);
+  // Standard output is the protocol's: what a module logs goes elsewhere.
+  if (way === 'mcp' && !isHttp(command)) globalThis.console = new Console(process.stderr);
   const token = tokenOf(command.tokenEnv, env);
   const { agent, options } = await loadAgent(file, words);
   const { runId: _, ...own } = options;
@@ -69,6 +72,11 @@ function wayOf(command: ServeCommandOptions): Way {
   throw new ConfigurationError('--http', 'say what it is to be served over', 'Write one of --http, --a2a, --mcp.');
 }
 
+/** Of an MCP server: whether it has a place in the network. */
+function isHttp({ host, port, hosts, tokenEnv }: ServeCommandOptions): boolean {
+  return [host, port, hosts, tokenEnv].some((one) => one !== undefined);
+}
+
 interface Served {
   readonly url?: string | undefined;
   /** Resolves when whom it was served to is gone, where that ends it. */
@@ -91,9 +99,8 @@ async function serve(
       return (await import('../interop/a2a/serve-a2a.ts')).serveA2A({ ...common, ...place, url });
     case 'mcp': {
       const { token, ...rest } = common;
-      const isHttp = token !== undefined || Object.values(place).some((one) => one !== undefined);
       const { serveMcp } = await import('../interop/mcp/serve-mcp.ts');
-      return serveMcp({ ...rest, transport: isHttp ? { ...place, token } : 'stdio' });
+      return serveMcp({ ...rest, transport: isHttp(command) ? { ...place, token } : 'stdio' });
     }
   }
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const COX = join(ROOT, 'src/cli/cox.ts');
+export const COX = join(ROOT, 'src/cli/cox.ts');
 
 export interface Ended {
   readonly code: number | null;

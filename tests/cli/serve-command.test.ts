@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cox, emptyFolder, fixture, ROOT, startCox } from './cox.ts';
+import { COX, cox, emptyFolder, fixture, ROOT, startCox } from './cox.ts';
 
 const TOKEN = 'a-token-of-the-tests';
 
@@ -67,6 +67,8 @@ test('an agent is an MCP server over HTTP where it has a port', async () => {
 
 test.each([
   [['--http', '--a2a'], '--http'],
+  [['--http', '--mcp'], '--http'],
+  [['--mcp', '--port', '0', '--host', '0.0.0.0'], 'serveMcp.transport.host'],
   [[], '--http'],
   [['--http', '--port', '99999'], '--port'],
   [['--http', '--token-env', 'NOWHERE'], '--token-env'],
@@ -76,3 +78,23 @@ test.each([
   expect(code).toBe(2);
   expect(err).toContain(named);
 });
+
+test('an agent is an MCP server for a client that starts it, and ends with its client', async () => {
+  const call = ['mcp', 'call', 'lookout', '{"task":"What do you see?"}'];
+  const answered = await cox([
+    ...call,
+    '--',
+    process.execPath,
+    '--conditions=@coxswain/source',
+    COX,
+    'serve',
+    fixture('lookout.ts'),
+    '--mcp',
+  ]);
+  expect(answered).toMatchObject({ code: 0, out: 'You asked: What do you see?\n' });
+  const { url, child, ended } = await serve(['--mcp', '--port', '0', '--token-env', 'MY_TOKEN'], { MY_TOKEN: TOKEN });
+  const overHttp = await cox([...call, '--url', url, '--token-env', 'MY_TOKEN'], { env: { MY_TOKEN: TOKEN } });
+  expect(overHttp.out).toBe(answered.out);
+  child.kill('SIGTERM');
+  expect((await ended).code).toBe(0);
+}, 60_000);

@@ -1,5 +1,6 @@
 import { isA, messageOf, ToolError } from '../../core/errors.ts';
 import { short } from '../../core/issue-text.ts';
+import { isRefused } from './connect.ts';
 import type { loadClient } from './sdk.ts';
 
 type Sdk = Awaited<ReturnType<typeof loadClient>>;
@@ -32,7 +33,7 @@ export function callError(sdk: Sdk, thrown: unknown, of: FailedCall): unknown {
         return new ToolError('threw', `${at} failed (${thrown.code}): ${said}`, told);
     }
   }
-  if (isA(thrown, sdk.UnauthorizedError))
+  if (isRefused(sdk, thrown))
     return new ToolError('denied', `${at}: the server refuses us (401)`, { code: 'mcp_unauthorized', cause: thrown });
   if (!isA(thrown, sdk.SdkError)) return thrown;
   switch (thrown.code) {

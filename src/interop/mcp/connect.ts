@@ -74,6 +74,7 @@ export async function connect(
     known.prior = undefined;
     await transport.close().catch(() => {});
     signal.throwIfAborted();
+    if (isRefused(sdk, thrown)) throw unauthorized(name, thrown);
     throw notStarted(name, options, late.aborted || isTimeout(sdk, thrown), complaint ?? thrown);
   }
   if ('pid' in transport && typeof transport.pid === 'number') pid = transport.pid;
@@ -145,6 +146,16 @@ function kill(pid: number | undefined): void {
 
 function isTimeout(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown): boolean {
   return thrown instanceof sdk.SdkError && thrown.code === sdk.SdkErrorCode.RequestTimeout;
+}
+
+/** Whether a server asks for a token, or for another one. */
+export function isRefused(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown): boolean {
+  return thrown instanceof sdk.UnauthorizedError || (thrown instanceof sdk.SdkHttpError && thrown.status === 401);
+}
+
+function unauthorized(name: string, cause: unknown): ToolError {
+  const problem = `The server ${name} refuses us (401). Give headers, or auth: where it sends people to is opened by the application alone.`;
+  return new ToolError('denied', problem, { code: 'mcp_unauthorized', cause });
 }
 
 function notStarted(name: string, options: ConnectOptions, isLate: boolean, cause: unknown): ToolError {

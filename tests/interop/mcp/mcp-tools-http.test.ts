@@ -36,6 +36,7 @@ describe('the tools of an MCP server over HTTP', () => {
     const headers = { authorization: 'Bearer wrong-and-secret' };
     const { result } = await callsOf([mcpTools({ url, headers })], []);
     expect(result.status).toBe('model_error');
+    expect(JSON.stringify(result)).toContain('The server mcp refuses us (401)');
     expect(JSON.stringify(result)).not.toContain('wrong-and-secret');
   });
 
