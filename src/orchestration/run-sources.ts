@@ -1,5 +1,3 @@
-import { checkTools } from '../agents/define-agent.ts';
-import type { ModelAgent } from '../core/agent.ts';
 import { Guard } from '../core/guard.ts';
 import type { Invocation } from '../core/invocation.ts';
 import type { RunContext } from '../core/run-context.ts';
@@ -42,13 +40,9 @@ export class RunSources {
     return opened;
   }
 
-  /** An agent's own tools, and those that its sources offered this invocation. Throws where two have one name. */
-  withOffered(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
-    const offered = this.#offered?.get(self) ?? NONE;
-    if (offered.length === 0) return own;
-    const all = [...own, ...offered];
-    checkTools(`agent ${agent.name}.tools`, all);
-    return all;
+  /** What its sources offered an invocation. */
+  offeredTo(self: Invocation): readonly Tool[] {
+    return this.#offered?.get(self) ?? NONE;
   }
 
   /** Undefined where nothing is open, so that most runs wait for nothing. */

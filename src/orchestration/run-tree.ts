@@ -1,3 +1,4 @@
+import { checkTools } from '../agents/define-agent.ts';
 import { treeFacts } from '../agents/tree-facts.ts';
 import type { Agent, ModelAgent } from '../core/agent.ts';
 import type { ApartChild, Grant, RunApart } from '../core/apart.ts';
@@ -258,9 +259,14 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   toolsOf(self: Invocation, own: readonly Tool[], agent: ModelAgent): readonly Tool[] {
-    const all = this.sources.withOffered(self, own, agent);
-    if (all !== own) this.#permissions.checkOffered(self, all);
-    return this.#permissions.allowed(self, grantedTools(this, self, all, agent));
+    const granted = grantedTools(this, self, own, agent);
+    const offered = this.sources.offeredTo(self);
+    if (offered.length === 0) return this.#permissions.allowed(self, granted);
+    const all = [...granted, ...offered];
+    // A server must not stand in for a tool of the agent, nor for one that follows from a grant.
+    checkTools(`agent ${agent.name}.tools`, all);
+    this.#permissions.checkOffered(self, all);
+    return this.#permissions.allowed(self, all);
   }
 
   offers(self: Invocation, agent: ModelAgent): Promise<void> | undefined {
