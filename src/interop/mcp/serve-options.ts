@@ -23,7 +23,7 @@ export interface McpHttp extends ListenOptions, GuardOptions {
   readonly path?: string | undefined;
   /** Bytes of a request's body. Default 1,048,576. */
   readonly maxBodyBytes?: number | undefined;
-  /** Sessions of clients of 2025 at once; default 256. The one that was not asked for longest gives way. */
+  /** Sessions of one client of 2025 at once; default 256. The one that was not asked for longest gives way. */
   readonly maxSessions?: number | undefined;
 }
 

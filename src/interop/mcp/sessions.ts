@@ -56,8 +56,9 @@ export class Sessions {
     const { sessionId } = transport;
     if (sessionId === undefined) return transport.close();
     this.#sessions.set(sessionId, { client: client.name, transport });
-    const [oldest] = this.#sessions.keys();
-    if (this.#sessions.size > this.#max && oldest !== undefined) await this.#sessions.get(oldest)?.transport.close();
+    // A client pushes out sessions of its own alone.
+    const own = [...this.#sessions.values()].filter((session) => session.client === client.name);
+    if (own.length > this.#max) await own[0]?.transport.close();
   }
 
   async close(): Promise<void> {

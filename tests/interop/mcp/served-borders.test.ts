@@ -71,11 +71,15 @@ describe('served over HTTP', () => {
     expect((await list(tokens.ann)).status).toBe(200);
   });
 
-  it('sessions are bounded: the one that was not asked for longest gives way', async () => {
-    const serving = await serve([researcher], { transport: { port: 0, maxSessions: 2 }, run: answering('x') });
-    const clients = [await connect(serving, '2025'), await connect(serving, '2025'), await connect(serving, '2025')];
-    await expect(clients[0]?.listTools()).rejects.toThrow();
-    expect((await clients[2]?.listTools())?.tools).toHaveLength(1);
+  it('sessions are bounded: of a client’s own, the one that was not asked for longest gives way', async () => {
+    const tokens = { ann: 'a'.repeat(32), eve: 'e'.repeat(32) };
+    const serving = await serve([researcher], { transport: { port: 0, maxSessions: 2, tokens }, run: answering('x') });
+    const ann = await connect(serving, '2025', { token: tokens.ann });
+    const eves = [];
+    for (let left = 3; left > 0; left -= 1) eves.push(await connect(serving, '2025', { token: tokens.eve }));
+    await expect(eves[0]?.listTools()).rejects.toThrow();
+    expect((await eves[2]?.listTools())?.tools).toHaveLength(1);
+    expect((await ann.listTools()).tools).toHaveLength(1);
   });
 
   it('200 calls of two clients at once each get their own answer', async () => {
