@@ -1,6 +1,6 @@
 /** Against a real Jaeger: the tree that was run is the tree that its query API gives, without a warning on any span. */
 import { trace } from '@opentelemetry/api';
-import { defineAgent, defineSupervisor, forkRun, type RunRecord, runAgent, startRun } from 'coxswain';
+import { defineAgent, defineSupervisor, defineTool, forkRun, type RunRecord, runAgent, startRun } from 'coxswain';
 import { type OtelSetup, otel, setupOtel } from 'coxswain/otel';
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
@@ -130,6 +130,46 @@ describe.skipIf(server === undefined)('in Jaeger', { timeout: 120_000 }, () => {
     const all = await Promise.all(ids.map((id) => traceOf(there(), id, 1)));
     return all.sort((a, b) => rootOf(a).startTime - rootOf(b).startTime);
   };
+
+  test('a run is found by each search of the page: id, cause, status, and what a step started', async () => {
+    const look = defineTool({
+      name: 'look',
+      description: 'Looks',
+      input: { type: 'object', properties: {}, additionalProperties: false },
+      access: 'read',
+      execute: () => Promise.reject(new Error('it is dark')),
+    });
+    const scout = defineAgent({ name: 'scout', description: 'Scouts', instructions: 'Scout.', tools: [look] });
+    const captain = defineSupervisor({
+      name: 'captain',
+      instructions: 'Lead.',
+      workers: [scout],
+      limits: { steps: 1 },
+    });
+    const model = scriptedModel({
+      captain: [callTools(toolCall('delegate_scout', { task: 'go' })), 'over'],
+      scout: [callTools(toolCall('look', {})), 'nothing'],
+    });
+    const { runId, traceId, status } = await runAgent(captain, 'x', { model, instrument: otel() });
+    expect(status).toBe('step_limit');
+    const spans = await traceOf(there(), traceId, 8);
+    const of = { 'coxswain.run.id': runId };
+    for (const tags of [
+      of,
+      { ...of, 'error.type': 'threw' },
+      { ...of, 'coxswain.run.state': status },
+      { ...of, 'coxswain.parent_step': '1', 'coxswain.parent_step.path': 'captain' },
+    ])
+      expect(await search(there(), 'here', tags)).toEqual([traceId]);
+    expect(await search(there(), 'here', { ...of, 'error.type': 'rate_limit' })).toEqual([]);
+    const below = spans.filter((span) => tagsOf(span)['coxswain.parent_step.path'] === 'captain');
+    expect(below.map(({ operationName }) => operationName).sort()).toEqual([
+      'chat scripted',
+      'chat scripted',
+      'execute_tool look',
+      'invoke_agent scout',
+    ]);
+  });
 
   test('a run that was suspended and went on in another process is two linked traces, found by its run id', async () => {
     const cwd = emptyFolder();
