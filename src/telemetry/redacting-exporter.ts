@@ -1,9 +1,9 @@
-import type { AttributeValue } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Json } from '../core/json.ts';
 import type { ExitRedaction } from '../security/redaction/exit-redaction.ts';
 
-/** Sends spans without their secrets: also those that users' own tools make, in names, attributes and events. */
+/** Sends spans without their secrets: also those that users' own tools make, in names, attributes, events and links. */
 export function redactingExporter(exporter: SpanExporter, redaction: ExitRedaction): SpanExporter {
   return {
     export: (spans, done) =>
@@ -19,13 +19,15 @@ export function redactingExporter(exporter: SpanExporter, redaction: ExitRedacti
 /** The span as it is, but for what may hold a text of somebody's. */
 function clean(span: ReadableSpan, redaction: ExitRedaction): ReadableSpan {
   const text = (value: string) => redaction.json(value) as string;
+  const all = (attributes: Attributes) => redaction.json(attributes as Json) as Attributes;
   const own = {
     name: text(span.name),
-    attributes: redaction.json(span.attributes as Json) as { [name: string]: AttributeValue },
+    attributes: all(span.attributes),
     events: span.events.map((event) => {
-      const attributes = event.attributes && redaction.json(event.attributes as Json);
-      return { ...event, name: text(event.name), ...(attributes && { attributes }) };
+      const { attributes } = event;
+      return { ...event, name: text(event.name), ...(attributes && { attributes: all(attributes) }) };
     }),
+    links: span.links.map((link) => ({ ...link, ...(link.attributes && { attributes: all(link.attributes) }) })),
     status: span.status.message === undefined ? span.status : { ...span.status, message: text(span.status.message) },
   };
   return Object.create(span, Object.getOwnPropertyDescriptors(own)) as ReadableSpan;

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { trace } from '@opentelemetry/api';
-import { defineAgent, defineSupervisor, runAgent } from 'coxswain';
+import { SpanStatusCode, trace } from '@opentelemetry/api';
+import { defineAgent, defineSupervisor, redaction, runAgent } from 'coxswain';
 import { otel, setupOtel } from 'coxswain/otel';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -133,5 +133,27 @@ describe('setupOtel', () => {
     }
     await expect(setupOtel({ serviceName: 'x', endpoint: 'nowhere' })).rejects.toThrow(/setupOtel.endpoint/);
     await expect(setupOtel({ serviceName: 'x', metrics: 'yes' as never })).rejects.toThrow(/setupOtel.metrics/);
+  });
+
+  it('takes secrets out of all that a span of a user holds', async () => {
+    const { endpoint, spans, bodies } = await collector();
+    const secret = 'blue-otter-41';
+    const setup = await setupOtel({
+      serviceName: 'x',
+      endpoint,
+      redaction: redaction({ secrets: [secret] }),
+    });
+    const tracer = trace.getTracer('user');
+    const before = tracer.startSpan('before');
+    before.end();
+    const link = { context: before.spanContext(), attributes: { said: secret } };
+    const span = tracer.startSpan(`open ${secret}`, { attributes: { said: [secret] }, links: [link] });
+    span.addEvent(`heard ${secret}`, { said: secret });
+    span.recordException(new Error(secret));
+    span.setStatus({ code: SpanStatusCode.ERROR, message: secret }).end();
+    await setup.shutdown();
+    expect(spans()).toHaveLength(2);
+    expect(bodies.join()).toContain('[redacted]');
+    expect(bodies.join()).not.toContain(secret);
   });
 });
