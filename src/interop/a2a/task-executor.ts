@@ -7,6 +7,7 @@ import { decideRun } from '../../orchestration/decide-run.ts';
 import { resumeRun } from '../../orchestration/resume-run.ts';
 import type { Run } from '../../orchestration/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run-options.ts';
+import { Afterwards } from '../afterwards.ts';
 import type { Client } from '../http/client.ts';
 import type { ClientSpending, Reservation } from '../http/client-spending.ts';
 import type { HttpSettings } from '../http/http-options.ts';
@@ -36,6 +37,7 @@ export class TaskExecutor implements AgentExecutor {
   readonly #settings: HttpSettings;
   readonly #spending: ClientSpending | undefined;
   readonly #open = new Map<string, OpenTask>();
+  readonly #afterwards = new Afterwards();
 
   constructor(sdk: ServerSdk, agent: Agent, settings: HttpSettings, spending: ClientSpending | undefined) {
     this.#sdk = sdk;
@@ -91,6 +93,7 @@ export class TaskExecutor implements AgentExecutor {
     const all = [...this.#open.values()];
     for (const { abort } of all) abort.abort();
     await Promise.all(all.map(({ run, driven }) => Promise.all([run.result.catch(noop), driven])));
+    await this.#afterwards.done();
     this.#open.clear();
   }
 
@@ -117,6 +120,7 @@ export class TaskExecutor implements AgentExecutor {
         ...{ client, contextId, abort, reservation, run, driven: undefined },
         events: run[Symbol.asyncIterator](),
       };
+      this.#afterwards.follow(run);
       this.#open.set(taskId, task);
       return task;
     } catch (thrown) {
@@ -150,6 +154,7 @@ export class TaskExecutor implements AgentExecutor {
     const options = { ...this.#optionsOf(task.client), journal, signal: task.abort.signal };
     const limits = task.reservation?.limits;
     task.run = resumeRun(this.#anyAgent, task.run.id, limits === undefined ? options : { ...options, limits });
+    this.#afterwards.follow(task.run);
     task.events = task.run[Symbol.asyncIterator]();
     return task;
   }

@@ -10,6 +10,7 @@ import { decideRun } from '../../orchestration/decide-run.ts';
 import { isOver, resumeRun } from '../../orchestration/resume-run.ts';
 import type { Run } from '../../orchestration/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run-options.ts';
+import { Afterwards } from '../afterwards.ts';
 import { serveRun } from '../serve-run.ts';
 import { asConflict } from './as-conflict.ts';
 import type { Client } from './client.ts';
@@ -48,6 +49,7 @@ export class ServedRuns {
   readonly #live = new Map<string, number>();
   /** Runs that are over, the oldest first, and until when they are kept. */
   readonly #over = new Map<ServedRun, number>();
+  readonly #afterwards = new Afterwards();
   #isClosed = false;
 
   constructor(settings: HttpSettings) {
@@ -98,6 +100,7 @@ export class ServedRuns {
     const abort = new AbortController();
     try {
       const run = begin(this.#optionsOf(served, client), abort.signal);
+      this.#afterwards.follow(run);
       served.follow(run, abort);
     } catch (thrown) {
       this.#forget(served);
@@ -286,6 +289,7 @@ export class ServedRuns {
     const all = [...this.#runs.values()];
     for (const run of all) run.abort();
     await Promise.all(all.map((run) => run.over));
+    await this.#afterwards.done();
     this.#runs.clear();
   }
 }
