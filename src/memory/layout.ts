@@ -36,11 +36,14 @@ export function stayingOf(transcript: readonly Message[]): Staying {
     const message = transcript[index];
     const isBrief = brief < 0 && message?.role === 'user';
     if (isBrief) brief = index;
-    const isPinned = message?.role === 'user' && message.pinned === true;
-    if (isBrief || isPinned || (index >= group && index < groupTo)) indices.push(index);
+    if (isBrief || isPinned(message) || (index >= group && index < groupTo)) indices.push(index);
   }
   const set = new Set(indices);
   return { indices, has: (index) => set.has(index), group, brief };
+}
+
+function isPinned(message: Message | undefined): boolean {
+  return message?.role === 'user' && message.pinned === true;
 }
 
 /** The layout with a cut: what stays of all before it, and the summary before the latest group. */
@@ -64,8 +67,11 @@ export function layoutOf(transcript: readonly Message[], list: readonly Message[
   const summary: Message[] = [];
   let prefix = 0;
   for (let at = 0; at < sent.length - tail; at++) {
-    const index = texts.indexOf(sent[at] ?? '', (kept.at(-1) ?? -1) + 1);
-    if (index >= 0 && index < cut) kept.push(index);
+    const from = (kept.at(-1) ?? -1) + 1;
+    const alike = texts.slice(0, cut).flatMap((text, index) => (index >= from && text === sent[at] ? [index] : []));
+    // Of messages that say the same, one may be pinned.
+    const index = alike.find((one) => isPinned(transcript[one]) === isPinned(list[at])) ?? alike[0];
+    if (index !== undefined) kept.push(index);
     else summary.push(list[at] as Message);
     if (summary.length === 0) prefix = kept.length;
   }

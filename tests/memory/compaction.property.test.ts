@@ -241,6 +241,14 @@ describe('a list that was sent', () => {
     );
   });
 
+  it('keeps what is pinned, also beside a message that says the same', () => {
+    const window = new Window({ maxTokens: 2_000, fixedTokens: 10, reserveTokens: 10 });
+    const transcript = [user('brief'), user('Be brief.'), user('Be brief.', true), user('one'), ...called('a', 'x')];
+    const list = [user('brief'), user('Be brief.', true), ...called('a', 'x')];
+    window.begin(transcript, list, transcript.length);
+    expect(window.list(transcript)).toEqual(list);
+  });
+
   it('is passed over where it cannot stand for the transcript', () => {
     const window = new Window({ maxTokens: 2_000, fixedTokens: 10, reserveTokens: 10 });
     const transcript = [user('brief'), ...called('a', 'x'), ...called('b', 'y')];
