@@ -241,6 +241,31 @@ test('a planned call that was made is not made again after a resume', async () =
   journal.close();
 });
 
+test('a planned call that was made is not made again in a later process, which makes it once more', async () => {
+  const journal = sqlite(':memory:');
+  const done: string[] = [];
+  const abort = new AbortController();
+  const permissions = { mode: 'acceptAll', plans: true } as const;
+  const send = callTools(toolCall('send', { to: 'ann', text: 'one' }));
+  const cut: ScriptedTurn = () => {
+    abort.abort();
+    return new Promise<never>(() => {});
+  };
+  const begin = [callTools(toolCall(PLAN[0], PLAN[1] as never)), callTools(toolCall(...READ)), send, cut];
+  const options = { model: scriptedModel(begin), journal, permissions, runId: 'r1', signal: abort.signal, graceMs: 0 };
+  expect(await runAgent(clerk(done), 'go', options)).toMatchObject({ status: 'aborted' });
+  const asked: string[] = [];
+  const approve = ({ reason }: ApprovalRequest): Decision => {
+    asked.push(reason);
+    return { decision: 'deny' };
+  };
+  const again = { model: scriptedModel([send, 'done']), journal, permissions, approve };
+  expect(await resumeRun(clerk(done), 'r1', again as never).result).toMatchObject({ status: 'completed' });
+  expect(asked).toEqual(['flow']);
+  expect(done).toEqual(['send ann one']);
+  journal.close();
+});
+
 test('a run with a plan and an endorsement is shown again without either option', async () => {
   const journal = sqlite(':memory:');
   const permissions = { mode: 'acceptAll', plans: true, endorse: ['read_mail'] } as const;
