@@ -1,4 +1,4 @@
-import type { Instrument } from '../core/instrument.ts';
+import type { Instrument, SpanHandle, SpanStart } from '../core/instrument.ts';
 
 /** An instrument whose failure is told and costs a span, never the run. Undefined where it wants nothing of the run. */
 export function guardedInstrument(
@@ -18,7 +18,15 @@ export function guardedInstrument(
   if (wanted !== true) return undefined;
   const view = (record: Parameters<Instrument>[0]) => instrument(record);
   return Object.assign(view, {
-    start: (...begun: Parameters<Instrument['start']>) => guarded(() => instrument.start(...begun)),
+    // Once a span: without a closure.
+    start(begun: SpanStart, parent: SpanHandle | undefined) {
+      try {
+        return instrument.start(begun, parent);
+      } catch (error) {
+        failed(error);
+        return undefined;
+      }
+    },
     notBefore: () => guarded(() => instrument.notBefore?.()),
     flush: () => instrument.flush?.(),
     abandon: (...how: Parameters<NonNullable<Instrument['abandon']>>) => instrument.abandon?.(...how),
