@@ -59,7 +59,7 @@ const CONTENT: Fields = {
       tools: maybe(oneOf((value) => value === null, listOf(tool))),
     }),
   ),
-  modelOut: maybe(oneOf(shape({ error }), shape({ content: listOf(part) }), shape({ content: maybe(listOf(part)) }))),
+  modelOut: maybe(oneOf(shape({ error }), shape({ content: listOf(part) }))),
   toolCalls: maybe(listOf(call)),
   toolResults: maybe(
     listOf(shape({ callId: text, name: text, isError: flag, arguments: maybe(text), error: maybe(error) })),

@@ -63,7 +63,7 @@ function beginningOf(lines: readonly StepLine[], file: string) {
   const code = roots.find(({ input }) => input !== undefined);
   if (code !== undefined) return { agent: code.agent, path: code.path, brief: [], value: code.input ?? null };
   const first = roots.find(({ modelIn }) => modelIn !== undefined);
-  if (first?.modelIn === undefined)
+  if (first?.modelIn === undefined || first.modelIn.new.length === 0)
     throw new ConfigurationError('log', `${file} does not say what its root began with`, WRITE);
   const { agent, path, modelIn } = first;
   const isShared = asTools(modelIn.tools).some(({ name }) => name === 'shared_read');
@@ -104,13 +104,14 @@ class Reading {
     if (!this.#begun.has(path)) {
       this.#begun.add(path);
       const type = step === 0 ? 'code' : 'model';
-      const model = this.#parts.get(path)?.model;
+      // A log that was cut off may not say which.
+      const model = type === 'model' ? (this.#parts.get(path)?.model ?? '') : undefined;
       this.#add({
         kind: 'agent',
         key: path,
         event: 'started',
         step: 0,
-        request: { agent, type, ...(model && { model }) },
+        request: { agent, type, ...(model !== undefined && { model }) },
       });
     }
     if (step > 0 && !isCall) this.#add({ kind: 'step', key, event: 'started', step });

@@ -72,7 +72,7 @@ describe('a step log that somebody changed', () => {
         const fault = await replayed(file);
         expect(fault === undefined || fault instanceof CoxswainError, String((fault as Error)?.stack)).toBe(true);
       }),
-      { numRuns: 400 },
+      { numRuns: 2000 },
     );
   });
 
