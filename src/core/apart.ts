@@ -90,7 +90,10 @@ export function chargedFor({ charged, usage, costUsd = 0 }: ApartOutcome): {
   return { tokens, picoUsd };
 }
 
-/** Runs a child apart, wherever that is. An abort of the signal interrupts it; it may be asked for again. */
+/**
+ * Runs a child apart, wherever that is. An abort of the signal interrupts it; it may be asked for again. So it is where it was interrupted
+ * there: an outcome that is `aborted` while the signal is not.
+ */
 export type RunApart = (child: ApartChild, signal: AbortSignal) => Promise<ApartOutcome>;
 
 /** How many invocations a tree has. */

@@ -7,7 +7,7 @@ import { joinLabels } from '../core/label.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
 import { spendingOf } from '../core/spending.ts';
 import type { Status } from '../core/status.ts';
-import { type Stops, stopError } from '../core/stops.ts';
+import type { Stops } from '../core/stops.ts';
 import { asJson } from '../journal/row.ts';
 import type { Waits } from '../journal/waits.ts';
 import { ApartStretch } from './apart-call.ts';
@@ -15,6 +15,7 @@ import { apartRunId } from './apart-run-id.ts';
 import type { Apart } from './children.ts';
 import type { GrantSource } from './grant.ts';
 import type { Start } from './input.ts';
+import { Interruptions } from './interruptions.ts';
 
 type Request = ApprovalRequest | WaitRequest;
 
@@ -46,6 +47,7 @@ export async function driveApart(
     grant,
   };
   const questions = new Questions(run, self);
+  const interruptions = new Interruptions();
   let answers: ApartChild['answers'] = [];
   for (let stretch = 0; ; stretch += 1) {
     const key = `${self.path}/@apart.${stretch}`;
@@ -53,9 +55,12 @@ export async function driveApart(
     const outcome = await run.journal.child(new ApartStretch(run, self, key, { ...child, answers }, past));
     if (!outcome.ok) return failed(self, start, outcome);
     account(self, outcome.value);
-    const stop = run.stops.at(self.path);
-    if (stop !== undefined && outcome.value.status === 'aborted')
-      return failed(self, start, { ok: false, error: stopError(stop), stop });
+    if (outcome.value.status === 'aborted') {
+      const again = await takenUp(run, self, key, interruptions.pauseMs(outcome.value));
+      if (again.ok) continue;
+      questions.close();
+      return failed(self, start, again);
+    }
     if (outcome.value.status !== 'suspended') {
       questions.close();
       return ended(self, start, outcome.value);
@@ -64,6 +69,17 @@ export async function driveApart(
     if (!answered.ok) return failed(self, start, answered);
     answers = answered.value;
   }
+}
+
+/**
+ * What interrupts a child where it runs (a shutdown there) is no end of it: it goes on, with the same answers, since it may not have
+ * come to them. Fails with the stop where that is what ended it.
+ */
+async function takenUp(run: ApartParts, self: Invocation, key: string, pauseMs: number | undefined): Promise<Outcome> {
+  if (pauseMs !== undefined || run.stops.at(self.path) !== undefined)
+    return run.journal.sleep(`${key}/@again`, self, pauseMs ?? 0);
+  const message = 'it was interrupted time and again where it runs, and did not get on';
+  return { ok: false, error: { kind: 'interrupted', message, retryable: false } };
 }
 
 /** What a child waits for, asked in its parent's run. Each question stays open there until it is answered. */
@@ -138,9 +154,7 @@ function account(self: Invocation, outcome: ApartOutcome): void {
 function ended(self: Invocation, start: Start, { status, text, output, error }: ApartOutcome): Ending {
   const facts = { self, text, messages: start.brief, label: self.label };
   if (status === 'completed') return { ...facts, status, output: output as Json };
-  const cause = error ?? { kind: status, message: 'no cause given', retryable: false };
-  // What interrupts it where it runs (a shutdown there) is no end that its parent asked for.
-  return { ...facts, status: status === 'aborted' ? 'cancelled' : status, error: cause };
+  return { ...facts, status, error: error ?? { kind: status, message: 'no cause given', retryable: false } };
 }
 
 const LIMITS: Partial<Record<string, Status>> = { token_limit: 'token_limit', cost_limit: 'cost_limit' };

@@ -22,7 +22,7 @@ export type ApartOptions = Pick<
  * such children in another process, by name: `agents` are the workers that may be asked for.
  *
  * Resolves to how it ended. What needs a person's answer ends the stretch as `suspended`, and is asked where its parent runs;
- * an aborted `signal` interrupts it. Rejects like `startRun` and `resumeRun`.
+ * an aborted `signal` (this process shuts down) ends it as `aborted`, and its parent asks for it again. Rejects like `startRun` and `resumeRun`.
  *
  * @example
  * process.on('message', async (child) => process.send?.(await runApart([researcher, writer], child, { journal, model })));

@@ -9,11 +9,19 @@ import { executions, UNSAFE, voyage } from './voyage.ts';
 
 const { folder, program } = bundledProgram('apart-program.ts');
 
-/** A process that runs one child. It is killed after so many records, and another goes on. */
-async function inProcess(file: string, outside: string, child: ApartChild, kills: number[]): Promise<ApartOutcome> {
+type Ends = 'KILL_RECORDS' | 'TERM_RECORDS';
+
+/** A process that runs one child. It is ended after so many records; where it was killed, another goes on. */
+async function inProcess(
+  file: string,
+  outside: string,
+  child: ApartChild,
+  ends: number[],
+  by: Ends,
+): Promise<ApartOutcome> {
   for (;;) {
-    const kill = kills.shift();
-    const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, ...(kill && { KILL_RECORDS: String(kill) }) };
+    const end = ends.shift();
+    const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, ...(end && { [by]: String(end) }) };
     const work = spawn(process.execPath, ['--no-warnings', program], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     const exit = new Promise<string | null>((resolve) => work.on('close', (_code, signal) => resolve(signal)));
     work.stdin.end(JSON.stringify(child));
@@ -27,13 +35,14 @@ async function inProcess(file: string, outside: string, child: ApartChild, kills
 function elsewhere(
   store: RecordStore,
   outside: string,
-  kills: () => number[],
+  ends: () => number[],
+  by: Ends = 'KILL_RECORDS',
 ): { store: RecordStore; calls: string[] } {
   const calls: string[] = [];
   const file = join(folder, `${calls.length}-${Math.random()}.db`);
   const runApart = (child: ApartChild) => {
     calls.push(child.agent);
-    return inProcess(`${file}-${child.agent}-${child.run.slice(-6)}`, outside, child, kills());
+    return inProcess(`${file}-${child.agent}-${child.run.slice(-6)}`, outside, child, ends(), by);
   };
   return { store: { ...throughJson(store), runApart }, calls };
 }
@@ -75,4 +84,31 @@ test('children in processes of their own, killed on the way, end as they would h
   expect(new Set(executions(outside).map(({ pid }) => pid)).size).toBeGreaterThan(4);
   const replayed = await replayRun(lead, { journal: store, runId: 'r1' }).result;
   expect(essence(replayed)).toEqual(whole);
+});
+
+test('children whose processes are told to shut down go on in others, and none of them is told to be cancelled', {
+  timeout: 120_000,
+}, async () => {
+  const here = join(folder, 'whole.outside');
+  const plain = voyage(here, 'retry');
+  const whole = essence(await runAgent(plain.lead, 'Sail', { ...plain.options, model: plain.model, runId: 'r1' }));
+  const outside = join(folder, 'shut.outside');
+  const store = journal();
+  let shutdowns = 0;
+  const ends = () => {
+    shutdowns += 1;
+    return shutdowns > 6 ? [] : [3 + 4 * shutdowns];
+  };
+  const { store: json, calls } = elsewhere(store, outside, ends, 'TERM_RECORDS');
+  const { lead, model, options } = voyage(outside, 'retry', { apart: true });
+  const permissions = { rules: ['allow! note', 'allow! stamp', 'allow! send', 'ask publish'] };
+  const result = await runAgent(lead, 'Sail', { ...options, permissions, model, journal: json, runId: 'r1' });
+  const rows = (await store.read('r1'))?.rows ?? [];
+  const outcomes = rows.filter(({ kind, event }) => kind === 'child' && event === 'done');
+  const statuses = outcomes.map(({ value }) => (value as unknown as ApartOutcome).status);
+  expect(statuses.filter((status) => status === 'aborted').length).toBeGreaterThan(2);
+  expect(calls).toHaveLength(statuses.length);
+  const { usage, ...same } = whole;
+  expect(essence(result)).toMatchObject({ ...same, tree: { status: 'completed' } });
+  expect(essence(result).usage.outputTokens).toBeGreaterThanOrEqual(usage.outputTokens);
 });
