@@ -74,6 +74,8 @@ export interface AgentIn {
   readonly model?: string;
   /** What the model said of its window: a replay has no model to ask. */
   readonly modelLimits?: Model['limits'];
+  /** It is a run of its own: messages for it are that run's, also before that has begun. */
+  readonly apart?: true;
   readonly depth: number;
 }
 

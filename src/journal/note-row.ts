@@ -15,8 +15,8 @@ export function noteRow(draft: Draft): { readonly request: unknown; readonly val
     }
     case 'agent': {
       if (draft.event === 'done') return stored(undefined, summaryOf(draft.value));
-      const { agent, type, depth, model, modelLimits } = draft.request;
-      return stored({ agent, type, depth, model, modelLimits }, undefined);
+      const { agent, type, depth, model, modelLimits, apart } = draft.request;
+      return stored({ agent, type, depth, model, modelLimits, apart }, undefined);
     }
     case 'tool': {
       const name = draft.request?.name;

@@ -44,12 +44,14 @@ export function runDone(
 /** `model` is absent for code. */
 export function agentStarted(self: Invocation, { brief, value }: Start, model: ModelFacts | undefined): Draft {
   const { definition, depth, waitedMs } = self;
-  const facts = { agent: self.agent, description: definition.description, type: definition.type, brief, depth };
+  const { description, type } = definition;
+  const apart = self.delegate?.apart && ({ apart: true } as const);
+  const facts = { agent: self.agent, description, type, brief, depth, ...apart };
   const entry = {
     ...({ key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const),
     ...(waitedMs > 0 && { waitedMs }),
   };
-  const request = definition.type === 'code' ? { ...facts, input: value } : { ...facts, ...model };
+  const request = type === 'code' ? { ...facts, input: value } : { ...facts, ...model };
   return { ...entry, kind: 'agent', event: 'started', request };
 }
 

@@ -85,12 +85,13 @@ export function steerProblem(
 export function recordedProblem(run: string, rows: readonly Row[], path: string): string | undefined {
   const taker = recordedTaker(rows, path);
   if (taker !== undefined) return recordedProblem(run, rows, taker);
-  if (rows.some(({ kind, key }) => kind === 'child' && key.startsWith(`${path}/@apart.`)))
-    return apartProblem(run, path);
   const own = rows.filter(({ kind, key }) => kind === 'agent' && key === path);
   const started = own.find(({ event }) => event === 'started');
   if (started === undefined) return `there is no ${path} in this run`;
-  const { type, agent } = started.request as { readonly type?: string; readonly agent?: string };
+  const { type, agent, apart } = started.request as { type?: string; agent?: string; apart?: boolean };
+  // An older journal says it of those alone that have begun elsewhere.
+  if (apart || rows.some(({ kind, key }) => kind === 'child' && key.startsWith(`${path}/@apart.`)))
+    return apartProblem(run, path);
   if (type === 'code') return `${path} is the procedure ${agent}, which has no transcript`;
   const ended = own.find(({ event }) => event === 'done');
   const { status } = (ended?.value ?? {}) as { readonly status?: string };

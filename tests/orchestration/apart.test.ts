@@ -10,11 +10,12 @@ import {
   resumeRun,
   runAgent,
   startRun,
+  steerRun,
 } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { journal } from '../support/journals.ts';
+import { journal, killedAfter } from '../support/journals.ts';
 import { results, text, turn } from '../support/turns.ts';
 
 const told = (messages: Parameters<typeof results>[0]) => results(messages).map((one) => one.text);
@@ -274,6 +275,22 @@ describe('a child apart lives on', () => {
     const child = (await store.list()).find(({ id }) => id !== 'r1')?.id as string;
     const worker = defineAgent({ name: 'worker', description: 'Works', instructions: 'Work.' });
     await expect(resumeRun(worker, child, { model: script(), journal: store }).result).rejects.toThrow('Resume r1');
+  });
+
+  test('and a message for it is refused, with its run, also before that has begun', async () => {
+    const { lead } = team();
+    const store = journal();
+    const path = 'lead/1.0/worker';
+    await runAgent(lead, 'Go', { model: script(), permissions: allow, journal: store, runId: 'r1' });
+    const child = (await store.list()).find(({ id }) => id !== 'r1')?.id;
+    const rows = (await store.read('r1'))?.rows ?? [];
+    const started = rows.findIndex(({ kind, key }) => kind === 'agent' && key === path);
+    const half = await killedAfter(rows, started + 1, { id: 'r1', agent: 'lead' });
+    const refusal = `${path} runs apart, as run ${child},`;
+    await expect(steerRun('r1', path, 'Hurry', { journal: half })).rejects.toThrow(refusal);
+    const run = resumeRun(lead, 'r1', { model: script(), permissions: allow, journal: half });
+    await expect(run.steer(path, 'Hurry')).rejects.toThrow(refusal);
+    expect((await run.result).status).toBe('completed');
   });
 
   test('a fork has a child of its own, which asks anew', async () => {
