@@ -20,5 +20,8 @@ export function refusedChild(
 
 export function agentError(run: RunContext, ending: Ending): AgentError {
   const cause = ending.error?.message ?? 'no cause given';
-  return new AgentError(`${ending.self.agent} ended with ${ending.status}: ${cause}`, agentResult(ending, run));
+  const message = `${ending.self.agent} ended with ${ending.status}: ${cause}`;
+  const result = agentResult(ending, run);
+  // A suspended result has no cause, since a run's says what is pending: this one is of a node, and its caller tells the cause.
+  return new AgentError(message, result.status === 'suspended' ? { ...result, error: ending.error } : result);
 }

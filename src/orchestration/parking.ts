@@ -3,6 +3,7 @@ import type { Journal, Outcome } from '../core/journal.ts';
 import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
 import type { Schema } from '../core/schema.ts';
 import type { Stops } from '../core/stops.ts';
+import { waitsFor } from '../core/waits-for.ts';
 import type { RunLog } from '../journal/record-store.ts';
 import type { Waits } from '../journal/waits.ts';
 import { NOBODY } from './denial.ts';
@@ -60,7 +61,7 @@ export class Parking {
     if (options.onIdle === 'deny') for (const { id } of unasked) waits.decide(id, { decision: 'deny', reason: NOBODY });
     if (options.onIdle === 'suspend' && unasked.length === waits.pending().length) {
       this.parked = waits.pending();
-      stops.add(root.path, { status: 'suspended', reason: 'Waits for a person.' });
+      stops.add(root.path, { status: 'suspended', reason: waitsFor(this.parked) });
     }
   }
 }
