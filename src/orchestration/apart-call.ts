@@ -88,12 +88,12 @@ export class ApartStretch implements ApartCall {
 
   usage({ usage }: ApartOutcome): CallUsage {
     const before = this.#past.before?.usage;
-    const inputTokens = since(usage.inputTokens, before?.inputTokens);
-    return { inputTokens, outputTokens: since(usage.outputTokens, before?.outputTokens) };
+    const inputTokens = usage.inputTokens - (before?.inputTokens ?? 0);
+    return { inputTokens, outputTokens: usage.outputTokens - (before?.outputTokens ?? 0) };
   }
 
   cost({ costUsd }: ApartOutcome): number | undefined {
-    return costUsd === undefined ? undefined : since(costUsd, this.#past.before?.costUsd);
+    return costUsd === undefined ? undefined : costUsd - (this.#past.before?.costUsd ?? 0);
   }
 
   /** As its own ledger has it, with the estimates for what its providers did not report. */
@@ -102,8 +102,8 @@ export class ApartStretch implements ApartCall {
     const before = this.#chargedBefore;
     const estimated = outcome.charged?.estimated ?? [];
     return {
-      tokens: since(now.tokens, before.tokens),
-      picoUsd: since(now.picoUsd, before.picoUsd),
+      tokens: now.tokens - before.tokens,
+      picoUsd: now.picoUsd - before.picoUsd,
       ...(estimated.length > 0 && { estimated }),
     };
   }
@@ -120,9 +120,4 @@ export class ApartStretch implements ApartCall {
     if (outcome.ok) return { kind: 'child', event: 'done', value: outcome.value };
     return { kind: 'child', event: outcome.stop === undefined ? 'failed' : 'cancel', value: outcome.error };
   }
-}
-
-/** Nothing is given back where it began anew, since its process kept no journal and is gone. */
-function since(now: number, before = 0): number {
-  return Math.max(0, now - before);
 }

@@ -20,10 +20,9 @@ import { journal } from '../support/journals.ts';
 import { results, text, turn } from '../support/turns.ts';
 
 const usage = { modelCalls: 4, inputTokens: 40, outputTokens: 20 };
-const lookAndSay = () => [turn(['look']), text('done')];
 const ask = () => turn(['delegate_worker', { task: 'Go' }]);
 
-/** A team whose worker runs in another process, by the journal of that one: `each` is what that does with each call. */
+/** A team whose worker runs in other processes, which share a journal of theirs: `each` is what they do with each call. */
 function team(each: (call: number, run: (signal: AbortSignal) => Promise<ApartOutcome>) => Promise<ApartOutcome>) {
   const shutdown = new AbortController();
   const looking = Promise.withResolvers<void>();
@@ -41,16 +40,21 @@ function team(each: (call: number, run: (signal: AbortSignal) => Promise<ApartOu
     },
   });
   const worker = defineAgent({ name: 'worker', description: 'Works', instructions: 'Work.', tools: [look] });
-  const lead = defineSupervisor({ name: 'lead', instructions: 'Lead.', workers: [delegate(worker, { apart: true })] });
+  const delegated = delegate(worker, { apart: true, limits: { tokens: 20_000 } });
+  const lead = defineSupervisor({ name: 'lead', instructions: 'Lead.', workers: [delegated] });
   const there = journal();
-  const model = scriptedModel({ worker: lookAndSay() });
+  const model = scriptedModel(({ messages }) => (messages.length > 1 ? text('done') : turn(['look'])));
   const calls: ApartChild[] = [];
   const here = journal();
   const store: RecordStore = Object.assign(here, {
     runApart: (child: ApartChild, signal: AbortSignal) => {
       calls.push(child);
       return each(calls.length, (stop) =>
-        runApart([worker], child, { journal: there, model, signal: AbortSignal.any([signal, stop]) }),
+        runApart([worker], child, {
+          journal: there,
+          model,
+          signal: AbortSignal.any([signal, stop]),
+        }),
       );
     },
   });
