@@ -233,15 +233,17 @@ export function checkTools(field: string, tools: unknown): asserts tools is read
         'Make it with defineTool; an agent becomes a tool by delegate(agent).',
       );
     for (const name of [tool.name, ...tool.aliases]) {
-      if (names.has(name))
-        throw new ConfigurationError(
-          `${field}[${index}]`,
-          `duplicate name ${name}`,
-          'Give each tool of an agent its own name; a delegate takes toolName.',
-        );
+      if (names.has(name)) throw new ConfigurationError(`${field}[${index}]`, ...duplicate(name, tool));
       names.add(name);
     }
   });
+}
+
+function duplicate(name: string, { mcp }: Tool): [problem: string, mend: string] {
+  if (mcp === undefined)
+    return [`duplicate name ${name}`, 'Give each tool of an agent its own name; a delegate takes toolName.'];
+  const mend = `Rename it in mcpTools: tools: { ${JSON.stringify(mcp.tool)}: { name } }.`;
+  return [`duplicate name ${name}, by the tool ${mcp.tool} of the server ${mcp.server}`, mend];
 }
 
 function isTool(value: unknown): value is Tool {

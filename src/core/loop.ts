@@ -7,7 +7,7 @@ import { callTools } from './call-tools.ts';
 import { conclude, end, endedWith, failed, passOn, wrapUp } from './conclude.ts';
 import { inConversation } from './conversation.ts';
 import type { Ending } from './ending.ts';
-import { type ErrorRecord, isA, isFatal, messageOf, ToolError } from './errors.ts';
+import { ConfigurationError, type ErrorRecord, isA, isFatal, messageOf, ToolError } from './errors.ts';
 import { handOver } from './handoff.ts';
 import type { Invocation } from './invocation.ts';
 import { toolCallsOf } from './message.ts';
@@ -121,12 +121,14 @@ function tryOpen(run: RunContext, self: Invocation, opening: Opening): Talk | En
 }
 
 function failedToOpen(run: RunContext, self: Invocation, opening: Opening, thrown: unknown): Ending {
-  if (isFatal(thrown)) throw thrown;
+  // With tools that a server names and describes the mistake may be the server's: it must not end the whole run.
+  const isOffered = isA(thrown, ConfigurationError) && (self.definition as ModelAgent).sources.length > 0;
+  if (isFatal(thrown) && !isOffered) throw thrown;
   const stop = run.stops.at(self.path);
   const facts = { self, text: '', messages: opening.brief, label: self.label };
   if (stop !== undefined) return { ...facts, status: stop.status, error: stopError(stop) };
   // A source of tools says by itself what is wrong.
-  const said = isA(thrown, ToolError) ? { message: messageOf(thrown), code: thrown.code } : undefined;
+  const said = isA(thrown, ToolError) || isOffered ? { message: messageOf(thrown), code: thrown.code } : undefined;
   const message = said?.message ?? `a function of the definition threw: ${messageOf(thrown)}`;
   return { ...facts, status: 'model_error', error: { kind: 'unknown', retryable: false, ...said, message } };
 }

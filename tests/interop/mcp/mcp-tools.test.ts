@@ -3,7 +3,9 @@ import {
   defineAgent,
   defineSupervisor,
   defineTool,
+  type ModelRequest,
   type RunEvent,
+  type RunOptions,
   runAgent,
   startRun,
 } from 'coxswain';
@@ -11,6 +13,12 @@ import { mcpTools } from 'coxswain/mcp';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { callsOf, hostile, logFile, notes } from './played.ts';
+
+interface Given {
+  readonly permissions?: RunOptions['permissions'];
+  /** How many the model takes. */
+  readonly tools?: number;
+}
 
 describe('the tools of an MCP server', () => {
   it.each(['2025', '2026', 'auto'] as const)('are called like any other, over revision %s', async (protocol) => {
@@ -80,7 +88,9 @@ describe('the tools of an MCP server', () => {
       },
     );
     expect(told.map(({ isError }) => isError)).toEqual([false, true]);
-    await expect(callsOf([notes()], [], { permissions: { rules } })).rejects.toThrow('no argument that a scoped rule');
+    const { result } = await callsOf([notes()], [], { permissions: { rules } });
+    const message = expect.stringContaining('no argument that a scoped rule');
+    expect(result).toMatchObject({ status: 'model_error', error: { message } });
     const other = callsOf([notes()], [], { permissions: { rules: ['allow mcp/other/search'] } });
     await expect(other).rejects.toThrow(ConfigurationError);
   });
@@ -243,13 +253,42 @@ describe('the options of mcpTools', () => {
       execute: () => '',
     });
     const agent = defineAgent({ name: 'a', instructions: 'Go.', tools: [own, notes()] });
-    await expect(runAgent(agent, 'go', { model: scriptedModel(['x']) })).rejects.toThrow('duplicate name notes_search');
+    const message =
+      'agent a.tools[1]: duplicate name notes_search, by the tool search of the server notes. Rename it in mcpTools: tools: { "search": { name } }.';
+    const result = await runAgent(agent, 'go', { model: scriptedModel(['x']) });
+    expect(result).toMatchObject({ status: 'model_error', error: { message } });
+  });
+
+  it.each([
+    ['a name that is taken', { tools: { search: { name: 'own' } } }, {}],
+    ['a tool that a scoped rule cannot look at', {}, { permissions: { rules: ['deny *:**/.env*'] } }],
+    ['more tools than the model takes', {}, { tools: 2 }],
+  ] as const)('end the worker that has them and not the run: %s', async (_, settings, given: Given) => {
+    const { permissions, tools = 99 } = given;
+    const own = defineTool({
+      ...{ name: 'own', description: 'Own', access: 'read', execute: () => '' },
+      input: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+    });
+    const check = (request: ModelRequest) => {
+      if (request.tools.length > tools) throw new ConfigurationError('tools', 'too many', 'Give fewer.');
+    };
+    const reader = defineAgent({
+      ...{ name: 'reader', description: 'Reads', instructions: 'Read.' },
+      tools: [own, notes(settings)],
+    });
+    const lead = defineSupervisor({ name: 'lead', instructions: 'Lead.', workers: [reader] });
+    const script = { lead: [callTools(toolCall('delegate_reader', { task: 'read' })), 'It failed.'], reader: ['read'] };
+    const model = { ...scriptedModel(script), check };
+    const result = await runAgent(lead, 'go', { permissions, model });
+    expect(result).toMatchObject({ status: 'completed', text: 'It failed.' });
+    expect(result.tree.children[0]).toMatchObject({ agent: 'reader', status: 'model_error' });
   });
 
   it('let no server stand in for a tool that follows from what an agent is granted', async () => {
     const source = hostile('', { prefix: '', tools: { read: { name: 'shared_read' } } });
     const agent = defineAgent({ name: 'a', instructions: 'Go.', tools: [source] });
     const run = runAgent(agent, 'go', { model: scriptedModel(['x']), shared: { style: 'plain' } });
-    await expect(run).rejects.toThrow('duplicate name');
+    const message = expect.stringContaining('duplicate name shared_read, by the tool read of the server h');
+    expect(await run).toMatchObject({ status: 'model_error', error: { message } });
   });
 });
