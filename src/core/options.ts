@@ -63,9 +63,15 @@ export function checkText(field: string, value: unknown, mend: string): asserts 
   throw new ConfigurationError(field, `expected text, got ${shown(value)}`, mend);
 }
 
-/** A value in an error message: short, and never the content of an object. */
+/** Who asks, with a password mostly, in a text that may be an address. */
+const CREDENTIALS = /\/\/[^/?#\s]*@/g;
+
+/** A value in an error message: short, without the credentials of an address, and never the content of an object. */
 export function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  if (typeof value === 'string') {
+    const text = value.replaceAll(CREDENTIALS, '//…@');
+    return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+  }
   if (typeof value === 'bigint') return `${value}n`;
   if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value);
   return Array.isArray(value) ? 'an array' : 'an object';

@@ -84,7 +84,7 @@ const TASK = {
 
 function cardUrl(address: unknown): URL {
   const url = typeof address === 'string' ? URL.parse(address) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '')
+  if (url === null || !/^https?:$/.test(url.protocol) || `${url.username}${url.password}` !== '')
     throw new ConfigurationError('a2aTool', `${shown(address)} is no address`, "Write 'https://agent.example.org'.");
   if (!url.pathname.endsWith('.json')) url.pathname = `${url.pathname.replace(/\/+$/, '')}/.well-known/agent-card.json`;
   return url;

@@ -69,7 +69,8 @@ export class RemoteAgent {
       throw new ConfigurationError(
         'a2aTool',
         `the card cannot be read: ${short(messageOf(thrown), 200)}`,
-        `Check ${this.#url.href}.`,
+        // A key may stand in the query.
+        `Check ${this.#url.origin}${this.#url.pathname}.`,
       );
     }
   }

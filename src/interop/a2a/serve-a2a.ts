@@ -62,7 +62,7 @@ function a2aSettings(field: string, options: A2AOptions, more: readonly string[]
   checkOptions(field, options, [...OPTIONS, ...GUARD_OPTIONS, ...more]);
   const { url, version = '1.0.0' } = options;
   checkText(`${field}.version`, version, "Write '1.0.0', or leave it out.");
-  if (url !== undefined && !(typeof url === 'string' && /^https?:\/\/[^?#]+[^/?#]$/.test(url) && URL.canParse(url)))
+  if (url !== undefined && !(typeof url === 'string' && /^https?:\/\/[^?#@]+[^/?#@]$/.test(url) && URL.canParse(url)))
     throw new ConfigurationError(`${field}.url`, `got ${shown(url)}`, "Write 'https://agents.example.org'.");
   const settings = httpSettings(field, options, ['url', 'version', ...more]);
   return { ...settings, publicUrl: url, version, since: new Date() };

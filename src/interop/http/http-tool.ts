@@ -171,8 +171,8 @@ function readHosts(field: string, given: unknown): readonly HostRule[] {
 /** The service's own address; one that is relative stands beside the document. */
 function baseOf(server: string | undefined, at: URL | undefined): URL {
   const url = URL.parse(server ?? '/', at?.href);
-  if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '')
-    return url;
+  const more = url && url.username + url.password + url.search + url.hash;
+  if (url !== null && /^https?:$/.test(url.protocol) && more === '') return url;
   const got = server === undefined ? 'the document names no server' : `${shown(server)} is no address`;
   throw new ConfigurationError('httpTool.server', got, "Name it: server: 'https://api.example.org'.");
 }

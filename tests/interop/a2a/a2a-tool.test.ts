@@ -203,8 +203,17 @@ describe('a hostile agent', () => {
   });
 });
 
-test.each([['ftp://x'], [''], ['http://user:pw@x']])('%s is no address', async (address) => {
-  await expect(a2aTool(address)).rejects.toThrow(/a2aTool/);
+test.each([['ftp://x'], [''], ['http://user:pw@x'], ['http://:pw@x']])('%s is no address', async (address) => {
+  const thrown: Error = await a2aTool(address).catch((error) => error);
+  expect(thrown.message).toMatch(/^a2aTool: .* is no address/);
+  expect(thrown.message).not.toContain('pw');
+});
+
+test('a key in the address is in no error', async () => {
+  const { url, given } = await fake((_, response) => json(response, 'no card'));
+  const thrown: Error = await a2aTool(`${url}/?key=${TOKEN}`, given).catch((error) => error);
+  expect(thrown.message).toMatch(/the card cannot be read: .*Check http.*agent-card\.json\.$/);
+  expect(thrown.message).not.toContain(TOKEN);
 });
 
 test('a private address has to be named', async () => {

@@ -268,3 +268,9 @@ test('a client that goes away finds its task again, and the trace it came with i
   expect(textsOf(done.artifacts.at(-1)?.parts)).toBe('still here');
   expect(done.metadata).toMatchObject({ 'coxswain/traceId': '0af7651916cd43dd8448eb211c80319c' });
 });
+
+test.each(['ftp://x', 'https://x/', 'https://user:secret-value@x'])('no card names %s', async (url) => {
+  const thrown: Error = await serveA2A({ agents: [answers], url }).catch((error) => error);
+  expect(thrown.message).toMatch(/^serveA2A\.url: got /);
+  expect(thrown.message).not.toContain('secret-value');
+});
