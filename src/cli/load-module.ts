@@ -55,7 +55,12 @@ async function load(file: string, words: readonly string[]): Promise<Task> {
   }
   const module = await importFile(path);
   const exported = 'default' in module ? module.default : module.agent;
-  if (isAgent(exported)) return { ...check({ agent: exported }), words: [] };
+  if (isAgent(exported)) {
+    // Permissions or limits that nobody reads would be missed too late.
+    if ('options' in module)
+      throw new ConfigurationError('options', `${file} exports them beside an agent, where nobody reads them`, FORMS);
+    return { ...check({ agent: exported }), words: [] };
+  }
   return { ...check(await ask(exported, file, words)), words };
 }
 

@@ -65,6 +65,10 @@ async function withServer(
     }
   } catch (thrown) {
     if (thrown instanceof ConfigurationError) throw thrown;
+    if (thrown instanceof ToolError && thrown.code === 'mcp_unauthorized') {
+      const mend = 'Write --token-env and the name of the variable that holds its token.';
+      throw new ConfigurationError('--token-env', 'the server refuses us (401)', mend);
+    }
     tell(visible(messageOf(thrown)));
     return EXIT.failed;
   }

@@ -35,6 +35,8 @@ export async function serveCommand(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
   const way = wayOf(command);
+  if (command.url !== undefined && way !== 'a2a')
+    throw new ConfigurationError('--url', 'it stands in the card of --a2a alone', 'Leave it out.');
   // Standard output is the protocol's: what a module logs goes elsewhere.
   if (way === 'mcp' && !isHttp(command)) globalThis.console = new Console(process.stderr);
   const token = tokenOf(command.tokenEnv, env);

@@ -1,5 +1,7 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { cox } from './cox.ts';
 
 const server = (name: string, ...args: string[]) => [
@@ -32,4 +34,16 @@ it('cox mcp says what is wrong with a server, and with the command', async () =>
   expect(endless).toMatchObject({ code: 1, err: expect.stringContaining('the tool loop of the server tried') });
   expect(await cox(['mcp', 'list'])).toMatchObject({ code: 2, err: expect.stringContaining('--url') });
   expect(await cox(['mcp', 'call', 'x', '[]', ...server('notes')])).toMatchObject({ code: 2 });
+  const gone = await cox(['mcp', 'list', '--', process.execPath, '--eval', 'console.error("no key")']);
+  expect(gone).toMatchObject({ code: 1, err: expect.stringMatching(/^no key\n.* cannot be used: [^']*$/m) });
+}, 60_000);
+
+it('cox mcp says how a token is given where the server asks for one', async () => {
+  const guarded = createServer((_, response) => response.writeHead(401).end());
+  await new Promise<void>((resolve) => guarded.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void guarded.close());
+  const { port } = guarded.address() as AddressInfo;
+  const { code, err } = await cox(['mcp', 'list', '--url', `http://127.0.0.1:${port}/mcp`]);
+  expect(err).toContain('--token-env: the server refuses us (401). Write --token-env');
+  expect(code).toBe(2);
 }, 60_000);

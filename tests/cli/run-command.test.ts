@@ -111,6 +111,11 @@ describe('usage and configuration', () => {
       ['run', fixture('crew.ts'), 'nasty', 'misspelt'],
       'its function gave an unknown optoins.',
     ],
+    [
+      'options beside an agent',
+      ['run', fixture('beside.ts'), 'hi'],
+      'exports them beside an agent, where nobody reads them. Export default an agent, or a function',
+    ],
     ['an unknown option', ['run', fixture('lookout.ts'), '--colour'], "unknown option '--colour'"],
     ['an unknown command', ['sail'], "unknown command 'sail'"],
     ['no file', ['run'], "missing required argument 'file'"],

@@ -73,6 +73,8 @@ test.each([
   [['--http', '--port', '99999'], '--port'],
   [['--http', '--token-env', 'NOWHERE'], '--token-env'],
   [['--http', '--host', '0.0.0.0'], 'serveHttp.host'],
+  [['--http', '--url', 'https://example.org'], '--url'],
+  [['--mcp', '--url', 'https://example.org'], '--url'],
 ])('cox serve %j is a mistake that is named', async (args, named) => {
   const { code, err } = await cox(['serve', fixture('lookout.ts'), ...args]);
   expect(code).toBe(2);

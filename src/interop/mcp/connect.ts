@@ -160,7 +160,8 @@ function unauthorized(name: string, cause: unknown): ToolError {
 
 function notStarted(name: string, options: ConnectOptions, isLate: boolean, cause: unknown): ToolError {
   const what = options.command === undefined ? `at ${new URL(options.url).origin}` : `(${options.command})`;
-  const mend = options.command === undefined ? '' : " Start it by hand, or give stderr: 'inherit' to see what it says.";
+  const isSilent = options.command !== undefined && options.stderr !== 'inherit';
+  const mend = isSilent ? " Start it by hand, or give stderr: 'inherit' to see what it says." : '';
   if (isLate) {
     const problem = `The server ${name} ${what} did not answer in time.${mend}`;
     return new ToolError('timeout', problem, { code: 'mcp_unreachable', cause });
