@@ -70,6 +70,10 @@ export class KeyedJournal implements Journal {
     return this.#recorder.note(draft);
   }
 
+  inOrder(show: () => void): void {
+    this.#recorder.inOrder(show);
+  }
+
   showAsks(key: string, self: Invocation, step: number): void {
     this.#recorder.playback?.asks(key, self, step);
   }

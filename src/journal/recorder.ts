@@ -33,8 +33,8 @@ const NO_SPAN = Object.freeze({ traceId: undefined, spanId: undefined });
 export class Recorder {
   readonly #parts: JournalParts;
   #records = 0;
-  /** Records that wait for their commit before anybody sees them. */
-  #uncommitted: RunRecord[] = [];
+  /** Records that wait for their commit before anybody sees them, and what has no record and came after them. */
+  #uncommitted: (RunRecord | (() => void))[] = [];
   /** Of a replay. */
   #played: Playback | undefined;
   #hasBegun = false;
@@ -51,9 +51,18 @@ export class Recorder {
   }
 
   #show(): void {
-    const records = this.#uncommitted;
+    const waiting = this.#uncommitted;
     this.#uncommitted = [];
-    for (const record of records) this.#parts.sink.record?.(record);
+    for (const one of waiting) {
+      if (typeof one === 'function') one();
+      else this.#parts.sink.record?.(one);
+    }
+  }
+
+  /** Shows what has no record, in its place: a piece of an answer must not be seen before the call that it is of. */
+  inOrder(show: () => void): void {
+    if (this.#uncommitted.length === 0) show();
+    else this.#uncommitted.push(show);
   }
 
   /** Whether records are seen or kept by anybody; without, they are only counted. */

@@ -380,10 +380,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   delta(self: Invocation, key: string, step: number, attempt: number, delta: ModelDelta): void {
-    this.sink.delta?.({ self, key, step }, attempt, delta);
+    if (this.sink.delta !== undefined)
+      this.journal.inOrder(() => this.sink.delta?.({ self, key, step }, attempt, delta));
   }
 
   progress(self: Invocation, key: string, step: number, name: string, callId: string, progress: Progress): void {
-    this.sink.progress?.({ self, key, step }, { name, callId }, progress);
+    if (this.sink.progress !== undefined)
+      this.journal.inOrder(() => this.sink.progress?.({ self, key, step }, { name, callId }, progress));
   }
 }
