@@ -95,11 +95,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     const request = waits.get(id) ?? (await this.#appears(id));
     if (request === undefined) {
       const open = this.pending().map((one) => one.id);
-      throw new ConfigurationError(
-        'id',
-        `nothing waits under ${JSON.stringify(id)}`,
-        `Pending are: ${open.join(', ') || '(none)'}.`,
-      );
+      const mend = this.#listeners.isOver
+        ? 'The run has ended here; one that is suspended goes on by decideRun, then resumeRun.'
+        : `Pending are: ${open.join(', ') || '(none)'}.`;
+      throw new ConfigurationError('id', `nothing waits under ${JSON.stringify(id)}`, mend);
     }
     const fitting = fittingDecision(request, decision, (value) => waits.check(id, value));
     const isFirst = await this.#options.journal?.signal(this.id, { kind: 'decision', id, decision: fitting });

@@ -110,3 +110,9 @@ test('a run that stays hears both', async () => {
   await decideRun(id, ID, { decision: 'allow' }, { journal: journal(store.file) });
   expect((await result).text).toBe('saved a');
 });
+
+test('a run that has parked says by which way its requests are answered now', async () => {
+  const run = startRun(agent, 'go', { journal: journal() });
+  expect((await run.result).status).toBe('suspended');
+  await expect(run.decide(ID, { decision: 'allow' })).rejects.toThrow('goes on by decideRun, then resumeRun');
+});

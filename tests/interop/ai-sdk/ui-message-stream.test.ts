@@ -141,16 +141,22 @@ test('a procedure, which streams nothing, gives its output as text', async () =>
   expect(say(await messageOf(toUiMessageStream(startRun(say5, { task: 'Say' }))))).toBe('5');
 });
 
-test('an approval is a data part that says when it is decided', async () => {
-  const run = startRun(clerk, 'Save it', { model: saves(), onIdle: 'wait' });
-  run.on('approval.request', ({ request }) => run.decide(request.id, { decision: 'allow' }));
-  const approvals = (await chunksOf(toUiMessageStream(run))).filter(({ type }) => type === 'data-approval');
-  expect(approvals).toMatchObject([
-    { id: 'clerk/1.0/@approval', data: { request: { tool: 'save', args: { note: 'lamp lit' } } } },
-    { id: 'clerk/1.0/@approval', data: { decision: 'allow' } },
-  ]);
-  expect(saved).toEqual(['lamp lit']);
-});
+test.each([false, true])(
+  'an approval is a data part that says when it is decided; with a journal: %s',
+  async (kept) => {
+    const journal = kept ? sqlite(':memory:') : undefined;
+    onTestFinished(() => journal?.close());
+    const messages = [{ id: '1', role: 'user', parts: [{ type: 'text', text: 'Save it' }] }];
+    const run = startChatRun(clerk, messages, { model: saves(), onIdle: 'wait', journal });
+    run.on('approval.request', ({ request }) => run.decide(request.id, { decision: 'allow' }));
+    const approvals = (await chunksOf(toUiMessageStream(run))).filter(({ type }) => type === 'data-approval');
+    expect(approvals).toMatchObject([
+      { id: 'clerk/1.0/@approval', data: { request: { tool: 'save', args: { note: 'lamp lit' } } } },
+      { id: 'clerk/1.0/@approval', data: { decision: 'allow' } },
+    ]);
+    expect(saved).toEqual(['lamp lit']);
+  },
+);
 
 test('a run that parks ends its message with the request still open', async () => {
   const journal = sqlite(':memory:');
