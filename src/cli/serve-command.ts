@@ -7,6 +7,7 @@ import { EXIT } from './exit-code.ts';
 import { onInterrupt } from './interrupt.ts';
 import { newJournal } from './journal-file.ts';
 import { loadAgent } from './load-module.ts';
+import { ownPermissions } from './own-permissions.ts';
 import { tell } from './tell.ts';
 import { traceRun } from './trace-run.ts';
 
@@ -47,6 +48,7 @@ export async function serveCommand(
   const run: RunOptions = {
     ...own,
     ...chooseModel(agent, options),
+    permissions: ownPermissions(options.permissions, env),
     ...(journal !== undefined && { journal: journal.store }),
     instrument: options.instrument ?? trace?.instrument,
   };

@@ -98,6 +98,8 @@ export function checkDecision(
   const args = decision.args === undefined ? request.args : validArgs(decision.args, tool.input);
   if (args instanceof Refusal) return deny(args.reason);
   if (decision.always !== true) return { verdict: 'allow', args, argsHash: argsHash(args) };
+  // No such rule was shown, and none would answer for what strangers wrote.
+  if (request.reason === 'flow') return deny("'always' is refused: what a flow asks for is allowed once");
   const rule = alwaysRule(tool, args);
   return rule.startsWith('allow ') ? { verdict: 'allow', args, argsHash: argsHash(args), rule } : deny(rule);
 }

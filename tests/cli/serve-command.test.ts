@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { COX, cox, emptyFolder, fixture, ROOT, startCox } from './cox.ts';
@@ -32,6 +32,14 @@ test('an agent is served over HTTP until Ctrl-C, with its token from the environ
   expect(code).toBe(0);
   expect(err).not.toContain(TOKEN);
   expect(existsSync(join(cwd, 'runs.db'))).toBe(true);
+});
+
+test('what is served keeps to coxswain.json of the folder: one that says what it may not stops the start', async () => {
+  const cwd = emptyFolder();
+  writeFileSync(join(cwd, 'coxswain.json'), '{"allow":["*"]}');
+  const { code, err } = await cox(['serve', fixture('lookout.ts'), '--http'], { cwd });
+  expect(err).toContain('coxswain.json allow: a file may not set this');
+  expect(code).toBe(2);
 });
 
 test('an agent is served over A2A until it is told to end', async () => {

@@ -126,6 +126,15 @@ describe('an answer from outside', () => {
       expect(check(always, request(), tool(access))).toMatchObject({ verdict: 'deny', reason: /access/ });
     }
   });
+  test('always is refused where a flow asked, since no such rule was shown', () => {
+    const asked = request({ reason: 'flow' });
+    expect(asked.always).toBeUndefined();
+    expect(check({ decision: 'allow', always: true }, asked)).toMatchObject({
+      verdict: 'deny',
+      reason: /what a flow asks for is allowed once/,
+    });
+    expect(check({ decision: 'allow' }, asked).verdict).toBe('allow');
+  });
   test('a doubt is resolved by its own three answers', () => {
     const doubt = request({ reason: 'unknown' });
     for (const decision of ['happened', 'retry', 'failed']) {
