@@ -1,17 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import { printedLines } from '../support/printed-lines.ts';
 
-const lines: string[] = [];
-beforeEach(() => {
-  for (const name of ['LLM_MODEL', 'LLM_BASE_URL', 'LLM_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
-    vi.stubEnv(name, undefined);
-  vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(...line.split('\n')));
-});
-afterEach(() => {
-  lines.length = 0;
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
-});
+const lines = printedLines();
 
 test('hello-agent asks for weather and time in one turn', async () => {
   await import('../../examples/hello-agent.ts');

@@ -1,16 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import { printedLines } from '../support/printed-lines.ts';
 
-const lines: string[] = [];
-beforeEach(() => {
-  for (const name of ['LLM_MODEL', 'LLM_BASE_URL', 'LLM_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
-    vi.stubEnv(name, undefined);
-  vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(...line.split('\n')));
-});
-afterEach(() => {
-  lines.length = 0;
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
-});
+const lines = printedLines();
 
 test('under-a-cap: the reader that never stops reading meets its share, and the others are done', async () => {
   await import('../../examples/under-a-cap.ts');

@@ -1,13 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import { printedLines } from '../support/printed-lines.ts';
 
-const lines: string[] = [];
-beforeEach(() => {
-  vi.spyOn(console, 'log').mockImplementation((...words: unknown[]) => void lines.push(words.join(' ')));
-});
-afterEach(() => {
-  lines.length = 0;
-  vi.restoreAllMocks();
-});
+const lines = printedLines();
 
 test('http: a worker is served, watched over a broken line, and a tool of another team', async () => {
   await import('../../examples/reuse/http.ts');

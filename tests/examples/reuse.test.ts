@@ -1,17 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import { printedLines } from '../support/printed-lines.ts';
 
-const lines: string[] = [];
-beforeEach(() => {
-  for (const name of ['LLM_MODEL', 'LLM_BASE_URL', 'LLM_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY'])
-    vi.stubEnv(name, undefined);
-  vi.spyOn(console, 'log').mockImplementation((...words: unknown[]) => void lines.push(words.join(' ')));
-});
-afterEach(() => {
-  lines.length = 0;
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
-});
+const lines = printedLines();
 
 test('ai-sdk: a model of the AI SDK calls a worker, and its code has what it spent', async () => {
   await import('../../examples/reuse/ai-sdk.ts');
