@@ -2,7 +2,7 @@
  * What a decision and a join of labels cost: `npm run bench:permissions`. The goals are 2 µs and 50 ns; beside each stands how long a call of
  * an empty function takes here.
  */
-import { joinLabels, type Label, TRUSTED } from '../src/core/label.ts';
+import { joinLabels, type Label, TRUSTED } from '../src/core/values/label.ts';
 import { decide, type Level, type Query } from '../src/security/decide.ts';
 import { parseRules } from '../src/security/rules.ts';
 

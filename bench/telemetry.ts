@@ -19,8 +19,8 @@ import { jsonlLog } from 'coxswain/log';
 import { otel } from 'coxswain/otel';
 import { sqlite } from 'coxswain/sqlite';
 import { toldRecords } from '../src/journal/told-records.ts';
-import { rebuildSpans } from '../src/telemetry/rebuild-spans.ts';
-import { loadTraceSdk } from '../src/telemetry/sdk.ts';
+import { rebuildSpans } from '../src/telemetry/otel/rebuild-spans.ts';
+import { loadTraceSdk } from '../src/telemetry/otel/sdk.ts';
 import { compare, type Work } from './compare.ts';
 import { digits, printGoal } from './report.ts';
 

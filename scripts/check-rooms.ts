@@ -8,7 +8,7 @@ import { posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ESTree, parseSync, Visitor } from 'vite';
 
-const BELOW_ORCHESTRATION = ['core', 'agents', 'memory', 'models', 'journal', 'security', 'telemetry'];
+const BELOW_ORCHESTRATION = ['core', 'agents', 'context', 'memory', 'models', 'journal', 'security', 'telemetry'];
 const BELOW_INTEROP = [...BELOW_ORCHESTRATION, 'orchestration', 'tools', 'testing'];
 const ALL = [...BELOW_INTEROP, 'interop', 'cli', 'studio', 'index.ts'];
 
@@ -16,6 +16,7 @@ const ALL = [...BELOW_INTEROP, 'interop', 'cli', 'studio', 'index.ts'];
 const ROOMS: Record<string, readonly string[]> = {
   core: [],
   agents: ['core'],
+  context: ['core', 'models'],
   memory: ['core', 'models'],
   models: ['core'],
   journal: ['core'],
@@ -137,7 +138,7 @@ function isCreateRequire(node: ESTree.Node | null): boolean {
   return node?.type === 'CallExpression' && node.callee.type === 'Identifier' && node.callee.name === 'createRequire';
 }
 
-/** `src/core/loop.ts` → `core`, `src/index.ts` → `index.ts`. */
+/** `src/core/loop/loop.ts` → `core`, `src/index.ts` → `index.ts`. */
 function roomOf(file: string): string {
   return file.split('/')[1] ?? file;
 }

@@ -1,16 +1,16 @@
-import { askBeside } from '../core/ask-beside.ts';
-import { boundText } from '../core/bound.ts';
-import { compileSchema } from '../core/compile-schema.ts';
-import { defineTool } from '../core/define-tool.ts';
-import { messageOf, ToolError } from '../core/errors.ts';
-import type { BuiltinFlow, Flow } from '../core/flow.ts';
-import { Stopped } from '../core/guard.ts';
-import type { Outcome } from '../core/journal.ts';
-import type { Label } from '../core/label.ts';
-import { textOf, type UserMessage } from '../core/message.ts';
-import type { Schema } from '../core/schema.ts';
-import type { AskFunction, ProcedureTool } from '../core/tool.ts';
-import { workerId } from '../core/worker-id.ts';
+import { defineTool } from '../core/contract/define-tool.ts';
+import type { BuiltinFlow, Flow } from '../core/contract/flow.ts';
+import type { AskFunction, ProcedureTool } from '../core/contract/tool.ts';
+import { askBeside } from '../core/loop/ask-beside.ts';
+import { Stopped } from '../core/runtime/guard.ts';
+import type { Outcome } from '../core/runtime/journal.ts';
+import { workerId } from '../core/runtime/worker-id.ts';
+import { compileSchema } from '../core/schema/compile-schema.ts';
+import type { Schema } from '../core/schema/schema.ts';
+import { boundText } from '../core/values/bound.ts';
+import { messageOf, ToolError } from '../core/values/errors.ts';
+import type { Label } from '../core/values/label.ts';
+import { textOf, type UserMessage } from '../core/values/message.ts';
 
 const MAX_QUESTION_CHARS = 4_000;
 /** How much of its brief a worker's question says again. */

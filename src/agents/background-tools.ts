@@ -1,14 +1,14 @@
-import { compileSchema } from '../core/compile-schema.ts';
-import { defineBuiltin } from '../core/define-tool.ts';
-import { ToolError } from '../core/errors.ts';
-import type { BuiltinFlow } from '../core/flow.ts';
-import type { Json } from '../core/json.ts';
-import { DEFAULTS } from '../core/limits.ts';
-import { permitWorker } from '../core/permit-worker.ts';
-import type { JsonSchema } from '../core/schema.ts';
-import type { ProcedureTool } from '../core/tool.ts';
-import { waitForWorkers } from '../core/wait-for-workers.ts';
-import { Workers } from '../core/workers.ts';
+import { permitWorker } from '../core/call/permit-worker.ts';
+import { defineBuiltin } from '../core/contract/define-tool.ts';
+import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { ProcedureTool } from '../core/contract/tool.ts';
+import { waitForWorkers } from '../core/loop/wait-for-workers.ts';
+import { Workers } from '../core/runtime/workers.ts';
+import { compileSchema } from '../core/schema/compile-schema.ts';
+import type { JsonSchema } from '../core/schema/schema.ts';
+import { ToolError } from '../core/values/errors.ts';
+import type { Json } from '../core/values/json.ts';
+import { DEFAULTS } from '../core/values/limits.ts';
 import { startWorkerInput } from './start-worker-input.ts';
 import { type DelegateTool, workerNames } from './worker-names.ts';
 

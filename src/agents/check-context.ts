@@ -1,8 +1,8 @@
-import type { ContextOptions } from '../core/agent.ts';
-import { ConfigurationError } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import { checkOptions, checkPositive, checkText, shown } from '../core/options.ts';
-import type { ConversationOptions } from '../core/working-summary.ts';
+import type { ContextOptions } from '../core/contract/agent.ts';
+import type { ConversationOptions } from '../core/contract/working-summary.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import { checkOptions, checkPositive, checkText, shown } from '../core/values/options.ts';
 
 /** Refuses what is no {@link ContextOptions}. */
 export function checkContext(field: string, context: unknown): asserts context is ContextOptions {

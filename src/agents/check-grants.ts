@@ -1,8 +1,8 @@
-import { checkLimits } from '../core/check-limits.ts';
-import { ConfigurationError } from '../core/errors.ts';
-import type { MemoryExtract, MemoryGrant, MemorySelect } from '../core/memory.ts';
-import { checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/options.ts';
-import type { Tool } from '../core/tool.ts';
+import type { MemoryExtract, MemoryGrant, MemorySelect } from '../core/contract/memory.ts';
+import type { Tool } from '../core/contract/tool.ts';
+import { checkLimits } from '../core/values/check-limits.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/values/options.ts';
 
 /** Refuses a memory grant that is wrong, and a tool of the agent's own with the name of one that a grant gives. */
 export function checkGrants(field: string, memory: unknown, tools: readonly Tool[]): void {

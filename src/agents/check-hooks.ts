@@ -1,5 +1,5 @@
-import { HOOK_NAMES, type HookName } from '../core/hooks.ts';
-import { checkFunction, checkOptions } from '../core/options.ts';
+import { HOOK_NAMES, type HookName } from '../core/contract/hooks.ts';
+import { checkFunction, checkOptions } from '../core/values/options.ts';
 
 /** Refuses what is no {@link Hooks}; also those of a run. */
 export function checkHooks(field: string, hooks: unknown, known: readonly HookName[] = HOOK_NAMES): void {

@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../core/errors.ts';
-import { checkClosed } from '../core/quarantine.ts';
-import type { Schema } from '../core/schema.ts';
+import { checkClosed } from '../core/schema/quarantine.ts';
+import type { Schema } from '../core/schema/schema.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 
 /** What a quarantined agent cannot have, and the output that it needs. */
 export function checkQuarantined(

@@ -1,13 +1,13 @@
-import { agentError } from '../core/call-error.ts';
-import { compileSchema } from '../core/compile-schema.ts';
-import { defineBuiltin } from '../core/define-tool.ts';
-import { ToolError } from '../core/errors.ts';
-import type { BuiltinFlow } from '../core/flow.ts';
-import { isPlainObject } from '../core/json.ts';
-import type { Message } from '../core/message.ts';
-import { permitWorker } from '../core/permit-worker.ts';
-import { Threads } from '../core/threads.ts';
-import type { ProcedureTool, Tool } from '../core/tool.ts';
+import { agentError } from '../core/call/call-error.ts';
+import { permitWorker } from '../core/call/permit-worker.ts';
+import { defineBuiltin } from '../core/contract/define-tool.ts';
+import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { ProcedureTool, Tool } from '../core/contract/tool.ts';
+import { Threads } from '../core/runtime/threads.ts';
+import { compileSchema } from '../core/schema/compile-schema.ts';
+import { ToolError } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import type { Message } from '../core/values/message.ts';
 
 const INPUT = {
   type: 'object',

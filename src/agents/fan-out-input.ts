@@ -1,8 +1,8 @@
-import type { Agent } from '../core/agent.ts';
-import { compileSchema } from '../core/compile-schema.ts';
-import { canonical, isPlainObject, type Json } from '../core/json.ts';
-import type { Issue, JsonSchema, Schema, Validation } from '../core/schema.ts';
-import type { Delegate } from '../core/tool.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import type { Delegate } from '../core/contract/tool.ts';
+import { compileSchema } from '../core/schema/compile-schema.ts';
+import type { Issue, JsonSchema, Schema, Validation } from '../core/schema/schema.ts';
+import { canonical, isPlainObject, type Json } from '../core/values/json.ts';
 
 /** The workers of a supervisor, by the name that its model gives them. */
 export type Workers = ReadonlyMap<string, { readonly delegate: Delegate }>;

@@ -1,14 +1,14 @@
-import type { Agent } from '../core/agent.ts';
-import { boundText } from '../core/bound.ts';
-import { defineBuiltin } from '../core/define-tool.ts';
-import { ConfigurationError, ToolError } from '../core/errors.ts';
-import type { FanOutPolicy } from '../core/fan-out.ts';
-import type { FanOutResult } from '../core/fan-out-call.ts';
-import type { BuiltinFlow } from '../core/flow.ts';
-import type { Invocation } from '../core/invocation.ts';
-import type { Json } from '../core/json.ts';
-import { checkOptions, checkWhole, shown } from '../core/options.ts';
-import type { ProcedureTool } from '../core/tool.ts';
+import type { FanOutPolicy } from '../core/call/fan-out.ts';
+import type { FanOutResult } from '../core/call/fan-out-call.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import { defineBuiltin } from '../core/contract/define-tool.ts';
+import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { ProcedureTool } from '../core/contract/tool.ts';
+import type { Invocation } from '../core/runtime/invocation.ts';
+import { boundText } from '../core/values/bound.ts';
+import { ConfigurationError, ToolError } from '../core/values/errors.ts';
+import type { Json } from '../core/values/json.ts';
+import { checkOptions, checkWhole, shown } from '../core/values/options.ts';
 import { fanOutInput } from './fan-out-input.ts';
 import { type DelegateTool, workerNames } from './worker-names.ts';
 

@@ -1,10 +1,10 @@
-import type { Agent } from '../core/agent.ts';
-import { compileSchema } from '../core/compile-schema.ts';
-import { defineDelegate } from '../core/define-tool.ts';
-import { ConfigurationError } from '../core/errors.ts';
-import type { BuiltinFlow } from '../core/flow.ts';
-import { takeOver } from '../core/handoff.ts';
-import type { Delegate, ProcedureTool } from '../core/tool.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import { defineDelegate } from '../core/contract/define-tool.ts';
+import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { Delegate, ProcedureTool } from '../core/contract/tool.ts';
+import { compileSchema } from '../core/schema/compile-schema.ts';
+import { takeOver } from '../core/turn/handoff.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 
 const INPUT = {
   type: 'object',

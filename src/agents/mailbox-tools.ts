@@ -1,7 +1,7 @@
-import { defineTool } from '../core/define-tool.ts';
-import type { BuiltinFlow, Flow } from '../core/flow.ts';
-import { MAX_TEXT_CHARS, readMessages, sendMessage } from '../core/mailbox.ts';
-import type { Tool } from '../core/tool.ts';
+import { defineTool } from '../core/contract/define-tool.ts';
+import type { BuiltinFlow, Flow } from '../core/contract/flow.ts';
+import type { Tool } from '../core/contract/tool.ts';
+import { MAX_TEXT_CHARS, readMessages, sendMessage } from '../core/loop/mailbox.ts';
 
 /** What the workers of a supervisor get that lets them write to each other. */
 export const mailboxTools: readonly Tool[] = [

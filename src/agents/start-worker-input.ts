@@ -1,5 +1,5 @@
-import { compileSchema } from '../core/compile-schema.ts';
-import type { JsonSchema, Schema, Validation } from '../core/schema.ts';
+import { compileSchema } from '../core/schema/compile-schema.ts';
+import type { JsonSchema, Schema, Validation } from '../core/schema/schema.ts';
 import { briefSchema, readBrief, type Workers } from './fan-out-input.ts';
 
 /** What `start_worker` takes: a worker, and a brief that fits that worker's input. */

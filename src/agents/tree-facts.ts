@@ -1,7 +1,7 @@
-import type { Agent } from '../core/agent.ts';
-import { ConfigurationError } from '../core/errors.ts';
-import type { Tool } from '../core/tool.ts';
-import type { ToolSource } from '../core/tool-source.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import type { Tool } from '../core/contract/tool.ts';
+import type { ToolSource } from '../core/contract/tool-source.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 
 /** What can be known of an agent's tree before it runs. */
 export interface TreeFacts {

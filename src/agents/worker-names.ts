@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../core/errors.ts';
-import type { Delegate, ProcedureTool } from '../core/tool.ts';
+import type { Delegate, ProcedureTool } from '../core/contract/tool.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 
 /** A delegate among a supervisor's tools. */
 export type DelegateTool = ProcedureTool & { readonly delegate: Delegate };

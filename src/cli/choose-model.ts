@@ -1,8 +1,8 @@
 import { treeFacts } from '../agents/tree-facts.ts';
-import type { Agent } from '../core/agent.ts';
+import type { Agent } from '../core/contract/agent.ts';
 import type { Environment } from '../models/from-env.ts';
 import { modelFromEnv } from '../models/from-env.ts';
-import type { RunOptions } from '../orchestration/run-options.ts';
+import type { RunOptions } from '../orchestration/run/run-options.ts';
 
 /**
  * The environment's model for the agents that have none. An agent's own stays, and so does what the options say. Throws a

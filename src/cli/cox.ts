@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { addDurableCommands } from './commands/durable-commands.ts';
+import { addMcpCommand } from './commands/mcp-command.ts';
+import { addMemoryCommand } from './commands/memory-command.ts';
+import type { ServeCommandOptions } from './commands/serve-command.ts';
+import { addTelemetryCommands } from './commands/telemetry-commands.ts';
 import type { RunCommandOptions } from './drive-run.ts';
-import { addDurableCommands } from './durable-commands.ts';
 import { errorText } from './error-text.ts';
 import { EXIT } from './exit-code.ts';
-import { addMcpCommand } from './mcp-command.ts';
-import { addMemoryCommand } from './memory-command.ts';
-import type { ServeCommandOptions } from './serve-command.ts';
-import { addTelemetryCommands } from './telemetry-commands.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
@@ -56,7 +56,7 @@ Example:
   cox run team.ts "Compare A and B"`,
   )
   .action(async (file: string, input: string[], options: RunCommandOptions) => {
-    const { runCommand } = await import('./run-command.ts');
+    const { runCommand } = await import('./commands/run-command.ts');
     code = await runCommand(file, input, options);
   });
 program
@@ -74,7 +74,7 @@ program
   .option('--journal <file>', 'keep the runs there, so that they survive the process; default COX_JOURNAL')
   .option('--url <address>', 'with --a2a: where others reach it, for its card')
   .action(async (file: string, words: string[], options: ServeCommandOptions) => {
-    const { serveCommand } = await import('./serve-command.ts');
+    const { serveCommand } = await import('./commands/serve-command.ts');
     code = await serveCommand(file, words, options);
   });
 addDurableCommands(program, (ended) => {

@@ -1,6 +1,6 @@
-import { ConfigurationError, messageOf } from '../core/errors.ts';
-import type { Json } from '../core/json.ts';
-import type { Decision } from '../core/permission.ts';
+import type { Decision } from '../core/contract/permission.ts';
+import { ConfigurationError, messageOf } from '../core/values/errors.ts';
+import type { Json } from '../core/values/json.ts';
 
 export interface DecisionOptions {
   readonly deny?: boolean;

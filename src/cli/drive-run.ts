@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import type { Agent } from '../core/agent.ts';
-import type { RunResult } from '../core/ending.ts';
-import { messageOf } from '../core/errors.ts';
-import type { Run } from '../orchestration/run-handle.ts';
-import type { RunOptions } from '../orchestration/run-options.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import type { RunResult } from '../core/contract/ending.ts';
+import { messageOf } from '../core/values/errors.ts';
+import type { Run } from '../orchestration/run/run-handle.ts';
+import type { RunOptions } from '../orchestration/run/run-options.ts';
 import { askApproval } from './ask-approval.ts';
 import { type Durable, goesOn, parkedLines } from './durable.ts';
 import { errorText } from './error-text.ts';

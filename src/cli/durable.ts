@@ -1,6 +1,6 @@
-import type { RunResult } from '../core/ending.ts';
-import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
-import type { Status } from '../core/status.ts';
+import type { RunResult } from '../core/contract/ending.ts';
+import type { ApprovalRequest, WaitRequest } from '../core/contract/permission.ts';
+import type { Status } from '../core/values/status.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import type { Journal } from './journal-file.ts';
 import type { Loaded } from './load-module.ts';

@@ -1,4 +1,4 @@
-import { messageOf } from '../core/errors.ts';
+import { messageOf } from '../core/values/errors.ts';
 import { EXIT } from './exit-code.ts';
 import { visibleLines } from './visible.ts';
 

@@ -1,4 +1,4 @@
-import type { Status } from '../core/status.ts';
+import type { Status } from '../core/values/status.ts';
 
 /** What `cox` says to the shell. */
 export const EXIT = Object.freeze({ done: 0, failed: 1, usage: 2, parked: 3, limit: 4, interrupted: 130 });

@@ -1,4 +1,4 @@
-import { canonical, isPlainObject } from '../core/json.ts';
+import { canonical, isPlainObject } from '../core/values/json.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 import type { Row } from '../journal/row.ts';
 

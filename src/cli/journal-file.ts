@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ConfigurationError } from '../core/errors.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import type { Environment } from '../models/from-env.ts';
 import { LOG_FOLDER } from './run-log.ts';

@@ -2,11 +2,11 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isAgent } from '../agents/delegate.ts';
-import type { Agent } from '../core/agent.ts';
-import { ConfigurationError, messageOf } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import { shown } from '../core/options.ts';
-import type { RunOptions } from '../orchestration/run-options.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import { ConfigurationError, messageOf } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import { shown } from '../core/values/options.ts';
+import type { RunOptions } from '../orchestration/run/run-options.ts';
 
 /** An agent and its module's own options. */
 export interface Loaded {

@@ -1,6 +1,6 @@
-import { isPlainObject } from '../core/json.ts';
-import type { CallUsage } from '../core/usage.ts';
-import type { StepLine } from '../telemetry/log.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import type { CallUsage } from '../core/values/usage.ts';
+import type { StepLine } from '../telemetry/log/log.ts';
 import { callNames, seconds } from './progress-lines.ts';
 import { firstWords, visible } from './visible.ts';
 

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../core/errors.ts';
-import { stepLines } from '../telemetry/step-lines.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { stepLines } from '../telemetry/log/step-lines.ts';
 import { asSent, type Request } from './replayed-request.ts';
 
 const PARTS = ['model', 'instructions', 'tools', 'toolChoice', 'output', 'settings'] as const;

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { RunPermissions } from '../core/permission.ts';
+import type { RunPermissions } from '../core/contract/permission.ts';
 import type { Environment } from '../models/from-env.ts';
 
 const NAME = 'coxswain.json';

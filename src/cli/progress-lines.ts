@@ -1,7 +1,7 @@
-import type { EventOf, EventType, RunEvent } from '../core/event.ts';
-import { type Part, textOf } from '../core/message.ts';
-import type { Decision } from '../core/permission.ts';
-import type { Usage } from '../core/usage.ts';
+import type { EventOf, EventType, RunEvent } from '../core/contract/event.ts';
+import type { Decision } from '../core/contract/permission.ts';
+import { type Part, textOf } from '../core/values/message.ts';
+import type { Usage } from '../core/values/usage.ts';
 import { firstWords, visible } from './visible.ts';
 
 /** One line of progress: who, what, and how it is to be taken. */

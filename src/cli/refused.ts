@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/errors.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 import { EXIT } from './exit-code.ts';
 import { tell } from './tell.ts';
 

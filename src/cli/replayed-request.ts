@@ -1,9 +1,9 @@
-import type { Agent } from '../core/agent.ts';
-import type { ModelIn, ToolIn } from '../core/boundary.ts';
-import type { RunRecord } from '../core/record.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import type { ModelIn, ToolIn } from '../core/contract/boundary.ts';
+import type { RunRecord } from '../core/contract/record.ts';
 import type { RecordStore } from '../journal/record-store.ts';
-import { replayRun } from '../orchestration/replay-run.ts';
-import { readRun } from '../orchestration/resume-run.ts';
+import { replayRun } from '../orchestration/entry/replay-run.ts';
+import { readRun } from '../orchestration/entry/resume-run.ts';
 
 /** What was sent to a model, or given to a tool. */
 export type Request = { readonly [part: string]: unknown };

@@ -1,8 +1,8 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigurationError, messageOf } from '../core/errors.ts';
-import type { View } from '../core/record.ts';
-import { jsonlLog } from '../telemetry/log.ts';
+import type { View } from '../core/contract/record.ts';
+import { ConfigurationError, messageOf } from '../core/values/errors.ts';
+import { jsonlLog } from '../telemetry/log/log.ts';
 
 /** Where logs go that nobody named a file for. */
 export const LOG_FOLDER = '.runs';

@@ -1,6 +1,6 @@
-import { NEVER_ASKED } from '../core/settle.ts';
-import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOfCall } from '../core/spending.ts';
-import type { CallUsage, Usage } from '../core/usage.ts';
+import { NEVER_ASKED } from '../core/runtime/settle.ts';
+import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOfCall } from '../core/values/spending.ts';
+import type { CallUsage, Usage } from '../core/values/usage.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { ModelTurn } from '../core/model.ts';
-import type { Decision } from '../core/permission.ts';
-import { type CallUsage, type Usage, usageOfCall } from '../core/usage.ts';
+import type { Decision } from '../core/contract/permission.ts';
+import type { ModelTurn } from '../core/values/model.ts';
+import { type CallUsage, type Usage, usageOfCall } from '../core/values/usage.ts';
 import type { Row } from '../journal/row.ts';
 import { requestText } from './durable.ts';
 import { callNames, decisionText } from './progress-lines.ts';

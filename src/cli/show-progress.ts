@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
-import { textOf } from '../core/message.ts';
-import type { RunRecord, View } from '../core/record.ts';
-import type { Run } from '../orchestration/run-handle.ts';
+import type { RunRecord, View } from '../core/contract/record.ts';
+import { textOf } from '../core/values/message.ts';
+import type { Run } from '../orchestration/run/run-handle.ts';
 import { type ProgressLine, progressLine, type Seen, SHOWN } from './progress-lines.ts';
 
 const STYLE = { plain: undefined, quiet: 'dim', good: 'green', bad: 'red', ask: 'yellow' } as const;

@@ -1,6 +1,6 @@
-import { messageOf } from '../core/errors.ts';
+import { messageOf } from '../core/values/errors.ts';
 import type { Environment } from '../models/from-env.ts';
-import type { OtelInstrument } from '../telemetry/otel.ts';
+import type { OtelInstrument } from '../telemetry/otel/otel.ts';
 
 /** An instrument and how to send what is left. `problem` says why a collector gets nothing. */
 export interface RunTrace {
@@ -21,7 +21,7 @@ const NO_URL = 'it is no URL, so no spans are sent. Set one like http://localhos
 export async function traceRun(env: Environment = process.env): Promise<RunTrace | undefined> {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim() || env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim();
   if (!endpoint || isTrue(env.OTEL_SDK_DISABLED)) return undefined;
-  const { continueTrace, otel, setupOtel } = await import('../telemetry/otel.ts');
+  const { continueTrace, otel, setupOtel } = await import('../telemetry/otel/otel.ts');
   const { TRACEPARENT: traceparent, TRACESTATE: tracestate } = env;
   const within = <T>(start: () => T) => continueTrace({ traceparent, tracestate }, start);
   const captured = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT ?? '';

@@ -1,8 +1,52 @@
-export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './agent.ts';
-export type { ApartChild, ApartOutcome, Grant, GrantedLevel, RunApart } from './apart.ts';
-export type { Compact, CompactContext, Compactor, Summarize } from './compactor.ts';
-export { type ApprovalContext, defineTool, type ToolOptions } from './define-tool.ts';
-export type { RunResult, Spent, TreeNode } from './ending.ts';
+export type { FanOutPolicy } from './call/fan-out.ts';
+export type { FanOutOptions, FanOutResult } from './call/fan-out-call.ts';
+export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './contract/agent.ts';
+export type { ApartChild, ApartOutcome, Grant, GrantedLevel, RunApart } from './contract/apart.ts';
+export type { Compact, CompactContext, Compactor, Summarize } from './contract/compactor.ts';
+export { type ApprovalContext, defineTool, type ToolOptions } from './contract/define-tool.ts';
+export type { RunResult, Spent, TreeNode } from './contract/ending.ts';
+export type { EventOf, EventType, RunEvent } from './contract/event.ts';
+export type { Flow } from './contract/flow.ts';
+export type {
+  HookBlock,
+  HookCall,
+  HookContext,
+  HookEnding,
+  HookRemark,
+  HookRequest,
+  HookResult,
+  Hooks,
+  HookTurn,
+} from './contract/hooks.ts';
+export type { Instrument, SpanHandle, SpanStart } from './contract/instrument.ts';
+export type { Embedder, MemoryEntry, MemoryGrant, MemoryHit, MemoryQuery, MemoryStore } from './contract/memory.ts';
+export type {
+  ApprovalRequest,
+  AskReason,
+  Decision,
+  PermissionFiles,
+  PermissionMode,
+  Permissions,
+  RunPermissions,
+  WaitRequest,
+} from './contract/permission.ts';
+export type { ContextNote, ParentStep, RunRecord, View } from './contract/record.ts';
+export type {
+  Access,
+  AskContext,
+  AskFunction,
+  LeafTool,
+  Logger,
+  OnInDoubt,
+  ProcedureTool,
+  Progress,
+  Risk,
+  Tool,
+  ToolContext,
+} from './contract/tool.ts';
+export type { OpenSource, ToolSource } from './contract/tool-source.ts';
+export type { ConversationOptions, SavedSummary, SummaryStore, WorkingSummary } from './contract/working-summary.ts';
+export type { InferInput, InferOutput, JsonSchema, SchemaLike, StandardSchema } from './schema/schema.ts';
 export {
   AgentError,
   ConfigurationError,
@@ -17,27 +61,10 @@ export {
   type ModelErrorKind,
   ToolError,
   type ToolErrorKind,
-} from './errors.ts';
-export type { EventOf, EventType, RunEvent } from './event.ts';
-export type { FanOutPolicy } from './fan-out.ts';
-export type { FanOutOptions, FanOutResult } from './fan-out-call.ts';
-export type { Flow } from './flow.ts';
-export type {
-  HookBlock,
-  HookCall,
-  HookContext,
-  HookEnding,
-  HookRemark,
-  HookRequest,
-  HookResult,
-  Hooks,
-  HookTurn,
-} from './hooks.ts';
-export type { Instrument, SpanHandle, SpanStart } from './instrument.ts';
-export type { Json } from './json.ts';
-export type { Confidentiality, Integrity, Label } from './label.ts';
-export type { AgentLimits, Limits } from './limits.ts';
-export type { Embedder, MemoryEntry, MemoryGrant, MemoryHit, MemoryQuery, MemoryStore } from './memory.ts';
+} from './values/errors.ts';
+export type { Json } from './values/json.ts';
+export type { Confidentiality, Integrity, Label } from './values/label.ts';
+export type { AgentLimits, Limits } from './values/limits.ts';
 export type {
   AssistantMessage,
   AssistantPart,
@@ -47,7 +74,7 @@ export type {
   ToolCall,
   ToolMessage,
   UserMessage,
-} from './message.ts';
+} from './values/message.ts';
 export type {
   Model,
   ModelContext,
@@ -60,33 +87,6 @@ export type {
   StopReason,
   ToolChoice,
   ToolDefinition,
-} from './model.ts';
-export type {
-  ApprovalRequest,
-  AskReason,
-  Decision,
-  PermissionFiles,
-  PermissionMode,
-  Permissions,
-  RunPermissions,
-  WaitRequest,
-} from './permission.ts';
-export type { ContextNote, ParentStep, RunRecord, View } from './record.ts';
-export type { InferInput, InferOutput, JsonSchema, SchemaLike, StandardSchema } from './schema.ts';
-export type { Status } from './status.ts';
-export type {
-  Access,
-  AskContext,
-  AskFunction,
-  LeafTool,
-  Logger,
-  OnInDoubt,
-  ProcedureTool,
-  Progress,
-  Risk,
-  Tool,
-  ToolContext,
-} from './tool.ts';
-export type { OpenSource, ToolSource } from './tool-source.ts';
-export type { CallUsage, Usage } from './usage.ts';
-export type { ConversationOptions, SavedSummary, SummaryStore, WorkingSummary } from './working-summary.ts';
+} from './values/model.ts';
+export type { Status } from './values/status.ts';
+export type { CallUsage, Usage } from './values/usage.ts';

@@ -1,4 +1,4 @@
-import type { Run } from '../orchestration/run-handle.ts';
+import type { Run } from '../orchestration/run/run-handle.ts';
 
 /** What runs of others leave to be done after their results: a border that closes waits for it, before the journal is closed. */
 export class Afterwards {

@@ -1,9 +1,9 @@
-import { defineForeignLeaf, type ToolOptions } from '../core/define-tool.ts';
-import { ConfigurationError } from '../core/errors.ts';
-import { short } from '../core/issue-text.ts';
-import { checkOptions, shown } from '../core/options.ts';
-import type { SchemaLike } from '../core/schema.ts';
-import type { Access, LeafTool, ToolContext } from '../core/tool.ts';
+import { defineForeignLeaf, type ToolOptions } from '../core/contract/define-tool.ts';
+import type { Access, LeafTool, ToolContext } from '../core/contract/tool.ts';
+import { short } from '../core/schema/issue-text.ts';
+import type { SchemaLike } from '../core/schema/schema.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { checkOptions, shown } from '../core/values/options.ts';
 
 /** What a tool of another system is told to be here. All that {@link defineTool} knows of a tool, since the other system does not. */
 export interface ForeignToolOptions

@@ -1,4 +1,4 @@
-import type { EventType, RunEvent } from '../core/event.ts';
+import type { EventType, RunEvent } from '../core/contract/event.ts';
 
 /** The events that {@link progressText} has words for. */
 export const PROGRESS = ['agent.start', 'agent.end', 'tool.start', 'approval.request'] satisfies readonly EventType[];

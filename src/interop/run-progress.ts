@@ -1,6 +1,6 @@
-import type { ApprovalRequest, AskReason, WaitRequest } from '../core/permission.ts';
-import { EventQueue } from '../orchestration/event-queue.ts';
-import type { Run } from '../orchestration/run-handle.ts';
+import type { ApprovalRequest, AskReason, WaitRequest } from '../core/contract/permission.ts';
+import { EventQueue } from '../orchestration/run/event-queue.ts';
+import type { Run } from '../orchestration/run/run-handle.ts';
 import { PROGRESS, progressText } from './progress-text.ts';
 
 /** What a caller in this process is told of a run under way: small, and each thing once. */

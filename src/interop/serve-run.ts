@@ -1,9 +1,9 @@
-import type { Agent } from '../core/agent.ts';
-import { UNTRUSTED } from '../core/label.ts';
-import type { Run } from '../orchestration/run-handle.ts';
-import type { RunOptions } from '../orchestration/run-options.ts';
-import { startRunWith } from '../orchestration/start-run.ts';
-import { continueTrace } from '../telemetry/carrier.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import { UNTRUSTED } from '../core/values/label.ts';
+import { startRunWith } from '../orchestration/entry/start-run.ts';
+import type { Run } from '../orchestration/run/run-handle.ts';
+import type { RunOptions } from '../orchestration/run/run-options.ts';
+import { continueTrace } from '../telemetry/otel/carrier.ts';
 
 /** What a border gives a run on behalf of its caller. */
 export interface Caller {

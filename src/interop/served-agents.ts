@@ -1,7 +1,7 @@
 import { isAgent } from '../agents/delegate.ts';
-import type { Agent } from '../core/agent.ts';
-import { ConfigurationError } from '../core/errors.ts';
-import { shown } from '../core/options.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { shown } from '../core/values/options.ts';
 
 /** Agents that others may call, by name. Refuses what a caller could not tell apart or would not know the use of. */
 export function servedAgents(agents: unknown): ReadonlyMap<string, Agent> {

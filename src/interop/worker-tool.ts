@@ -1,12 +1,12 @@
 import { isAgent } from '../agents/delegate.ts';
-import type { Agent } from '../core/agent.ts';
-import type { RunResult } from '../core/ending.ts';
-import { AgentError, ConfigurationError, ToolError } from '../core/errors.ts';
-import { issueText } from '../core/issue-text.ts';
-import { checkFunction, checkOneOf, checkOptions, shown } from '../core/options.ts';
-import type { JsonSchema } from '../core/schema.ts';
-import type { Run } from '../orchestration/run-handle.ts';
-import { RUN_OPTIONS, type RunOptions } from '../orchestration/run-options.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import type { RunResult } from '../core/contract/ending.ts';
+import { issueText } from '../core/schema/issue-text.ts';
+import type { JsonSchema } from '../core/schema/schema.ts';
+import { AgentError, ConfigurationError, ToolError } from '../core/values/errors.ts';
+import { checkFunction, checkOneOf, checkOptions, shown } from '../core/values/options.ts';
+import type { Run } from '../orchestration/run/run-handle.ts';
+import { RUN_OPTIONS, type RunOptions } from '../orchestration/run/run-options.ts';
 import { serveRun } from './serve-run.ts';
 
 /** What a border takes beside the options of a run. */

@@ -1,7 +1,7 @@
-import { JournalError } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import type { Limits } from '../core/limits.ts';
-import type { Message } from '../core/message.ts';
+import { JournalError } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import type { Limits } from '../core/values/limits.ts';
+import type { Message } from '../core/values/message.ts';
 import type { StoredRun } from './record-store.ts';
 
 /** What a run began with, as its first record keeps it: a resume starts from the top with the same. */

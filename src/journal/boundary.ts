@@ -1,4 +1,4 @@
-import type { Draft } from '../core/record.ts';
+import type { Draft } from '../core/contract/record.ts';
 import { INTERRUPTED } from './history.ts';
 import type { JournalParts } from './journal-parts.ts';
 import type { Row } from './row.ts';

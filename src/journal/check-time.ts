@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../core/errors.ts';
-import { shown } from '../core/options.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { shown } from '../core/values/options.ts';
 
 /** A time in milliseconds since 1970; Infinity is after all. */
 export function checkTime(before: unknown): void {

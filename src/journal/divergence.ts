@@ -1,6 +1,6 @@
-import type { Call } from '../core/journal.ts';
-import { canonical, isPlainObject, type Json } from '../core/json.ts';
-import type { ApprovalRequest, WaitRequest } from '../core/permission.ts';
+import type { ApprovalRequest, WaitRequest } from '../core/contract/permission.ts';
+import type { Call } from '../core/runtime/journal.ts';
+import { canonical, isPlainObject, type Json } from '../core/values/json.ts';
 import { asJson } from './row.ts';
 
 /** A part of a call that is another now than was recorded: a hash, a name, or the arguments. */

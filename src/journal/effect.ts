@@ -1,9 +1,9 @@
-import type { Call, Failure, Layer, Outcome, Work } from '../core/journal.ts';
-import type { Json } from '../core/json.ts';
-import { DEFAULTS } from '../core/limits.ts';
-import type { Span } from '../core/record.ts';
-import { retryDelay } from '../core/retry.ts';
-import { stopped } from '../core/stops.ts';
+import type { Span } from '../core/contract/record.ts';
+import type { Call, Failure, Layer, Outcome, Work } from '../core/runtime/journal.ts';
+import { stopped } from '../core/runtime/stops.ts';
+import type { Json } from '../core/values/json.ts';
+import { DEFAULTS } from '../core/values/limits.ts';
+import { retryDelay } from '../core/values/retry.ts';
 import { changes } from './divergence.ts';
 import { Flight } from './flight.ts';
 import { errorOf, type Past } from './history.ts';

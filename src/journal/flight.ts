@@ -1,10 +1,10 @@
-import { ConfigurationError, type ErrorRecord, isA, isFatal } from '../core/errors.ts';
-import { abortReason } from '../core/guard.ts';
-import type { SpanHandle } from '../core/instrument.ts';
-import type { Attempt, Call, Outcome, Work } from '../core/journal.ts';
-import type { Stop } from '../core/status.ts';
-import { type Interruptible, stopError, stopped } from '../core/stops.ts';
-import { LONGEST_TIMER_MS } from '../core/time.ts';
+import type { SpanHandle } from '../core/contract/instrument.ts';
+import { abortReason } from '../core/runtime/guard.ts';
+import type { Attempt, Call, Outcome, Work } from '../core/runtime/journal.ts';
+import { type Interruptible, stopError, stopped } from '../core/runtime/stops.ts';
+import { ConfigurationError, type ErrorRecord, isA, isFatal } from '../core/values/errors.ts';
+import type { Stop } from '../core/values/status.ts';
+import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 
 /** One call under way, from its start to its outcome: its signal, its timeout, its stop, its abandonment. */
 export class Flight<T> implements Interruptible, Work, Attempt {

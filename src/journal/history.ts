@@ -1,12 +1,12 @@
-import { type ApartOutcome, chargedFor, nodesOf } from '../core/apart.ts';
-import type { ErrorRecord } from '../core/errors.ts';
-import type { Settled } from '../core/journal.ts';
-import type { Json } from '../core/json.ts';
-import type { Entry } from '../core/record.ts';
-import { toPicoUsd } from '../core/spending.ts';
-import type { Stop } from '../core/status.ts';
-import { isWithin } from '../core/stops.ts';
-import type { CallUsage } from '../core/usage.ts';
+import { type ApartOutcome, chargedFor, nodesOf } from '../core/contract/apart.ts';
+import type { Entry } from '../core/contract/record.ts';
+import type { Settled } from '../core/runtime/journal.ts';
+import { isWithin } from '../core/runtime/stops.ts';
+import type { ErrorRecord } from '../core/values/errors.ts';
+import type { Json } from '../core/values/json.ts';
+import { toPicoUsd } from '../core/values/spending.ts';
+import type { Stop } from '../core/values/status.ts';
+import type { CallUsage } from '../core/values/usage.ts';
 import type { Row } from './row.ts';
 
 /** What is recorded under one key and kind. */

@@ -1,5 +1,5 @@
-import { ConfigurationError, FencedError } from '../core/errors.ts';
-import type { Json } from '../core/json.ts';
+import { ConfigurationError, FencedError } from '../core/values/errors.ts';
+import type { Json } from '../core/values/json.ts';
 import { checkTime } from './check-time.ts';
 import { prunable } from './prunable.ts';
 import type { FreshRow, RecordStore, RunLog, RunSummary, Signal, StoredRun, TimedSignal } from './record-store.ts';

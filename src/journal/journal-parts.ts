@@ -1,10 +1,10 @@
-import type { DivergenceError } from '../core/errors.ts';
-import type { Instrument } from '../core/instrument.ts';
-import type { Invocation } from '../core/invocation.ts';
-import type { Call, Layer, Outcome } from '../core/journal.ts';
-import type { Decision } from '../core/permission.ts';
-import type { RunRecord } from '../core/record.ts';
-import type { Stops } from '../core/stops.ts';
+import type { Instrument } from '../core/contract/instrument.ts';
+import type { Decision } from '../core/contract/permission.ts';
+import type { RunRecord } from '../core/contract/record.ts';
+import type { Invocation } from '../core/runtime/invocation.ts';
+import type { Call, Layer, Outcome } from '../core/runtime/journal.ts';
+import type { Stops } from '../core/runtime/stops.ts';
+import type { DivergenceError } from '../core/values/errors.ts';
 import type { Change } from './divergence.ts';
 import type { History } from './history.ts';
 import type { RunLog } from './record-store.ts';

@@ -1,5 +1,5 @@
-import { sha256 } from '../core/json.ts';
-import type { Draft } from '../core/record.ts';
+import type { Draft } from '../core/contract/record.ts';
+import { sha256 } from '../core/values/json.ts';
 
 /** What is stored of a boundary: what a resume, a list of runs or a trace needs of it, never the history again. */
 export function noteRow(draft: Draft): { readonly request: unknown; readonly value: unknown } {

@@ -1,7 +1,7 @@
-import type { Invocation } from '../core/invocation.ts';
-import type { Outcome } from '../core/journal.ts';
-import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
-import { stopped } from '../core/stops.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../core/contract/permission.ts';
+import type { Invocation } from '../core/runtime/invocation.ts';
+import type { Outcome } from '../core/runtime/journal.ts';
+import { stopped } from '../core/runtime/stops.ts';
 import { sameRequest } from './divergence.ts';
 import { type JournalParts, whileBusy } from './journal-parts.ts';
 import type { Recorder } from './recorder.ts';

@@ -1,6 +1,6 @@
-import type { Invocation } from '../core/invocation.ts';
-import type { Call, Outcome } from '../core/journal.ts';
-import type { Draft, Entry, RunRecord, Span } from '../core/record.ts';
+import type { Draft, Entry, RunRecord, Span } from '../core/contract/record.ts';
+import type { Invocation } from '../core/runtime/invocation.ts';
+import type { Call, Outcome } from '../core/runtime/journal.ts';
 import type { History, Past } from './history.ts';
 import type { Row } from './row.ts';
 import { storedRecord } from './stored-record.ts';

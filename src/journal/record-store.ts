@@ -1,7 +1,7 @@
-import type { RunApart } from '../core/apart.ts';
-import type { Json } from '../core/json.ts';
-import type { UserMessage } from '../core/message.ts';
-import type { Decision } from '../core/permission.ts';
+import type { RunApart } from '../core/contract/apart.ts';
+import type { Decision } from '../core/contract/permission.ts';
+import type { Json } from '../core/values/json.ts';
+import type { UserMessage } from '../core/values/message.ts';
 import type { Row } from './row.ts';
 
 /** A signal with when it was made, in milliseconds since 1970. */

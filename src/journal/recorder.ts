@@ -1,8 +1,8 @@
-import type { ErrorRecord } from '../core/errors.ts';
-import type { Call, Failure, Outcome, Work } from '../core/journal.ts';
-import { isPlainObject } from '../core/json.ts';
-import type { Draft, RunRecord, Span } from '../core/record.ts';
-import { timeNow } from '../core/time.ts';
+import type { Draft, RunRecord, Span } from '../core/contract/record.ts';
+import type { Call, Failure, Outcome, Work } from '../core/runtime/journal.ts';
+import type { ErrorRecord } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import { timeNow } from '../core/values/time.ts';
 import { pastOf, reopened, storedAs } from './boundary.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { noteRow } from './note-row.ts';

@@ -1,5 +1,5 @@
-import type { Json } from '../core/json.ts';
-import type { Entry } from '../core/record.ts';
+import type { Entry } from '../core/contract/record.ts';
+import type { Json } from '../core/values/json.ts';
 
 /** A record as it is stored. Of an effect `value` is its own outcome: what it gave, or the error. Times in nanoseconds since 1970. */
 export interface Row {

@@ -1,7 +1,7 @@
-import type { Outcome } from '../core/journal.ts';
-import type { Stop } from '../core/status.ts';
-import { type Interruptible, type Stops, stopped } from '../core/stops.ts';
-import { LONGEST_TIMER_MS } from '../core/time.ts';
+import type { Outcome } from '../core/runtime/journal.ts';
+import { type Interruptible, type Stops, stopped } from '../core/runtime/stops.ts';
+import type { Stop } from '../core/values/status.ts';
+import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 
 /** A timer of a procedure; a stop ends it early. Longer than a timer holds, it goes on in parts. */
 export class Sleeper implements Interruptible {

@@ -1,5 +1,5 @@
-import type { SpanHandle, SpanStart } from '../core/instrument.ts';
-import type { Entry, RunRecord, Span } from '../core/record.ts';
+import type { SpanHandle, SpanStart } from '../core/contract/instrument.ts';
+import type { Entry, RunRecord, Span } from '../core/contract/record.ts';
 import { isValid } from './stored-record.ts';
 
 /** The instrument's span that starts with a record, where its ids are valid. */

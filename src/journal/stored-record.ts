@@ -1,7 +1,7 @@
-import type { SpanHandle } from '../core/instrument.ts';
-import { sha256 } from '../core/json.ts';
-import type { Draft, Entry, Place, RunRecord, Span } from '../core/record.ts';
-import { isoTime } from '../core/time.ts';
+import type { SpanHandle } from '../core/contract/instrument.ts';
+import type { Draft, Entry, Place, RunRecord, Span } from '../core/contract/record.ts';
+import { sha256 } from '../core/values/json.ts';
+import { isoTime } from '../core/values/time.ts';
 import type { Row } from './row.ts';
 
 /** The run that records belong to. */

@@ -1,6 +1,6 @@
-import { isPlainObject, type Json } from '../core/json.ts';
-import type { Place, RunRecord } from '../core/record.ts';
-import { NO_USAGE } from '../core/usage.ts';
+import type { Place, RunRecord } from '../core/contract/record.ts';
+import { isPlainObject, type Json } from '../core/values/json.ts';
+import { NO_USAGE } from '../core/values/usage.ts';
 import type { StoredRun } from './record-store.ts';
 import type { Row } from './row.ts';
 import { spanOfRow } from './stored-record.ts';

@@ -1,5 +1,5 @@
-import type { ToolIn } from '../core/boundary.ts';
-import type { Draft, EffectStart } from '../core/record.ts';
+import type { ToolIn } from '../core/contract/boundary.ts';
+import type { Draft, EffectStart } from '../core/contract/record.ts';
 
 /**
  * What a trace says of a start beside what its row keeps, so that an export from the records gives the very spans that were

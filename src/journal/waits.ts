@@ -1,11 +1,11 @@
-import type { Invocation } from '../core/invocation.ts';
-import type { Outcome } from '../core/journal.ts';
-import type { Json } from '../core/json.ts';
-import type { ApprovalRequest, Decision, WaitRequest } from '../core/permission.ts';
-import type { Schema, Validation } from '../core/schema.ts';
-import type { Stop } from '../core/status.ts';
-import { type Interruptible, type Stops, stopped } from '../core/stops.ts';
-import { LONGEST_TIMER_MS } from '../core/time.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../core/contract/permission.ts';
+import type { Invocation } from '../core/runtime/invocation.ts';
+import type { Outcome } from '../core/runtime/journal.ts';
+import { type Interruptible, type Stops, stopped } from '../core/runtime/stops.ts';
+import type { Schema, Validation } from '../core/schema/schema.ts';
+import type { Json } from '../core/values/json.ts';
+import type { Stop } from '../core/values/status.ts';
+import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 
 export type Request = ApprovalRequest | WaitRequest;
 

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { ConfigurationError } from '../core/errors.ts';
-import { deepFreeze } from '../core/json.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { deepFreeze } from '../core/values/json.ts';
+import { fieldsOf, idOf, namespaceOf, stringOf, vectorOf } from './file/memory-options.ts';
+import { parseEntry, parseUpdate } from './file/parse-entry.ts';
+import { type Memory, memoryOf, versionsOf } from './file/versions.ts';
+import { type Added, addEntry, expectVersion, replace, twinOf } from './file/write-entry.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import type { MemoryHandle } from './memory-handle.ts';
-import { fieldsOf, idOf, namespaceOf, stringOf, vectorOf } from './memory-options.ts';
-import { parseEntry, parseUpdate } from './parse-entry.ts';
-import { removeByProvenance, removeEntry } from './removal.ts';
-import { rewordedOf } from './reworded.ts';
-import { type Memory, memoryOf, versionsOf } from './versions.ts';
-import { type Added, addEntry, expectVersion, replace, twinOf } from './write-entry.ts';
+import { removeByProvenance, removeEntry } from './upkeep/removal.ts';
+import { rewordedOf } from './upkeep/reworded.ts';
 
 type EntryWrites = Pick<LongTermMemory, 'add' | 'addAll' | 'update' | 'remove' | 'removeFrom'>;
 

@@ -8,10 +8,10 @@ export type {
   MemoryQuery,
   MemorySelect,
   MemoryStore,
-} from '../core/memory.ts';
-export { type ConsolidationOptions, type ConsolidationResult, consolidation } from './consolidation.ts';
-export { cosineSimilarity } from './cosine-similarity.ts';
-export { type ExtractionInput, type ExtractionOptions, type ExtractionResult, extraction } from './extraction.ts';
+} from '../core/contract/memory.ts';
+export type { MemoryUpdate, NewEntry } from './file/parse-entry.ts';
+export type { Memory, MemoryVersion } from './file/versions.ts';
+export type { Added } from './file/write-entry.ts';
 export {
   type Layer,
   type LayeredFiles,
@@ -22,15 +22,20 @@ export {
 export { longTermMemory } from './long-term-memory.ts';
 export type { LongTermMemoryOptions } from './long-term-memory-options.ts';
 export type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
-export { memoryReviewTools } from './memory-review-tools.ts';
 export { type NotebookOptions, notebook } from './notebook.ts';
-export type { Change, Consolidated, PastConsolidation, Read } from './operations.ts';
-export type { MemoryUpdate, NewEntry } from './parse-entry.ts';
-export type { Proposal, ProposalInput } from './proposals.ts';
-export { type EditableStore, proposeOnly } from './propose-only.ts';
-export type { Provenance } from './removal.ts';
-export type { SearchOptions } from './search-options.ts';
-export type { ConsolidateOptions } from './upkeep.ts';
-export type { Memory, MemoryVersion } from './versions.ts';
+export { cosineSimilarity } from './search/cosine-similarity.ts';
+export type { SearchOptions } from './search/search-options.ts';
+export { memoryReviewTools } from './tools/memory-review-tools.ts';
+export { type EditableStore, proposeOnly } from './tools/propose-only.ts';
+export { type ConsolidationOptions, type ConsolidationResult, consolidation } from './upkeep/consolidation.ts';
+export {
+  type ExtractionInput,
+  type ExtractionOptions,
+  type ExtractionResult,
+  extraction,
+} from './upkeep/extraction.ts';
+export type { Change, Consolidated, PastConsolidation, Read } from './upkeep/operations.ts';
+export type { Proposal, ProposalInput } from './upkeep/proposals.ts';
+export type { Provenance } from './upkeep/removal.ts';
+export type { ConsolidateOptions } from './upkeep/upkeep.ts';
 export { type WorkingSummaries, type WorkingSummariesOptions, workingSummaries } from './working-summaries.ts';
-export type { Added } from './write-entry.ts';

@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { ConfigurationError } from '../core/errors.ts';
-import { fieldsOf, stringOf, wholeOf } from './memory-options.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { fieldsOf, stringOf, wholeOf } from './file/memory-options.ts';
 
 /** Later wins, where two say otherwise: the text has them in this order. */
 export const LAYERS = ['organisation', 'user', 'project', 'nested', 'local'] as const;

@@ -1,8 +1,8 @@
-import { ConfigurationError } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import type { Embedder } from '../core/memory.ts';
-import { type Fields, fieldsOf, stringOf, wholeOf } from './memory-options.ts';
-import { type ConsolidateOptions, parseConsolidate } from './upkeep.ts';
+import type { Embedder } from '../core/contract/memory.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import { type Fields, fieldsOf, stringOf, wholeOf } from './file/memory-options.ts';
+import { type ConsolidateOptions, parseConsolidate } from './upkeep/upkeep.ts';
 
 /** What `longTermMemory` takes. */
 export interface LongTermMemoryOptions {

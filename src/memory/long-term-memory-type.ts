@@ -1,12 +1,12 @@
-import type { Label } from '../core/label.ts';
-import type { MemoryHit, MemoryStore } from '../core/memory.ts';
-import type { Change, Consolidated, PastConsolidation } from './operations.ts';
-import type { MemoryUpdate, NewEntry } from './parse-entry.ts';
-import type { Proposal, ProposalInput } from './proposals.ts';
-import type { Provenance } from './removal.ts';
-import type { SearchOptions } from './search-options.ts';
-import type { Memory, MemoryVersion } from './versions.ts';
-import type { Added } from './write-entry.ts';
+import type { MemoryHit, MemoryStore } from '../core/contract/memory.ts';
+import type { Label } from '../core/values/label.ts';
+import type { MemoryUpdate, NewEntry } from './file/parse-entry.ts';
+import type { Memory, MemoryVersion } from './file/versions.ts';
+import type { Added } from './file/write-entry.ts';
+import type { SearchOptions } from './search/search-options.ts';
+import type { Change, Consolidated, PastConsolidation } from './upkeep/operations.ts';
+import type { Proposal, ProposalInput } from './upkeep/proposals.ts';
+import type { Provenance } from './upkeep/removal.ts';
 
 /**
  * Hits, best first. `degraded` says why the embedder was not used, where it failed and the search was lexical only; it is

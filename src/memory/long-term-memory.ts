@@ -1,23 +1,23 @@
 import { basename } from 'node:path';
-import { ConfigurationError } from '../core/errors.ts';
-import { deepFreeze } from '../core/json.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { deepFreeze } from '../core/values/json.ts';
 import { entryWrites } from './entry-writes.ts';
-import { leftovers } from './leftovers.ts';
-import { listEntries, namespacesOf } from './list-entries.ts';
+import { idOf, namespaceOf, stringOf } from './file/memory-options.ts';
+import { currentById, currentByKey, memoryOf, memoryVersionOf, versionsOf } from './file/versions.ts';
 import { type LongTermMemoryOptions, parseMemoryOptions } from './long-term-memory-options.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
 import { MemoryHandle } from './memory-handle.ts';
-import { idOf, namespaceOf, stringOf } from './memory-options.ts';
-import { applyChanges, consolidationsIn, undoOperations } from './operations.ts';
-import { parseChanges } from './parse-changes.ts';
-import { dropOtherVectors } from './reembed.ts';
-import { reviews } from './reviews.ts';
-import { searchFile } from './search-file.ts';
-import { parseSearch } from './search-options.ts';
-import { queryTerms } from './terms.ts';
-import { exportLines, importLines } from './transfer.ts';
-import { catchUp, upkeepOf } from './upkeep.ts';
-import { currentById, currentByKey, memoryOf, memoryVersionOf, versionsOf } from './versions.ts';
+import { listEntries, namespacesOf } from './search/list-entries.ts';
+import { searchFile } from './search/search-file.ts';
+import { parseSearch } from './search/search-options.ts';
+import { queryTerms } from './search/terms.ts';
+import { leftovers } from './upkeep/leftovers.ts';
+import { applyChanges, consolidationsIn, undoOperations } from './upkeep/operations.ts';
+import { parseChanges } from './upkeep/parse-changes.ts';
+import { dropOtherVectors } from './upkeep/reembed.ts';
+import { reviews } from './upkeep/reviews.ts';
+import { exportLines, importLines } from './upkeep/transfer.ts';
+import { catchUp, upkeepOf } from './upkeep/upkeep.ts';
 
 /** A query is cut here: more words than this say no more. */
 const MAX_QUERY = 10_000;

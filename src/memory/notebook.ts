@@ -1,11 +1,11 @@
 import { accessSync, constants, globSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
-import { codePointBorder } from '../core/bound.ts';
-import { ConfigurationError } from '../core/errors.ts';
-import { type Label, UNTRUSTED } from '../core/label.ts';
-import type { Embedder, MemoryStore } from '../core/memory.ts';
+import type { Embedder, MemoryStore } from '../core/contract/memory.ts';
+import { codePointBorder } from '../core/values/bound.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { type Label, UNTRUSTED } from '../core/values/label.ts';
+import { fieldsOf, labelOf, stringOf } from './file/memory-options.ts';
 import { longTermMemory } from './long-term-memory.ts';
-import { fieldsOf, labelOf, stringOf } from './memory-options.ts';
 
 export interface NotebookOptions {
   /** A folder of Markdown files, also in folders below it. */

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { ConfigurationError } from '../core/errors.ts';
-import { privateFile } from '../core/private-file.ts';
-import type { SavedSummary, SummaryStore } from '../core/working-summary.ts';
-import { fieldsOf, idOf, stringOf } from './memory-options.ts';
-import { purgeLog, WRITE_MS } from './purge-log.ts';
+import type { SavedSummary, SummaryStore } from '../core/contract/working-summary.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { privateFile } from '../core/values/private-file.ts';
+import { fieldsOf, idOf, stringOf } from './file/memory-options.ts';
+import { purgeLog, WRITE_MS } from './file/purge-log.ts';
 
 /** What `workingSummaries` takes. */
 export interface WorkingSummariesOptions {

@@ -1,7 +1,7 @@
-import { ConfigurationError } from '../core/errors.ts';
-import { fallsOver } from '../core/falls-over.ts';
-import type { Model, ModelContext, ModelDelta, ModelRequest, ModelTurn } from '../core/model.ts';
-import { modelFailure } from '../core/turn.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { fallsOver } from '../core/values/falls-over.ts';
+import type { Model, ModelContext, ModelDelta, ModelRequest, ModelTurn } from '../core/values/model.ts';
+import { modelFailure } from '../core/values/turn.ts';
 
 /**
  * A model that asks the next of `models` when one failed for good.

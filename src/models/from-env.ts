@@ -1,9 +1,9 @@
-import { ConfigurationError } from '../core/errors.ts';
-import type { Model, ModelRequest } from '../core/model.ts';
-import { checkRequest, RULES } from './check-request.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import type { Model, ModelRequest } from '../core/values/model.ts';
 import { lazyModel } from './lazy-model.ts';
 import { apiAt } from './openai/api-at.ts';
 import { checkOptions, modelFields } from './options.ts';
+import { checkRequest, RULES } from './request/check-request.ts';
 
 /** Variables by name, as in `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined };

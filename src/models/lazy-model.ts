@@ -1,4 +1,4 @@
-import type { Model } from '../core/model.ts';
+import type { Model } from '../core/values/model.ts';
 import { once } from './sdk.ts';
 
 /**

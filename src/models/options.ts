@@ -1,9 +1,9 @@
-import { ConfigurationError } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import { DEFAULTS } from '../core/limits.ts';
-import type { Model, ModelPrice, RetryOptions } from '../core/model.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import { DEFAULTS } from '../core/values/limits.ts';
+import type { Model, ModelPrice, RetryOptions } from '../core/values/model.ts';
 import { PRICE_FIELDS } from './prices.ts';
-import { DIALECTS, type Dialect } from './tool-schema.ts';
+import { DIALECTS, type Dialect } from './request/tool-schema.ts';
 import type { Debug } from './wire-log.ts';
 
 /** Options of every adapter. */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Provider, Usage } from '@pydantic/genai-prices';
-import type { Model, ModelPrice } from '../core/model.ts';
-import type { CallUsage } from '../core/usage.ts';
+import type { Model, ModelPrice } from '../core/values/model.ts';
+import type { CallUsage } from '../core/values/usage.ts';
 
 /** What of a model decides its price. */
 export type Priced = Pick<Model, 'provider' | 'id' | 'server' | 'price'>;

@@ -1,4 +1,4 @@
-import type { Model, RetryOptions } from '../core/model.ts';
+import type { Model, RetryOptions } from '../core/values/model.ts';
 import { checkRetry } from './options.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/errors.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 
 /** Loads an optional SDK when it is first needed. A missing one is a {@link ConfigurationError} that says what to install. */
 export async function loadSdk<Sdk>(name: string, load: () => Promise<Sdk>): Promise<Sdk> {

@@ -1,5 +1,5 @@
-import { DEFAULTS } from '../core/limits.ts';
-import { LONGEST_TIMER_MS } from '../core/time.ts';
+import { DEFAULTS } from '../core/values/limits.ts';
+import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 
 /** The timeouts of an adapter, in milliseconds. A longer one than a timer can have would fire at once. */
 export function timeouts({

@@ -1,4 +1,4 @@
-import type { Message } from '../core/message.ts';
+import type { Message } from '../core/values/message.ts';
 
 /** A transcript on the wire, as far as it has come. */
 export interface WireLine<Wire> {

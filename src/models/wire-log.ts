@@ -1,4 +1,4 @@
-import { textOfUrl, withoutSecrets } from './without-secrets.ts';
+import { textOfUrl, withoutSecrets } from './failure/without-secrets.ts';
 
 /** What went over the wire, byte for byte but for secrets. `call` pairs a response with its request; it counts from 1 per model. */
 export type WireEntry =

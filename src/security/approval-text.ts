@@ -1,5 +1,5 @@
-import { isPlainObject, type Json } from '../core/json.ts';
-import type { ApprovalRequest } from '../core/permission.ts';
+import type { ApprovalRequest } from '../core/contract/permission.ts';
+import { isPlainObject, type Json } from '../core/values/json.ts';
 import { asciiHosts, hostRemarks } from './shown-hosts.ts';
 
 // Controls, what is laid out but not seen (bidi marks, zero widths, tags, fillers), line separators, halves of characters.

@@ -1,11 +1,11 @@
-import { messageOf } from '../core/errors.ts';
-import { issueText } from '../core/issue-text.ts';
-import { canonical, deepFreeze, isPlainObject, type Json, sha256 } from '../core/json.ts';
-import type { Label } from '../core/label.ts';
-import type { ApprovalRequest, AskReason, Decision } from '../core/permission.ts';
-import type { Schema } from '../core/schema.ts';
-import { strictJson } from '../core/strict-json.ts';
-import type { Access, Risk } from '../core/tool.ts';
+import type { ApprovalRequest, AskReason, Decision } from '../core/contract/permission.ts';
+import type { Access, Risk } from '../core/contract/tool.ts';
+import { issueText } from '../core/schema/issue-text.ts';
+import type { Schema } from '../core/schema/schema.ts';
+import { strictJson } from '../core/schema/strict-json.ts';
+import { messageOf } from '../core/values/errors.ts';
+import { canonical, deepFreeze, isPlainObject, type Json, sha256 } from '../core/values/json.ts';
+import type { Label } from '../core/values/label.ts';
 import type { RuledTool } from './rules.ts';
 import { scopedRule } from './suggest.ts';
 

@@ -1,9 +1,9 @@
-import { canonical, sha256 } from '../core/json.ts';
-import type { Label } from '../core/label.ts';
-import type { ApprovalRequest, AskReason, Decision } from '../core/permission.ts';
-import type { RunRecord } from '../core/record.ts';
-import { isoTime } from '../core/time.ts';
-import type { Access } from '../core/tool.ts';
+import type { ApprovalRequest, AskReason, Decision } from '../core/contract/permission.ts';
+import type { RunRecord } from '../core/contract/record.ts';
+import type { Access } from '../core/contract/tool.ts';
+import { canonical, sha256 } from '../core/values/json.ts';
+import type { Label } from '../core/values/label.ts';
+import { isoTime } from '../core/values/time.ts';
 import { argsHash } from './approval.ts';
 
 /** One decision about one call. `decision` says what was decided, `by` who or what did. */

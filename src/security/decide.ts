@@ -1,6 +1,6 @@
-import type { Label } from '../core/label.ts';
-import type { AskReason, PermissionMode, Verdict } from '../core/permission.ts';
-import type { Access } from '../core/tool.ts';
+import type { AskReason, PermissionMode, Verdict } from '../core/contract/permission.ts';
+import type { Access } from '../core/contract/tool.ts';
+import type { Label } from '../core/values/label.ts';
 import { type RuleValue, readRuleValue } from './rule-value.ts';
 import { namesTool, type Rule, type RuledTool, scopeHolds } from './rules.ts';
 import { suggestAllow, suggestFlow } from './suggest.ts';

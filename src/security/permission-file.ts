@@ -1,7 +1,7 @@
-import { ConfigurationError, messageOf } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import type { PermissionMode } from '../core/permission.ts';
-import { strictJson } from '../core/strict-json.ts';
+import type { PermissionMode } from '../core/contract/permission.ts';
+import { strictJson } from '../core/schema/strict-json.ts';
+import { ConfigurationError, messageOf } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
 import { type Level, STRICTNESS } from './decide.ts';
 import { namesTool, parseRules, type Rule, type RuledTool } from './rules.ts';
 

@@ -1,4 +1,4 @@
-import { canonical, isPlainObject, type Json } from '../core/json.ts';
+import { canonical, isPlainObject, type Json } from '../core/values/json.ts';
 
 /** A call that a model said beforehand. */
 export interface PlannedCall {

@@ -1,4 +1,4 @@
-import type { Label } from '../core/label.ts';
+import type { Label } from '../core/values/label.ts';
 
 interface Labelled {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/errors.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
 import { type Glob, matchGlob, readGlob } from './match-glob.ts';
 import { escapes, fold, hasControl, normalisePath, type RuleValue } from './rule-value.ts';
 

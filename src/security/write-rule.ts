@@ -1,4 +1,4 @@
-import { ConfigurationError, messageOf } from '../core/errors.ts';
+import { ConfigurationError, messageOf } from '../core/values/errors.ts';
 import { contentOf, textOf } from './permission-file.ts';
 
 /**

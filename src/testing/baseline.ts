@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { ConfigurationError } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
 
 /** Pass rates to compare with, as they are stored: by the name of the question. */
 export interface Baseline {

@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../core/errors.ts';
-import { checkFunction, checkOneOf, checkOptions, checkText, shown } from '../core/options.ts';
-import type { Status } from '../core/status.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { checkFunction, checkOneOf, checkOptions, checkText, shown } from '../core/values/options.ts';
+import type { Status } from '../core/values/status.ts';
 import type { EvaluationCase } from './evaluate.ts';
 import type { ExpectedCall } from './match-calls.ts';
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { ConfigurationError, isA, ModelError, messageOf } from '../core/errors.ts';
-import type { ModelTurn } from '../core/model.ts';
-import { checkOptions, shown } from '../core/options.ts';
+import { ConfigurationError, isA, ModelError, messageOf } from '../core/values/errors.ts';
+import type { ModelTurn } from '../core/values/model.ts';
+import { checkOptions, shown } from '../core/values/options.ts';
 import { say } from './scripted-model.ts';
 import { chatWire } from './wire/chat.ts';
 import { answerFor, wireError } from './wire/errors.ts';

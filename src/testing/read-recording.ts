@@ -1,7 +1,7 @@
-import type { ErrorRecord } from '../core/errors.ts';
-import { isPlainObject } from '../core/json.ts';
-import type { Message } from '../core/message.ts';
-import type { ModelTurn } from '../core/model.ts';
+import type { ErrorRecord } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
+import type { Message } from '../core/values/message.ts';
+import type { ModelTurn } from '../core/values/model.ts';
 
 /** One model call of a recording. */
 export interface Recorded {

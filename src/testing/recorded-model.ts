@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { ConfigurationError, ModelError, type ModelErrorKind } from '../core/errors.ts';
-import { canonical, type Json } from '../core/json.ts';
-import type { Message } from '../core/message.ts';
-import type { Model, ModelRequest } from '../core/model.ts';
+import { ConfigurationError, ModelError, type ModelErrorKind } from '../core/values/errors.ts';
+import { canonical, type Json } from '../core/values/json.ts';
+import type { Message } from '../core/values/message.ts';
+import type { Model, ModelRequest } from '../core/values/model.ts';
 import { isRecording, type Recorded, readRecording } from './read-recording.ts';
 
 export interface RecordedModelOptions {

@@ -1,8 +1,8 @@
-import type { Agent } from '../core/agent.ts';
-import type { RunResult } from '../core/ending.ts';
-import { DivergenceError } from '../core/errors.ts';
-import { loggedRun } from '../orchestration/logged-run.ts';
-import { type ReplayOptions, replayRun } from '../orchestration/replay-run.ts';
+import type { Agent } from '../core/contract/agent.ts';
+import type { RunResult } from '../core/contract/ending.ts';
+import { DivergenceError } from '../core/values/errors.ts';
+import { loggedRun } from '../orchestration/entry/logged-run.ts';
+import { type ReplayOptions, replayRun } from '../orchestration/entry/replay-run.ts';
 
 export interface RecordedRun {
   readonly runId: string;

@@ -1,8 +1,8 @@
-import { ModelError } from '../core/errors.ts';
-import { deepFreeze, type Json } from '../core/json.ts';
-import { type ToolCall, toolCallsOf } from '../core/message.ts';
-import type { Model, ModelContext, ModelRequest, ModelTurn } from '../core/model.ts';
-import type { CallUsage } from '../core/usage.ts';
+import { ModelError } from '../core/values/errors.ts';
+import { deepFreeze, type Json } from '../core/values/json.ts';
+import { type ToolCall, toolCallsOf } from '../core/values/message.ts';
+import type { Model, ModelContext, ModelRequest, ModelTurn } from '../core/values/model.ts';
+import type { CallUsage } from '../core/values/usage.ts';
 
 /** One turn of a script: a whole turn, a text, an error that is thrown, or a function that makes one of these. */
 export type ScriptedTurn = ModelTurn | string | Error | TurnFunction;

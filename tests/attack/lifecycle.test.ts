@@ -14,7 +14,7 @@ import {
 } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { journal, killedAfter } from '../support/journals.ts';
 import { essence } from '../support/prefixes.ts';
 import { seeded } from '../support/random.ts';

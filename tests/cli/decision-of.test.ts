@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { editOf } from '../../src/cli/commands/fork-command.ts';
 import { decisionOf } from '../../src/cli/decision-of.ts';
-import { editOf } from '../../src/cli/fork-command.ts';
 import { pointOf } from '../../src/cli/point.ts';
 
 test('without a word it is an allow, and each option says another decision', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { age } from '../../src/cli/commands/runs-command.ts';
 import { runState } from '../../src/cli/run-state.ts';
-import { age } from '../../src/cli/runs-command.ts';
 
 const NOW = 1_000_000;
 const run = (more: object) => ({

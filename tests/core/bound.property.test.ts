@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boundText } from '../../src/core/bound.ts';
-import { boundJson } from '../../src/core/bound-json.ts';
-import type { Json } from '../../src/core/json.ts';
-import { atPointer } from '../../src/core/json-pointer.ts';
+import { boundText } from '../../src/core/values/bound.ts';
+import { boundJson } from '../../src/core/values/bound-json.ts';
+import type { Json } from '../../src/core/values/json.ts';
+import { atPointer } from '../../src/core/values/json-pointer.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 3_000 });
 const long = fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 900 }));

@@ -1,7 +1,7 @@
 import { type Compactor, type Message, ModelError, type RunEvent, runAgent, startRun } from 'coxswain';
 import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { asksForSummary, pagesIn, prose, reading } from '../support/reading.ts';
 import { eventsOf, pairing } from '../support/turns.ts';
 

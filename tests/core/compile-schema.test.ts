@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
-import { compileSchema } from '../../src/core/compile-schema.ts';
-import { ConfigurationError } from '../../src/core/errors.ts';
-import { issueText } from '../../src/core/issue-text.ts';
-import type { SchemaLike } from '../../src/core/schema.ts';
+import { compileSchema } from '../../src/core/schema/compile-schema.ts';
+import { issueText } from '../../src/core/schema/issue-text.ts';
+import type { SchemaLike } from '../../src/core/schema/schema.ts';
+import { ConfigurationError } from '../../src/core/values/errors.ts';
 import { fastest } from '../support/fastest.ts';
 
 function issuesOf(schema: SchemaLike, value: unknown): string {

@@ -11,7 +11,7 @@ import {
 import { workingSummaries } from 'coxswain/memory';
 import { say, scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { journal, killedAfter } from '../support/journals.ts';
 import { asksForSummary, prose, reading } from '../support/reading.ts';
 import { pairing } from '../support/turns.ts';

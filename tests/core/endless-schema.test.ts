@@ -1,7 +1,7 @@
 import { defineTool } from 'coxswain';
 import { describe, expect, it } from 'vitest';
-import { isEndless } from '../../src/core/endless-schema.ts';
-import type { JsonSchema } from '../../src/core/schema.ts';
+import { isEndless } from '../../src/core/schema/endless-schema.ts';
+import type { JsonSchema } from '../../src/core/schema/schema.ts';
 
 const ENDLESS: readonly [string, JsonSchema][] = [
   ['itself', { $ref: '#' }],

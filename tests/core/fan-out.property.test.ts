@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FanOut, type FanOutPolicy, stopReason } from '../../src/core/fan-out.ts';
-import type { Json } from '../../src/core/json.ts';
+import { FanOut, type FanOutPolicy, stopReason } from '../../src/core/call/fan-out.ts';
+import type { Json } from '../../src/core/values/json.ts';
 
 const policies: fc.Arbitrary<FanOutPolicy> = fc.oneof(
   fc.constantFrom('collect' as const, 'failFast' as const, 'race' as const),

@@ -12,7 +12,7 @@ import {
 import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { reading } from '../support/reading.ts';
 import { pairing, results } from '../support/turns.ts';
 

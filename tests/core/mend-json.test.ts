@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileSchema } from '../../src/core/compile-schema.ts';
-import { mendJson } from '../../src/core/mend-json.ts';
-import { parseOutput } from '../../src/core/parse-output.ts';
+import { compileSchema } from '../../src/core/schema/compile-schema.ts';
+import { mendJson } from '../../src/core/schema/mend-json.ts';
+import { parseOutput } from '../../src/core/schema/parse-output.ts';
 
 describe('JSON that a model wrote', () => {
   it.each([

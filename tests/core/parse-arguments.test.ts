@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { compileSchema } from '../../src/core/compile-schema.ts';
-import { parseArguments } from '../../src/core/parse-arguments.ts';
+import { compileSchema } from '../../src/core/schema/compile-schema.ts';
+import { parseArguments } from '../../src/core/schema/parse-arguments.ts';
 import { fastest } from '../support/fastest.ts';
 
 const OPEN = compileSchema({ type: 'object' }, 'input');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { compileSchema } from '../../src/core/compile-schema.ts';
-import { parseOutput } from '../../src/core/parse-output.ts';
+import { compileSchema } from '../../src/core/schema/compile-schema.ts';
+import { parseOutput } from '../../src/core/schema/parse-output.ts';
 import { fastest } from '../support/fastest.ts';
 
 const ANSWER = compileSchema(z.object({ answer: z.string() }), 'output');

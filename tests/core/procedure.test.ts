@@ -16,7 +16,7 @@ import {
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { barrier, eventsOf, gate, results, text, turn } from '../support/turns.ts';
 
 const echo = scriptedModel((request) => text(`did ${textOf(request.messages[0]?.content ?? '')}`));

@@ -1,6 +1,6 @@
 import type { RunResult, TreeNode } from 'coxswain';
 import { expect } from 'vitest';
-import { isWithin } from '../../src/core/stops.ts';
+import { isWithin } from '../../src/core/runtime/stops.ts';
 import { History } from '../../src/journal/history.ts';
 import type { StoredRow } from '../support/journals.ts';
 import type { Done } from './race.ts';

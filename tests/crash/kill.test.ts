@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { auditRun, type RunResult, resumeRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { expect, test } from 'vitest';
-import { sha256 } from '../../src/core/json.ts';
+import { sha256 } from '../../src/core/values/json.ts';
 import type { StoredRow } from '../support/journals.ts';
 import { seeded } from '../support/random.ts';
 import { bundledProgram } from './bundled-program.ts';

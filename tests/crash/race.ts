@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { defineAgent, defineSupervisor, defineTool, type Message, type ModelTurn, type ToolContext } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 
 /** Who did something outside, and at which call. */
 export interface Done {

@@ -8,7 +8,7 @@ import * as pipeline from '../../examples/patterns/pipeline.ts';
 import * as plannerExecutor from '../../examples/patterns/planner-executor.ts';
 import * as reviewer from '../../examples/patterns/reviewer.ts';
 import * as router from '../../examples/patterns/router.ts';
-import { estimateTextTokens } from '../../src/memory/estimate.ts';
+import { estimateTextTokens } from '../../src/context/estimate.ts';
 import { journal, killedAfter } from '../support/journals.ts';
 
 interface Pattern {

@@ -14,7 +14,7 @@ import {
 import { jsonlLog } from 'coxswain/log';
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, test } from 'vitest';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { folder, journal, killedAfter, type StoredRow, throughJson } from '../support/journals.ts';
 import { essence } from '../support/prefixes.ts';
 import { pairing, text, turn } from '../support/turns.ts';

@@ -3,7 +3,7 @@ import { defineAgent, defineSupervisor, delegate, replayRun, resumeRun, runAgent
 import { jsonlLog } from 'coxswain/log';
 import { scriptedModel } from 'coxswain/testing';
 import { expect, test } from 'vitest';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { folder, journal, killedAfter, throughJson } from '../support/journals.ts';
 import { essence, fromEachPrefix } from '../support/prefixes.ts';
 import { text, turn } from '../support/turns.ts';

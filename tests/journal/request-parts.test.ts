@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Json } from '../../src/core/json.ts';
+import type { Json } from '../../src/core/values/json.ts';
 import type { FreshRow } from '../../src/journal/record-store.ts';
 import { RequestParts, WholeRequests } from '../../src/journal/sqlite/request-parts.ts';
 import { journal, type StoredRow } from '../support/journals.ts';

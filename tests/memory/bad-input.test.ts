@@ -6,7 +6,7 @@ import { runAgent } from 'coxswain';
 import { consolidation, type LongTermMemory, longTermMemory } from 'coxswain/memory';
 import { scriptedModel } from 'coxswain/testing';
 import { afterEach, describe, expect, it } from 'vitest';
-import { fileFailure } from '../../src/memory/file-failure.ts';
+import { fileFailure } from '../../src/memory/file/file-failure.ts';
 
 const open: LongTermMemory[] = [];
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../../src/core/message.ts';
-import type { Sendable } from '../../src/core/selector.ts';
-import { estimateTokens } from '../../src/memory/estimate.ts';
-import { checkTranscript } from '../../src/memory/transcript.ts';
-import { Window } from '../../src/memory/window.ts';
+import { estimateTokens } from '../../src/context/estimate.ts';
+import { checkTranscript } from '../../src/context/transcript.ts';
+import { Window } from '../../src/context/window.ts';
+import type { Sendable } from '../../src/core/runtime/selector.ts';
+import type { Message } from '../../src/core/values/message.ts';
 import { type Group, groups, manyGroups, pinned } from './transcripts.ts';
 
 const SIZES = [4_000, 8_000, 32_000, 100_000, 200_000, 1_000_000];

@@ -3,8 +3,8 @@ import { consolidation, longTermMemory } from 'coxswain/memory';
 import { scriptedModel } from 'coxswain/testing';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { changesOf } from '../../src/memory/consolidation.ts';
-import { packed } from '../../src/memory/related-entries.ts';
+import { changesOf } from '../../src/memory/upkeep/consolidation.ts';
+import { packed } from '../../src/memory/upkeep/related-entries.ts';
 
 const notes = longTermMemory({ file: ':memory:' });
 const team = { namespace: 'team', source: 'test' };

@@ -1,11 +1,11 @@
 import { type Embedder, longTermMemory, type MemoryStore, memoryReviewTools, proposeOnly } from 'coxswain/memory';
 import { describe, expect, it } from 'vitest';
-import { messageOf } from '../../src/core/errors.ts';
-import type { BuiltinFlow, FlowEffect } from '../../src/core/flow.ts';
-import type { Outcome } from '../../src/core/journal.ts';
-import { joinLabels, type Label, TRUSTED } from '../../src/core/label.ts';
-import type { Tool } from '../../src/core/tool.ts';
-import { memoryTools } from '../../src/memory/memory-tools.ts';
+import type { BuiltinFlow, FlowEffect } from '../../src/core/contract/flow.ts';
+import type { Tool } from '../../src/core/contract/tool.ts';
+import type { Outcome } from '../../src/core/runtime/journal.ts';
+import { messageOf } from '../../src/core/values/errors.ts';
+import { joinLabels, type Label, TRUSTED } from '../../src/core/values/label.ts';
+import { memoryTools } from '../../src/memory/tools/memory-tools.ts';
 
 const secret: Label = { integrity: 'untrusted', confidentiality: 'secret', origins: ['mail'] };
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { addNeighbourScores } from '../../src/memory/neighbour-scores.ts';
-import { WordScores } from '../../src/memory/word-scores.ts';
+import { addNeighbourScores } from '../../src/memory/search/neighbour-scores.ts';
+import { WordScores } from '../../src/memory/search/word-scores.ts';
 
 it('an entry gains a share of what the entries beside it of the same source score by themselves', () => {
   const entry = fc.record({

@@ -1,6 +1,6 @@
 import { type Embedder, type LongTermMemory, longTermMemory } from 'coxswain/memory';
 import { afterEach, describe, expect, it } from 'vitest';
-import { mayBeReworded } from '../../src/memory/near-text.ts';
+import { mayBeReworded } from '../../src/memory/file/near-text.ts';
 
 const open: LongTermMemory[] = [];
 afterEach(async () => {

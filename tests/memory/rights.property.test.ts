@@ -1,11 +1,11 @@
 import { longTermMemory, proposeOnly } from 'coxswain/memory';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { messageOf } from '../../src/core/errors.ts';
-import type { BuiltinFlow, FlowEffect } from '../../src/core/flow.ts';
-import type { Outcome } from '../../src/core/journal.ts';
-import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../../src/core/label.ts';
-import { memoryTools } from '../../src/memory/memory-tools.ts';
+import type { BuiltinFlow, FlowEffect } from '../../src/core/contract/flow.ts';
+import type { Outcome } from '../../src/core/runtime/journal.ts';
+import { messageOf } from '../../src/core/values/errors.ts';
+import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../../src/core/values/label.ts';
+import { memoryTools } from '../../src/memory/tools/memory-tools.ts';
 
 /** Names that a careless comparison takes for one another. */
 const NAMESPACES = ['team', 'Team', 'tеam', 'user/a', 'user/ab', 'user/%', 'user/_'];

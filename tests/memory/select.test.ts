@@ -4,7 +4,7 @@ import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { picked } from '../../src/memory/select-hits.ts';
+import { picked } from '../../src/memory/search/select-hits.ts';
 
 const open: LongTermMemory[] = [];
 afterEach(async () => {

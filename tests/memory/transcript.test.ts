@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { InputMessage, Message } from '../../src/core/message.ts';
-import { normaliseInput } from '../../src/memory/normalise-input.ts';
-import { checkTranscript } from '../../src/memory/transcript.ts';
+import { normaliseInput } from '../../src/context/normalise-input.ts';
+import { checkTranscript } from '../../src/context/transcript.ts';
+import type { InputMessage, Message } from '../../src/core/values/message.ts';
 import { groups } from './transcripts.ts';
 
 const user: Message = { role: 'user', content: 'hello' };

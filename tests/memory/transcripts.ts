@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Message } from '../../src/core/message.ts';
+import type { Message } from '../../src/core/values/message.ts';
 
 /** A group of a transcript: a user's message, or a turn with the results of its calls. */
 export type Group = readonly Message[];

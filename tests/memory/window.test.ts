@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../../src/core/message.ts';
-import type { Selection } from '../../src/core/selector.ts';
-import { boundTokens, estimateTextTokens, estimateTokens } from '../../src/memory/estimate.ts';
-import { Window } from '../../src/memory/window.ts';
+import { boundTokens, estimateTextTokens, estimateTokens } from '../../src/context/estimate.ts';
+import { Window } from '../../src/context/window.ts';
+import type { Selection } from '../../src/core/runtime/selector.ts';
+import type { Message } from '../../src/core/values/message.ts';
 import { type Group, groups } from './transcripts.ts';
 
 const user = (content: string): Message => ({ role: 'user', content });

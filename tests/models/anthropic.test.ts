@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Message } from '../../src/core/message.ts';
+import type { Message } from '../../src/core/values/message.ts';
 import { anthropic } from '../../src/models/anthropic/index.ts';
 import { type Answer, forecast, listening, play, request, silent } from './play.ts';
 

@@ -1,7 +1,7 @@
 /** What comes of an answer, by protocol: how it ends × what stands in it, streamed and whole, as the pure assemblers see it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ModelTurn } from '../../src/core/model.ts';
+import type { ModelTurn } from '../../src/core/values/model.ts';
 import { assemblerOf, type Protocol } from './assembler-of.ts';
 import { ARGS, DIALECTS, type Ending, type Event, idOf, type Parts } from './dialects.ts';
 

@@ -1,6 +1,6 @@
-import type { ModelDelta, ModelTurn } from '../../src/core/model.ts';
+import type { ModelDelta, ModelTurn } from '../../src/core/values/model.ts';
+import type { Assembler } from '../../src/models/answer/exchange.ts';
 import { AnthropicAssembler } from '../../src/models/anthropic/turn.ts';
-import type { Assembler } from '../../src/models/exchange.ts';
 import { ChatAssembler } from '../../src/models/openai/chat-turn.ts';
 import { ResponsesAssembler } from '../../src/models/openai/responses-turn.ts';
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Model } from '../../src/core/model.ts';
+import type { Model } from '../../src/core/values/model.ts';
 import { anthropic } from '../../src/models/anthropic/index.ts';
 import { openai } from '../../src/models/openai/index.ts';
 import { type Answer, forecast, listening, play, request, silent } from './play.ts';

@@ -1,6 +1,6 @@
 /** What servers and gateways say when they refuse: status and body of each, and what kind of failure it is. */
 import { expect, test } from 'vitest';
-import { bodyFailure } from '../../src/models/failure.ts';
+import { bodyFailure } from '../../src/models/failure/failure.ts';
 
 const said = (message: string, more: object = {}) => ({ error: { message, ...more } });
 

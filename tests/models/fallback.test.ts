@@ -1,7 +1,7 @@
 import { defineAgent, fallback, ModelError, runAgent, startRun, withRetry } from 'coxswain';
 import { say, scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
-import type { ModelDelta } from '../../src/core/model.ts';
+import type { ModelDelta } from '../../src/core/values/model.ts';
 import { eventsOf } from '../support/turns.ts';
 import { request, silent } from './play.ts';
 

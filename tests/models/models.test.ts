@@ -10,15 +10,15 @@ import {
 } from 'coxswain';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Model, ModelRequest, ModelTurn } from '../../src/core/model.ts';
+import type { Model, ModelRequest, ModelTurn } from '../../src/core/values/model.ts';
 import { anthropic } from '../../src/models/anthropic/index.ts';
-import { bodyFailure, modelFailure, shown } from '../../src/models/failure.ts';
+import { bodyFailure, modelFailure, shown } from '../../src/models/failure/failure.ts';
 import { hasModelEnv, modelFromEnv } from '../../src/models/index.ts';
 import { lazyModel } from '../../src/models/lazy-model.ts';
 import { openai } from '../../src/models/openai/index.ts';
-import { schemaSubset } from '../../src/models/schema-subset.ts';
+import { schemaSubset } from '../../src/models/request/schema-subset.ts';
+import { legalName, toolNames } from '../../src/models/request/tool-name.ts';
 import { loadSdk } from '../../src/models/sdk.ts';
-import { legalName, toolNames } from '../../src/models/tool-name.ts';
 
 describe('modelFromEnv', () => {
   const LLM = { LLM_MODEL: 'qwen3:8b', LLM_BASE_URL: 'http://localhost:11434/v1' };

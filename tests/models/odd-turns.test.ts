@@ -1,8 +1,8 @@
 /** Calls, endings and counts as servers and gateways have sent them, by protocol: each is a whole turn or an error of a known kind. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ModelDelta } from '../../src/core/model.ts';
-import { AnswerParser } from '../../src/models/answer-parser.ts';
+import type { ModelDelta } from '../../src/core/values/model.ts';
+import { AnswerParser } from '../../src/models/answer/answer-parser.ts';
 import { assemblerOf, type Protocol, short, turnOf, wholeOf } from './assembler-of.ts';
 
 const DONE = { object: 'coxswain.done' };

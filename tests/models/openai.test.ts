@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Message } from '../../src/core/message.ts';
+import type { Message } from '../../src/core/values/message.ts';
 import { openai } from '../../src/models/openai/index.ts';
 import { type Answer, forecast, listening, play, request, silent } from './play.ts';
 

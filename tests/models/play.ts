@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { ModelContext, ModelDelta, ModelRequest } from '../../src/core/model.ts';
+import type { ModelContext, ModelDelta, ModelRequest } from '../../src/core/values/model.ts';
 
 export interface Answer {
   readonly status?: number;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ModelTurn } from '../../src/core/model.ts';
-import { withPrintedCall } from '../../src/models/printed-call.ts';
+import type { ModelTurn } from '../../src/core/values/model.ts';
+import { withPrintedCall } from '../../src/models/answer/printed-call.ts';
 import { forecast } from './play.ts';
 
 const read = (text: string, more: Partial<ModelTurn> = {}, offered = [forecast]) =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Message } from '../../src/core/message.ts';
+import type { Message } from '../../src/core/values/message.ts';
 import { openai } from '../../src/models/openai/index.ts';
 import { assembleResponsesTurn } from '../../src/models/openai/responses-turn.ts';
 import { type Answer, forecast, listening, play, request, silent } from './play.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { retryDelay } from '../../src/core/retry.ts';
+import { retryDelay } from '../../src/core/values/retry.ts';
+import { retryAfterMs, waitInWords } from '../../src/models/failure/retry-after.ts';
 import { withRetry } from '../../src/models/index.ts';
-import { retryAfterMs, waitInWords } from '../../src/models/retry-after.ts';
 
 describe('retryDelay', () => {
   const failed = { retryable: true };

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ModelTurn } from '../../src/core/model.ts';
-import { DONE } from '../../src/models/answer-parser.ts';
+import type { ModelTurn } from '../../src/core/values/model.ts';
+import { DONE } from '../../src/models/answer/answer-parser.ts';
+import { readAnswer } from '../../src/models/answer/read-answer.ts';
 import { assembleAnthropicTurn } from '../../src/models/anthropic/turn.ts';
 import { ChatCalls } from '../../src/models/openai/chat-calls.ts';
 import { assembleChatTurn } from '../../src/models/openai/chat-turn.ts';
-import { readAnswer } from '../../src/models/read-answer.ts';
 
 const NO_NAMES = new Map<string, string>();
 const newId = () => 'made';

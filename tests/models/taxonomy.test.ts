@@ -1,6 +1,6 @@
 /** One taxonomy: status × body × protocol → kind, whether to try again, and how long to wait first. */
 import { describe, expect, test } from 'vitest';
-import { modelFailure } from '../../src/models/failure.ts';
+import { modelFailure } from '../../src/models/failure/failure.ts';
 
 /** What an SDK throws of an HTTP error: its status, its headers, and what it made of the body. */
 function thrown(status: number, body: unknown, headers: { readonly [name: string]: string } = {}): Error {

@@ -13,7 +13,7 @@ import {
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { gate, pairing, results, text, turn } from '../support/turns.ts';
 
 const worker = (name: string, more: object = {}) =>

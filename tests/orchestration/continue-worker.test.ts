@@ -2,7 +2,7 @@ import { defineAgent, defineSupervisor, defineTool, delegate, type Message, runA
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { fromEachPrefix } from '../support/prefixes.ts';
 import { gate, pairing, results, text, turn } from '../support/turns.ts';
 

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { runSpent } from '../../src/cli/run-spent.ts';
 import { History } from '../../src/journal/history.ts';
 import type { Row } from '../../src/journal/row.ts';
-import { Ledger } from '../../src/orchestration/ledger.ts';
+import { Ledger } from '../../src/orchestration/budget/ledger.ts';
 import { killedAfter } from '../support/journals.ts';
 
 const usage = { inputTokens: 100, outputTokens: 100 };

@@ -15,7 +15,7 @@ import {
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { journal } from '../support/journals.ts';
 import { gate, results, text, turn } from '../support/turns.ts';
 

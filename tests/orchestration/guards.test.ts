@@ -2,7 +2,7 @@ import { type Agent, defineAgent, defineSupervisor, runAgent, type TreeNode } fr
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { pairing, results, text, turn } from '../support/turns.ts';
 
 type Worker = Agent<string, unknown, unknown>;

@@ -12,7 +12,7 @@ import {
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { fromEachPrefix } from '../support/prefixes.ts';
 import { gate, pairing, results, text, turn } from '../support/turns.ts';
 

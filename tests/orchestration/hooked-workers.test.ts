@@ -1,7 +1,7 @@
 import { defineAgent, defineSupervisor, type Hooks, runAgent } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { expect, test } from 'vitest';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { pairing, results, text, turn } from '../support/turns.ts';
 
 /** How confidential what the worker was told is, at each of its requests. */

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Invocation } from '../../src/core/invocation.ts';
-import type { Call, Failure, Work } from '../../src/core/journal.ts';
-import { TRUSTED } from '../../src/core/label.ts';
-import { addSpending, costUsd, NOTHING_SPENT, spendingOfCall, toPicoUsd } from '../../src/core/spending.ts';
-import { Ledger } from '../../src/orchestration/ledger.ts';
+import { Invocation } from '../../src/core/runtime/invocation.ts';
+import type { Call, Failure, Work } from '../../src/core/runtime/journal.ts';
+import { TRUSTED } from '../../src/core/values/label.ts';
+import { addSpending, costUsd, NOTHING_SPENT, spendingOfCall, toPicoUsd } from '../../src/core/values/spending.ts';
+import { Ledger } from '../../src/orchestration/budget/ledger.ts';
 
 /** USD per token: a price whose binary fraction is not exact. */
 const PER_TOKEN = 0.1e-6;

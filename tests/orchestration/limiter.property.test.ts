@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Invocation } from '../../src/core/invocation.ts';
-import type { Call, Work } from '../../src/core/journal.ts';
-import { TRUSTED } from '../../src/core/label.ts';
-import { Limiter } from '../../src/orchestration/limiter.ts';
+import { Invocation } from '../../src/core/runtime/invocation.ts';
+import type { Call, Work } from '../../src/core/runtime/journal.ts';
+import { TRUSTED } from '../../src/core/values/label.ts';
+import { Limiter } from '../../src/orchestration/budget/limiter.ts';
 
 function invocation(path: string, parent: Invocation | undefined): Invocation {
   const span = { key: path, parent: undefined, handle: undefined };

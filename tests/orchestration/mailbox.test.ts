@@ -1,7 +1,7 @@
 import { defineAgent, defineSupervisor, defineTool, delegate, type Message, runAgent, startRun } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 import { gate, pairing, results, text, turn } from '../support/turns.ts';
 
 const worker = (name: string, more: object = {}) =>

@@ -16,8 +16,8 @@ import {
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
-import { addUsage, NO_USAGE } from '../../src/core/usage.ts';
+import { textOf } from '../../src/core/values/message.ts';
+import { addUsage, NO_USAGE } from '../../src/core/values/usage.ts';
 import { barrier, pairing, results, text, turn } from '../support/turns.ts';
 
 const tool = (name: string, execute: () => unknown, access: 'read' | 'write' = 'read') =>

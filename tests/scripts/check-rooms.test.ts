@@ -24,13 +24,16 @@ describe('check-rooms goes red', () => {
 
   test('on every violation of a tree, each in its file', () => {
     const violations = checkRooms([
-      { file: 'src/core/loop.ts', text: "import { z } from 'zod';\nimport { sqlite } from '../journal/sqlite.ts';" },
+      {
+        file: 'src/core/loop/loop.ts',
+        text: "import { z } from 'zod';\nimport { sqlite } from '../../journal/sqlite.ts';",
+      },
       { file: 'src/orchestration/turn.ts', text: "import pLimit from 'p-limit';" },
       { file: 'src/tools/files.ts', text: "import { startRun } from '../orchestration/run.ts';" },
     ]);
     expect(violations).toEqual([
-      expect.stringMatching(/^src\/core\/loop\.ts: imports zod; core may import only /),
-      expect.stringMatching(/^src\/core\/loop\.ts: imports \.\.\/journal\/sqlite\.ts; core /),
+      expect.stringMatching(/^src\/core\/loop\/loop\.ts: imports zod; core may import only /),
+      expect.stringMatching(/^src\/core\/loop\/loop\.ts: imports \.\.\/\.\.\/journal\/sqlite\.ts; core /),
       expect.stringMatching(/^src\/tools\/files\.ts: imports \.\.\/orchestration\/run\.ts; tools /),
     ]);
   });
@@ -46,8 +49,8 @@ describe('check-rooms goes red', () => {
   test.each([
     ['src/models/openai/chat.ts', 'openai'],
     ['src/models/anthropic/wire.ts', '@anthropic-ai/sdk'],
-    ['src/telemetry/otel.ts', '@opentelemetry/sdk-trace'],
-    ['src/core/schema.ts', 'ajv'],
+    ['src/telemetry/otel/otel.ts', '@opentelemetry/sdk-trace'],
+    ['src/core/schema/schema.ts', 'ajv'],
   ])('on a static import in %s of %s, which stays lazy', (file, name) => {
     expect(check(file, `import X from '${name}';`)).toHaveLength(1);
     expect(check(file, `import { type X } from '${name}';`)).toHaveLength(1);
@@ -73,7 +76,7 @@ describe('check-rooms stays green', () => {
     ['src/core/x.ts', "import { readFile } from 'node:fs/promises';"],
     ['src/core/x.ts', "import { y } from './deep/y.ts';"],
     ['src/core/deep/x.ts', "import { y } from '../y.ts';"],
-    ['src/telemetry/otel.ts', "import { trace } from '@opentelemetry/api';"],
+    ['src/telemetry/otel/otel.ts', "import { trace } from '@opentelemetry/api';"],
     ['src/memory/index.ts', "import { DatabaseSync } from 'node:sqlite';\nimport { gate } from '../models/gate.ts';"],
     ['src/cli/cox.ts', "import { Command } from 'commander';\nimport * as coxswain from '../index.ts';"],
     ['src/cli/run.ts', "const coxswain = await import('coxswain');"],

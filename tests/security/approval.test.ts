@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { compileSchema } from '../../src/core/compile-schema.ts';
-import { TRUSTED } from '../../src/core/label.ts';
-import type { Access } from '../../src/core/tool.ts';
+import type { Access } from '../../src/core/contract/tool.ts';
+import { compileSchema } from '../../src/core/schema/compile-schema.ts';
+import { TRUSTED } from '../../src/core/values/label.ts';
 import { type ApprovedTool, approvalRequest, argsHash, checkDecision } from '../../src/security/approval.ts';
 import { parseRule } from '../../src/security/rules.ts';
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkPermissions } from '../../src/agents/define-agent.ts';
-import { compileSchema } from '../../src/core/compile-schema.ts';
-import { ConfigurationError } from '../../src/core/errors.ts';
-import { TRUSTED } from '../../src/core/label.ts';
-import { parseArguments } from '../../src/core/parse-arguments.ts';
-import type { PermissionMode } from '../../src/core/permission.ts';
-import type { Access } from '../../src/core/tool.ts';
+import type { PermissionMode } from '../../src/core/contract/permission.ts';
+import type { Access } from '../../src/core/contract/tool.ts';
+import { compileSchema } from '../../src/core/schema/compile-schema.ts';
+import { parseArguments } from '../../src/core/schema/parse-arguments.ts';
+import { ConfigurationError } from '../../src/core/values/errors.ts';
+import { TRUSTED } from '../../src/core/values/label.ts';
 import { decide } from '../../src/security/decide.ts';
 import { checkRules, parseRules, type RuledTool } from '../../src/security/rules.ts';
 import { type AttackCase, attackCases, attackFolder, filled } from '../cases/attacks/attack-case.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError } from '../../src/core/errors.ts';
+import { ConfigurationError } from '../../src/core/values/errors.ts';
 import { readRuleValue } from '../../src/security/rule-value.ts';
 import { checkRules, namesTool, parseRule, parseRules, scopeHolds } from '../../src/security/rules.ts';
 

@@ -1,7 +1,7 @@
 import { type Compact, defineAgent, defineTool, type ModelRequest } from 'coxswain';
 import { callTools, type ScriptedTurn, say, scriptedModel, toolCall } from 'coxswain/testing';
 import { z } from 'zod';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 
 /** Prose of about so many tokens. */
 export function prose(tokens: number, word = 'aaaa'): string {

@@ -1,5 +1,5 @@
 import type { Message, ModelTurn, RunEvent } from 'coxswain';
-import { textOf } from '../../src/core/message.ts';
+import { textOf } from '../../src/core/values/message.ts';
 
 type Requested = readonly [name: string, args?: unknown];
 

@@ -10,7 +10,7 @@ import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { bundleCommand } from '../../src/cli/bundle-command.ts';
+import { bundleCommand } from '../../src/cli/commands/bundle-command.ts';
 import { collecting, treeFaults } from './collecting.ts';
 import { attributesOf } from './receiver.ts';
 

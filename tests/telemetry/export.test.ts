@@ -9,8 +9,8 @@ import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { toldRecords } from '../../src/journal/told-records.ts';
-import { rebuildSpans } from '../../src/telemetry/rebuild-spans.ts';
-import { loadTraceSdk } from '../../src/telemetry/sdk.ts';
+import { rebuildSpans } from '../../src/telemetry/otel/rebuild-spans.ts';
+import { loadTraceSdk } from '../../src/telemetry/otel/sdk.ts';
 import { attributesOf, type WireSpan } from './receiver.ts';
 import { shape, sorted, threeWays, told } from './three-ways.ts';
 

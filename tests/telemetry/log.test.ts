@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../../src/core/errors.ts';
-import { canonical, sha256 } from '../../src/core/json.ts';
-import type { Message } from '../../src/core/message.ts';
-import { jsonlLog, type StepLine } from '../../src/telemetry/log.ts';
-import { logParts } from '../../src/telemetry/log-parts.ts';
-import { stepLines } from '../../src/telemetry/step-lines.ts';
+import { ConfigurationError } from '../../src/core/values/errors.ts';
+import { canonical, sha256 } from '../../src/core/values/json.ts';
+import type { Message } from '../../src/core/values/message.ts';
+import { jsonlLog, type StepLine } from '../../src/telemetry/log/log.ts';
+import { logParts } from '../../src/telemetry/log/log-parts.ts';
+import { stepLines } from '../../src/telemetry/log/step-lines.ts';
 import { place, recorder } from './recorder.ts';
 import { agentOut, CANARY, modelIn, toolIn, toolOut, user, writeTeam } from './team.ts';
 

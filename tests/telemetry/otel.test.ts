@@ -1,6 +1,6 @@
 import { context, trace } from '@opentelemetry/api';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type OtelSetup, otel, setupOtel } from '../../src/telemetry/otel.ts';
+import { type OtelSetup, otel, setupOtel } from '../../src/telemetry/otel/otel.ts';
 import { faultsOf } from './conventions.ts';
 import { attributesOf, receiver, type WireSpan } from './receiver.ts';
 import { place, recorder, spanOf } from './recorder.ts';

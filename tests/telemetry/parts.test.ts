@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../../src/core/message.ts';
-import { boundedValue, inputMessages, outputMessages } from '../../src/telemetry/parts.ts';
+import type { Message } from '../../src/core/values/message.ts';
+import { boundedValue, inputMessages, outputMessages } from '../../src/telemetry/otel/parts.ts';
 
 const MOST = 140_000;
 

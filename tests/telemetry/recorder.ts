@@ -1,5 +1,5 @@
-import type { Instrument, SpanHandle, SpanStart } from '../../src/core/instrument.ts';
-import type { Entry, Place, RunRecord, View } from '../../src/core/record.ts';
+import type { Instrument, SpanHandle, SpanStart } from '../../src/core/contract/instrument.ts';
+import type { Entry, Place, RunRecord, View } from '../../src/core/contract/record.ts';
 
 type Loose<T> = T extends unknown ? Omit<T, 'attempt' | 'since'> & { attempt?: number } : never;
 

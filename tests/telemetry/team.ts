@@ -1,5 +1,5 @@
-import type { AgentOut, ModelIn, ToolIn, ToolOut } from '../../src/core/boundary.ts';
-import type { Message } from '../../src/core/message.ts';
+import type { AgentOut, ModelIn, ToolIn, ToolOut } from '../../src/core/contract/boundary.ts';
+import type { Message } from '../../src/core/values/message.ts';
 import { place, type recorder, spanOf } from './recorder.ts';
 
 /** A text that must be nowhere when content is off. */

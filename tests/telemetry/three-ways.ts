@@ -8,10 +8,10 @@ import { type OtelSetup, otel, setupOtel } from 'coxswain/otel';
 import { sqlite } from 'coxswain/sqlite';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { toldRecords } from '../../src/journal/told-records.ts';
-import { sendSpans } from '../../src/telemetry/export-spans.ts';
-import { loggedRecords } from '../../src/telemetry/logged-records.ts';
-import { rebuildSpans } from '../../src/telemetry/rebuild-spans.ts';
-import { loadTraceSdk, otlpExporter, signalUrl } from '../../src/telemetry/sdk.ts';
+import { loggedRecords } from '../../src/telemetry/log/logged-records.ts';
+import { sendSpans } from '../../src/telemetry/otel/export-spans.ts';
+import { rebuildSpans } from '../../src/telemetry/otel/rebuild-spans.ts';
+import { loadTraceSdk, otlpExporter, signalUrl } from '../../src/telemetry/otel/sdk.ts';
 import { attributesOf, receiver, type WireSpan } from './receiver.ts';
 
 type Receiver = Awaited<ReturnType<typeof receiver>>;

@@ -7,9 +7,9 @@ import { longTermMemory } from 'coxswain/memory';
 import { scriptedModel } from 'coxswain/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { StepLine } from '../../src/telemetry/line.ts';
-import { stepLines } from '../../src/telemetry/step-lines.ts';
-import { withoutContent } from '../../src/telemetry/without-content.ts';
+import type { StepLine } from '../../src/telemetry/log/line.ts';
+import { stepLines } from '../../src/telemetry/log/step-lines.ts';
+import { withoutContent } from '../../src/telemetry/log/without-content.ts';
 import { text, turn } from '../support/turns.ts';
 
 const CANARY = 'canary-4711';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ModelContext, ModelDelta, ModelRequest } from '../../src/core/model.ts';
+import type { ModelContext, ModelDelta, ModelRequest } from '../../src/core/values/model.ts';
 import { callTools, say, scriptedModel, toolCall } from '../../src/testing/index.ts';
 
 const request: ModelRequest = {

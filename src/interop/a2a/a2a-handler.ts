@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AgentCard } from '@a2a-js/sdk';
 import type { DefaultRequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import type { Agent } from '../../core/agent.ts';
-import { sha256 } from '../../core/json.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import { sha256 } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
 import { ClientSpending } from '../http/client-spending.ts';
 import type { HttpSettings } from '../http/http-options.ts';

@@ -1,10 +1,10 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import { defineForeignLeaf } from '../../core/define-tool.ts';
-import { ConfigurationError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import type { Json } from '../../core/json.ts';
-import { checkFunction, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
-import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import { defineForeignLeaf } from '../../core/contract/define-tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import type { Json } from '../../core/values/json.ts';
+import { checkFunction, checkOptions, checkPositive, checkWhole, shown } from '../../core/values/options.ts';
 import type { FollowOptions } from '../../tools/fetch/follow.ts';
 import type { ForeignToolOptions } from '../foreign-tool.ts';
 import { RemoteAgent } from './remote-agent.ts';

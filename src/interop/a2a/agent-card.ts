@@ -1,5 +1,5 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import type { Agent } from '../../core/agent.ts';
+import type { Agent } from '../../core/contract/agent.ts';
 
 /** What an agent says of itself to other agents (A2A 1.0): one skill, and two ways to be asked. */
 export function agentCard(

@@ -1,5 +1,5 @@
-import { isPlainObject } from '../../core/json.ts';
-import { strictJson } from '../../core/strict-json.ts';
+import { strictJson } from '../../core/schema/strict-json.ts';
+import { isPlainObject } from '../../core/values/json.ts';
 import { Problem } from '../http/problem.ts';
 import { sendJson } from '../http/send-json.ts';
 import type { Call } from './a2a-handler.ts';

@@ -1,7 +1,7 @@
 import type { Message, Part } from '@a2a-js/sdk';
-import type { Agent } from '../../core/agent.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import type { ApprovalRequest, Decision, WaitRequest } from '../../core/permission.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { readDecision } from '../../security/approval.ts';
 
 /** What a message of another agent is to ours: the input of a data part, a text, or a message with files. */

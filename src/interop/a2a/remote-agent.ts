@@ -1,11 +1,11 @@
 import type { AgentCard, Message } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
-import { ConfigurationError, messageOf, ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import { canonical, isPlainObject, type Json, sha256 } from '../../core/json.ts';
-import { shown } from '../../core/options.ts';
-import type { ToolContext } from '../../core/tool.ts';
-import { traceCarrier } from '../../telemetry/carrier.ts';
+import type { ToolContext } from '../../core/contract/tool.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ConfigurationError, messageOf, ToolError } from '../../core/values/errors.ts';
+import { canonical, isPlainObject, type Json, sha256 } from '../../core/values/json.ts';
+import { shown } from '../../core/values/options.ts';
+import { traceCarrier } from '../../telemetry/otel/carrier.ts';
 import { readHost, type UrlRules } from '../../tools/fetch/allowed-url.ts';
 import type { A2AToolOptions } from './a2a-tool.ts';
 import { judgedFetch } from './judged-fetch.ts';

@@ -1,6 +1,6 @@
 import type { SendMessageRequest } from '@a2a-js/sdk';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import { strictJson } from '../../core/strict-json.ts';
+import { strictJson } from '../../core/schema/strict-json.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { Problem } from '../http/problem.ts';
 import { sendJson } from '../http/send-json.ts';
 import type { Call } from './a2a-handler.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ConfigurationError } from '../../core/errors.ts';
-import { checkOptions, checkText, shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { checkOptions, checkText, shown } from '../../core/values/options.ts';
 import { GUARD_OPTIONS } from '../http/guard.ts';
 import { type HttpOptions, httpSettings } from '../http/http-options.ts';
 import { LISTEN_OPTIONS, type Listening, type ListenOptions, listen } from '../http/listen.ts';

@@ -1,5 +1,5 @@
 import type { Artifact, Message, Part, StreamResponse, Task, TaskState, TaskStatus } from '@a2a-js/sdk';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { textOf } from './message-input.ts';
 
 /** What is known of a task of another agent so far. */

@@ -1,8 +1,8 @@
 import type { Artifact, Message, Part, Task, TaskState } from '@a2a-js/sdk';
 import type { ExecutionEventBus } from '@a2a-js/sdk/server';
-import type { RunResult } from '../../core/ending.ts';
-import type { Json } from '../../core/json.ts';
-import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
+import type { RunResult } from '../../core/contract/ending.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
+import type { Json } from '../../core/values/json.ts';
 import { shownRequest } from '../http/shown-request.ts';
 import type { ServerSdk } from './sdk.ts';
 

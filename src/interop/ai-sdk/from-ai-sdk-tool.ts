@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { JSONValue, Tool } from 'ai';
-import { ConfigurationError, messageOf, ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import { isPlainObject } from '../../core/json.ts';
-import type { Part } from '../../core/message.ts';
-import { checkFunction, shown } from '../../core/options.ts';
-import type { JsonSchema, SchemaLike } from '../../core/schema.ts';
-import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import type { JsonSchema, SchemaLike } from '../../core/schema/schema.ts';
+import { ConfigurationError, messageOf, ToolError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import type { Part } from '../../core/values/message.ts';
+import { checkFunction, shown } from '../../core/values/options.ts';
 import { type ForeignToolOptions, foreignTool, noteOf } from '../foreign-tool.ts';
 
 /** What {@link fromAiSdkTool} takes. */

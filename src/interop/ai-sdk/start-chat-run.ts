@@ -1,9 +1,9 @@
-import type { Agent } from '../../core/agent.ts';
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import { shown } from '../../core/options.ts';
-import type { Run } from '../../orchestration/run-handle.ts';
-import type { OptionsArgument, RunOptions } from '../../orchestration/run-options.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import { shown } from '../../core/values/options.ts';
+import type { Run } from '../../orchestration/run/run-handle.ts';
+import type { OptionsArgument, RunOptions } from '../../orchestration/run/run-options.ts';
 import { serveRun } from '../serve-run.ts';
 
 interface ChatMessage {

@@ -1,9 +1,9 @@
 import type { JSONValue, Tool, ToolExecutionOptions } from 'ai';
-import type { Agent } from '../../core/agent.ts';
-import { isPlainObject } from '../../core/json.ts';
-import type { Schema, StandardSchema } from '../../core/schema.ts';
-import type { Usage } from '../../core/usage.ts';
-import type { Run } from '../../orchestration/run-handle.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import type { Schema, StandardSchema } from '../../core/schema/schema.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import type { Usage } from '../../core/values/usage.ts';
+import type { Run } from '../../orchestration/run/run-handle.ts';
 import { runProgress, type WorkerProgress } from '../run-progress.ts';
 import { type Completed, type ToolInput, type WorkerToolArgument, workerTool } from '../worker-tool.ts';
 

@@ -1,7 +1,7 @@
 import type { UIMessage } from 'ai';
-import { checkOneOf, checkOptions } from '../../core/options.ts';
+import { checkOneOf, checkOptions } from '../../core/values/options.ts';
 import { loadSdk } from '../../models/sdk.ts';
-import type { Run } from '../../orchestration/run-handle.ts';
+import type { Run } from '../../orchestration/run/run-handle.ts';
 import { isDurable } from '../is-durable.ts';
 import type { UiRunChunk, UiRunData } from './ui-chunks.ts';
 import { UiMessageLog } from './ui-message-log.ts';

@@ -1,11 +1,11 @@
 import type { UIMessageChunk } from 'ai';
-import type { ErrorRecord } from '../../core/errors.ts';
-import type { RunEvent } from '../../core/event.ts';
-import type { Json } from '../../core/json.ts';
-import type { ApprovalRequest, Decision, WaitRequest } from '../../core/permission.ts';
-import type { Status } from '../../core/status.ts';
-import type { Usage } from '../../core/usage.ts';
-import { NodeText } from '../../orchestration/text-stream.ts';
+import type { RunEvent } from '../../core/contract/event.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import type { ErrorRecord } from '../../core/values/errors.ts';
+import type { Json } from '../../core/values/json.ts';
+import type { Status } from '../../core/values/status.ts';
+import type { Usage } from '../../core/values/usage.ts';
+import { NodeText } from '../../orchestration/run/text-stream.ts';
 import { progressText } from '../progress-text.ts';
 
 /** The data parts of a run's message, by the names that `useChat` knows them under: `data-progress`, `data-approval`, `data-usage`. */

@@ -1,5 +1,5 @@
-import type { RunEvent } from '../../core/event.ts';
-import type { Run } from '../../orchestration/run-handle.ts';
+import type { RunEvent } from '../../core/contract/event.ts';
+import type { Run } from '../../orchestration/run/run-handle.ts';
 import { UiChunks, type UiRunChunk } from './ui-chunks.ts';
 
 /** Characters of text that one chunk gives to somebody who comes late, or reads slowly. */

@@ -1,4 +1,4 @@
-import { ConfigurationError, isA, messageOf } from '../../core/errors.ts';
+import { ConfigurationError, isA, messageOf } from '../../core/values/errors.ts';
 import { Problem } from './problem.ts';
 
 /** What does not fit how a run stands is the caller's affair, in the words of the library. */

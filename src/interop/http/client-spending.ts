@@ -1,5 +1,5 @@
-import type { Limits } from '../../core/limits.ts';
-import type { Usage } from '../../core/usage.ts';
+import type { Limits } from '../../core/values/limits.ts';
+import type { Usage } from '../../core/values/usage.ts';
 import type { ClientBudget } from './http-options.ts';
 import { Problem } from './problem.ts';
 

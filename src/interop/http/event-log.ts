@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../core/event.ts';
+import type { RunEvent } from '../../core/contract/event.ts';
 import { eventId, PIECES } from './event-id.ts';
 import { jsonText } from './send-json.ts';
 import type { ShownEvents } from './shown-event.ts';

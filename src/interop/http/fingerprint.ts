@@ -1,10 +1,10 @@
-import type { Agent } from '../../core/agent.ts';
-import { ConfigurationError, isA } from '../../core/errors.ts';
-import { canonical, type Json, sha256 } from '../../core/json.ts';
-import { UNTRUSTED } from '../../core/label.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import { ConfigurationError, isA } from '../../core/values/errors.ts';
+import { canonical, type Json, sha256 } from '../../core/values/json.ts';
+import { UNTRUSTED } from '../../core/values/label.ts';
 import { beginningOf } from '../../journal/beginning.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
-import { startInput } from '../../orchestration/input.ts';
+import { startInput } from '../../orchestration/run/input.ts';
 import { Problem } from './problem.ts';
 
 /**

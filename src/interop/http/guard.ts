@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { ConfigurationError } from '../../core/errors.ts';
-import { checkFunction, shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { checkFunction, shown } from '../../core/values/options.ts';
 import type { Client } from './client.ts';
 import { Problem } from './problem.ts';
 import { bearer, type NameOf, readTokens } from './tokens.ts';

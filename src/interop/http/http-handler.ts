@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { readDecision } from '../../security/approval.ts';
 import { placeAfter } from './event-id.ts';
 import { EventStreams } from './event-stream.ts';

@@ -1,9 +1,16 @@
-import type { Agent } from '../../core/agent.ts';
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import { checkFunction, checkOneOf, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
-import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
-import { checkRunOptions, type RunOptions } from '../../orchestration/run-options.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import {
+  checkFunction,
+  checkOneOf,
+  checkOptions,
+  checkPositive,
+  checkWhole,
+  shown,
+} from '../../core/values/options.ts';
+import { checkRunOptions, type RunOptions } from '../../orchestration/run/run-options.ts';
 import { servedAgents } from '../served-agents.ts';
 import type { Client } from './client.ts';
 import { GUARD_OPTIONS, type Guard, type GuardOptions, guard } from './guard.ts';

@@ -1,10 +1,17 @@
-import { defineForeignLeaf } from '../../core/define-tool.ts';
-import { ConfigurationError, ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import type { Label } from '../../core/label.ts';
-import { checkFunction, checkOneOf, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
-import type { Access, LeafTool, ToolContext } from '../../core/tool.ts';
+import { defineForeignLeaf } from '../../core/contract/define-tool.ts';
+import type { Access, LeafTool, ToolContext } from '../../core/contract/tool.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
+import type { Label } from '../../core/values/label.ts';
+import {
+  checkFunction,
+  checkOneOf,
+  checkOptions,
+  checkPositive,
+  checkWhole,
+  shown,
+} from '../../core/values/options.ts';
 import { type HostRule, readHost, type UrlRules } from '../../tools/fetch/allowed-url.ts';
 import { type FollowOptions, follow, networkFailure } from '../../tools/fetch/follow.ts';
 import { readPage } from '../../tools/fetch/read-page.ts';

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
-import { ConfigurationError } from '../../core/errors.ts';
-import { checkPositive, checkText, checkWhole } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { checkPositive, checkText, checkWhole } from '../../core/values/options.ts';
 import type { Guard } from './guard.ts';
 import { Problem } from './problem.ts';
 import { sendProblem } from './send-json.ts';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../core/schema.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { HttpSettings } from './http-options.ts';
 
 type Doc = { readonly [key: string]: unknown };

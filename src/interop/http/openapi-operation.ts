@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import type { JsonSchema } from '../../core/schema.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { localSchema, resolved } from './openapi-schema.ts';
 
 /** One parameter of an operation, under the name that the model writes it by. */

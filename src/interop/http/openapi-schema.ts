@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 
 type Doc = { readonly [key: string]: unknown };
 

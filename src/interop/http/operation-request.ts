@@ -1,5 +1,5 @@
-import { ToolError } from '../../core/errors.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { ToolError } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Operation, OperationParameter } from './openapi-operation.ts';
 
 /** What is sent for one call. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import type { Json } from '../../core/json.ts';
-import { strictJson } from '../../core/strict-json.ts';
+import { strictJson } from '../../core/schema/strict-json.ts';
+import type { Json } from '../../core/values/json.ts';
 import { Problem } from './problem.ts';
 
 /** Reads a JSON body of at most `max` bytes; no body is undefined. What is larger is not kept. */

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { ConfigurationError, messageOf } from '../../core/errors.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import { shown } from '../../core/options.ts';
+import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
+import { shown } from '../../core/values/options.ts';
 import type { HostRule, UrlRules } from '../../tools/fetch/allowed-url.ts';
 import { type FollowOptions, follow } from '../../tools/fetch/follow.ts';
 import { readPage } from '../../tools/fetch/read-page.ts';

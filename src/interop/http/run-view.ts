@@ -1,6 +1,6 @@
-import type { RunResult } from '../../core/ending.ts';
-import { isA, JournalError } from '../../core/errors.ts';
-import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
+import type { RunResult } from '../../core/contract/ending.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
+import { isA, JournalError } from '../../core/values/errors.ts';
 import type { ServedRun } from './served-run.ts';
 import { shownRequest } from './shown-request.ts';
 

@@ -1,4 +1,4 @@
-import { checkOneOf, checkOptions } from '../../core/options.ts';
+import { checkOneOf, checkOptions } from '../../core/values/options.ts';
 import { handlerOf } from './http-handler.ts';
 import { HTTP_OPTIONS, type HttpOptions, httpSettings } from './http-options.ts';
 import { LISTEN_OPTIONS, type Listening, type ListenOptions, listen } from './listen.ts';

@@ -1,7 +1,7 @@
-import type { Agent } from '../../core/agent.ts';
-import type { RunResult } from '../../core/ending.ts';
-import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
-import type { Run } from '../../orchestration/run-handle.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import type { RunResult } from '../../core/contract/ending.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
+import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { EventLog } from './event-log.ts';
 
 /** A run of a client: its events, whoever watches it, and how it ended; it outlives its handle where it is suspended and goes on. */

@@ -1,5 +1,5 @@
-import type { RunEvent } from '../../core/event.ts';
-import type { ApprovalRequest, WaitRequest } from '../../core/permission.ts';
+import type { RunEvent } from '../../core/contract/event.ts';
+import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import { shownRequest } from './shown-request.ts';
 
 /** What of a run's events a client is shown. */

@@ -1,8 +1,8 @@
-import type { RunEvent } from '../../core/event.ts';
-import { eventState, eventsOf } from '../../core/events.ts';
+import type { RunEvent } from '../../core/contract/event.ts';
+import { eventState, eventsOf } from '../../core/contract/events.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
 import { toldRecords } from '../../journal/told-records.ts';
-import { isOver } from '../../orchestration/resume-run.ts';
+import { isOver } from '../../orchestration/entry/resume-run.ts';
 
 /** The events that a run's records stand for, for a client of another process than the one that has them. */
 export function storedEvents(run: StoredRun): readonly Omit<RunEvent, 'seq'>[] {

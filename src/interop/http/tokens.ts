@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import { shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import { shown } from '../../core/values/options.ts';
 
 /** Names a client by its token; undefined for a token of nobody. */
 export type NameOf = (token: string) => string | undefined;

@@ -1,9 +1,9 @@
-import { ConfigurationError, ToolError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import type { Part } from '../../core/message.ts';
-import { checkFunction, shown } from '../../core/options.ts';
-import type { JsonSchema } from '../../core/schema.ts';
-import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import type { Part } from '../../core/values/message.ts';
+import { checkFunction, shown } from '../../core/values/options.ts';
 import { type ForeignToolOptions, foreignTool, noteOf } from '../foreign-tool.ts';
 import { peer } from '../peer.ts';
 

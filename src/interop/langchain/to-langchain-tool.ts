@@ -1,8 +1,8 @@
 import type { RunnableConfig } from '@langchain/core/runnables';
 import type { DynamicStructuredTool } from '@langchain/core/tools';
-import type { Agent } from '../../core/agent.ts';
-import type { Usage } from '../../core/usage.ts';
-import type { Run } from '../../orchestration/run-handle.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import type { Usage } from '../../core/values/usage.ts';
+import type { Run } from '../../orchestration/run/run-handle.ts';
 import { peer } from '../peer.ts';
 import { runProgress } from '../run-progress.ts';
 import { type Completed, type ToolInput, type WorkerToolArgument, workerTool } from '../worker-tool.ts';

@@ -7,10 +7,10 @@ import type {
   ServerContext,
   Tool,
 } from '@modelcontextprotocol/server';
-import type { Agent } from '../../core/agent.ts';
-import { ConfigurationError } from '../../core/errors.ts';
-import { issueText } from '../../core/issue-text.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import { issueText } from '../../core/schema/issue-text.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
 import { decisionOf, formOf } from './ask-client.ts';
 import type { loadServer } from './sdk.ts';

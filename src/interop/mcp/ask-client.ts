@@ -1,5 +1,5 @@
-import { isPlainObject, type Json } from '../../core/json.ts';
-import type { Decision } from '../../core/permission.ts';
+import type { Decision } from '../../core/contract/permission.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { approvalText } from '../../security/approval-text.ts';
 import type { Pending } from './served-call.ts';
 

@@ -1,5 +1,5 @@
-import { isA, messageOf, ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { isA, messageOf, ToolError } from '../../core/values/errors.ts';
 import { isRefused } from './connect.ts';
 import type { loadClient } from './sdk.ts';
 

@@ -1,7 +1,7 @@
 import type { Client, JsonSchemaValidator, PriorDiscovery, Transport } from '@modelcontextprotocol/client';
-import { isA, messageOf, ToolError } from '../../core/errors.ts';
-import { compileJsonSchema, takeJsonSchema } from '../../core/foreign-schema.ts';
-import { issueText } from '../../core/issue-text.ts';
+import { compileJsonSchema, takeJsonSchema } from '../../core/schema/foreign-schema.ts';
+import { issueText } from '../../core/schema/issue-text.ts';
+import { isA, messageOf, ToolError } from '../../core/values/errors.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { safeAuth } from './safe-auth.ts';
 import { loadClient, loadStdioClient } from './sdk.ts';

@@ -1,10 +1,10 @@
 import type { Progress as Reported } from '@modelcontextprotocol/client';
-import { DivergenceError, ToolError } from '../../core/errors.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import { LONGEST_TIMER_MS } from '../../core/time.ts';
-import type { LeafTool, McpFacts, Progress, ToolContext } from '../../core/tool.ts';
-import type { OpenSource } from '../../core/tool-source.ts';
-import { traceCarrier } from '../../telemetry/carrier.ts';
+import type { LeafTool, McpFacts, Progress, ToolContext } from '../../core/contract/tool.ts';
+import type { OpenSource } from '../../core/contract/tool-source.ts';
+import { DivergenceError, ToolError } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
+import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
+import { traceCarrier } from '../../telemetry/otel/carrier.ts';
 import { callError } from './call-error.ts';
 import { type ConnectOptions, connect, type Known, type Live, within } from './connect.ts';
 import { type Offer, type OfferedTool, pinOf, readOffer, toolsOf } from './offer.ts';

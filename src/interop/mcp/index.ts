@@ -1,4 +1,4 @@
-export type { ToolSource } from '../../core/tool-source.ts';
+export type { ToolSource } from '../../core/contract/tool-source.ts';
 export { type McpToolsOptions, mcpTools } from './mcp-tools.ts';
 export { type McpServing, serveMcp } from './serve-mcp.ts';
 export type { McpHttp, ServeMcpOptions } from './serve-options.ts';

@@ -1,5 +1,5 @@
-import { checkOptions } from '../../core/options.ts';
-import type { ToolSource } from '../../core/tool-source.ts';
+import type { ToolSource } from '../../core/contract/tool-source.ts';
+import { checkOptions } from '../../core/values/options.ts';
 import type { Known } from './connect.ts';
 import { Connection, type McpOptions } from './connection.ts';
 import { checkStart, type McpStart, START_OPTIONS } from './server-start.ts';

@@ -1,12 +1,12 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/client';
-import { compileSchema } from '../../core/compile-schema.ts';
-import { defineForeignLeaf } from '../../core/define-tool.ts';
-import { messageOf, ToolError } from '../../core/errors.ts';
-import { compileJsonSchema, takeJsonSchema } from '../../core/foreign-schema.ts';
-import { short } from '../../core/issue-text.ts';
-import { canonical, sha256 } from '../../core/json.ts';
-import type { JsonSchema } from '../../core/schema.ts';
-import type { LeafTool, McpFacts, ToolContext } from '../../core/tool.ts';
+import { defineForeignLeaf } from '../../core/contract/define-tool.ts';
+import type { LeafTool, McpFacts, ToolContext } from '../../core/contract/tool.ts';
+import { compileSchema } from '../../core/schema/compile-schema.ts';
+import { compileJsonSchema, takeJsonSchema } from '../../core/schema/foreign-schema.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
+import { messageOf, ToolError } from '../../core/values/errors.ts';
+import { canonical, sha256 } from '../../core/values/json.ts';
 import type { McpToolOptions, McpToolSettings } from './tool-settings.ts';
 
 /** A tool as a server describes it. A type, so that it counts as JSON: this is what is recorded. */

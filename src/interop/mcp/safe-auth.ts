@@ -1,5 +1,5 @@
 import type { AuthProvider, OAuthClientProvider } from '@modelcontextprotocol/client';
-import { ToolError } from '../../core/errors.ts';
+import { ToolError } from '../../core/values/errors.ts';
 
 /** What a shell, or whatever opens a browser, gives a meaning to; an address has these as `%24` and the like. */
 const MEANS_SOMETHING = /[^\w\-.~:/?#[\]@!*+,=%&]/;

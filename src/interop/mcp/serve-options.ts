@@ -1,6 +1,6 @@
-import type { Agent } from '../../core/agent.ts';
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
 import {
   checkFunction,
   checkOneOf,
@@ -9,8 +9,8 @@ import {
   checkText,
   checkWhole,
   shown,
-} from '../../core/options.ts';
-import { checkRunOptions, type RunOptions } from '../../orchestration/run-options.ts';
+} from '../../core/values/options.ts';
+import { checkRunOptions, type RunOptions } from '../../orchestration/run/run-options.ts';
 import type { Client } from '../http/client.ts';
 import { GUARD_OPTIONS, type GuardOptions } from '../http/guard.ts';
 import { LISTEN_OPTIONS, type ListenOptions } from '../http/listen.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthInfo } from '@modelcontextprotocol/server';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
 import { guard } from '../http/guard.ts';
 import { listen } from '../http/listen.ts';

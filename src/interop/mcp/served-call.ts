@@ -1,11 +1,11 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import type { Agent } from '../../core/agent.ts';
-import type { RunResult } from '../../core/ending.ts';
-import type { RunEvent } from '../../core/event.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import type { ApprovalRequest, Decision, WaitRequest } from '../../core/permission.ts';
-import type { Run } from '../../orchestration/run-handle.ts';
-import type { RunOptions } from '../../orchestration/run-options.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import type { RunResult } from '../../core/contract/ending.ts';
+import type { RunEvent } from '../../core/contract/event.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
+import type { Run } from '../../orchestration/run/run-handle.ts';
+import type { RunOptions } from '../../orchestration/run/run-options.ts';
 import type { Client } from '../http/client.ts';
 import { PROGRESS, progressText } from '../progress-text.ts';
 import { serveRun } from '../serve-run.ts';

@@ -1,7 +1,7 @@
 import type { AuthProvider, OAuthClientProvider } from '@modelcontextprotocol/client';
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import { checkFunction, checkOneOf, checkText, shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import { checkFunction, checkOneOf, checkText, shown } from '../../core/values/options.ts';
 
 /** A server that is started as a process, and spoken with over its standard streams. */
 export interface McpCommand {

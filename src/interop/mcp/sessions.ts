@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
 import type { AuthInfo } from '@modelcontextprotocol/server';
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
 import { Problem } from '../http/problem.ts';
 

@@ -1,5 +1,5 @@
 import type { CallToolResult, Server, ServerContext, StandardSchemaV1 } from '@modelcontextprotocol/server';
-import { isPlainObject } from '../../core/json.ts';
+import { isPlainObject } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
 import { answerOf, decideAll, type Served } from './agent-server.ts';
 import { decisionOf, formOf } from './ask-client.ts';

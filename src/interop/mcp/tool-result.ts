@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
-import { ToolError } from '../../core/errors.ts';
-import type { Part } from '../../core/message.ts';
+import { ToolError } from '../../core/values/errors.ts';
+import type { Part } from '../../core/values/message.ts';
 
 const MEDIA_TYPE = /^[a-z0-9][\w.+-]*\/[\w.+-]+$/i;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;

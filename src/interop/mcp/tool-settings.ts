@@ -1,10 +1,10 @@
-import type { ToolOptions } from '../../core/define-tool.ts';
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import type { Label } from '../../core/label.ts';
-import { checkOneOf, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
-import type { SchemaLike } from '../../core/schema.ts';
-import type { Access } from '../../core/tool.ts';
+import type { ToolOptions } from '../../core/contract/define-tool.ts';
+import type { Access } from '../../core/contract/tool.ts';
+import type { SchemaLike } from '../../core/schema/schema.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import type { Label } from '../../core/values/label.ts';
+import { checkOneOf, checkOptions, checkPositive, checkWhole, shown } from '../../core/values/options.ts';
 
 const OF_TOOL = [
   ...['name', 'description', 'access', 'risk', 'idempotent', 'onInDoubt', 'timeoutMs', 'graceMs', 'maxResultChars'],

@@ -1,7 +1,7 @@
 import type { FunctionTool, RunContext } from '@openai/agents';
-import type { Agent } from '../../core/agent.ts';
-import { CoxswainError, isA } from '../../core/errors.ts';
-import type { Usage } from '../../core/usage.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import { CoxswainError, isA } from '../../core/values/errors.ts';
+import type { Usage } from '../../core/values/usage.ts';
 import { peer } from '../peer.ts';
 import { type ToolInput, type WorkerToolArgument, workerTool } from '../worker-tool.ts';
 

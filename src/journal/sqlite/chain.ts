@@ -1,4 +1,4 @@
-import { sha256 } from '../../core/json.ts';
+import { sha256 } from '../../core/values/json.ts';
 import type { Row } from '../row.ts';
 
 /** The start of every chain. */

@@ -1,8 +1,8 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { ConfigurationError, JournalError, messageOf } from '../../core/errors.ts';
-import { privateFile } from '../../core/private-file.ts';
+import { ConfigurationError, JournalError, messageOf } from '../../core/values/errors.ts';
+import { privateFile } from '../../core/values/private-file.ts';
 import { isOwned, type RunRow } from './run-row.ts';
 import { MIGRATIONS, SCHEMA, VERSION } from './schema.ts';
 import { asJournalError, BUSY_MS, transaction } from './transaction.ts';

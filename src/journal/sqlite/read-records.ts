@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { JournalError } from '../../core/errors.ts';
+import { JournalError } from '../../core/values/errors.ts';
 import type { Row } from '../row.ts';
 import { chainHash, GENESIS, type HashedRow } from './chain.ts';
 import { WholeRequests } from './request-parts.ts';

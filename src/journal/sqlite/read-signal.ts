@@ -1,5 +1,5 @@
-import { JournalError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
+import { JournalError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
 import type { Signal } from '../record-store.ts';
 import { isSigned } from './signal-mac.ts';
 

@@ -1,4 +1,4 @@
-import { isPlainObject, type Json } from '../../core/json.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { FreshRow } from '../record-store.ts';
 import type { Row } from '../row.ts';
 

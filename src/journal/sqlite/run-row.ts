@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Json } from '../../core/json.ts';
+import type { Json } from '../../core/values/json.ts';
 import type { RunSummary } from '../record-store.ts';
 import { isAlive } from './owner.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { FencedError, JournalError } from '../../core/errors.ts';
+import { FencedError, JournalError } from '../../core/values/errors.ts';
 import type { FreshRow, RunLog, StoredRun, TimedSignal } from '../record-store.ts';
 import { type Chain, chainHash } from './chain.ts';
 import { RequestParts } from './request-parts.ts';

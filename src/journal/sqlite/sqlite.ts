@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ConfigurationError, FencedError } from '../../core/errors.ts';
-import { checkOptions } from '../../core/options.ts';
+import { ConfigurationError, FencedError } from '../../core/values/errors.ts';
+import { checkOptions } from '../../core/values/options.ts';
 import { checkTime } from '../check-time.ts';
 import { prunable } from '../prunable.ts';
 import type { OpenOptions, RecordStore, RunLog, RunSummary, Signal, StoredRun } from '../record-store.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { CoxswainError, isA, JournalError, messageOf } from '../../core/errors.ts';
+import { CoxswainError, isA, JournalError, messageOf } from '../../core/values/errors.ts';
 
 /** How long a transaction waits for that of another process, in milliseconds. */
 export const BUSY_MS = 5_000;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { JournalError } from '../../core/errors.ts';
-import { type Json, sha256 } from '../../core/json.ts';
+import { JournalError } from '../../core/values/errors.ts';
+import { type Json, sha256 } from '../../core/values/json.ts';
 
 /** Longer texts go to a blob of their own, stored once whatever refers to it. UTF-16 units. */
 export const LARGE = 65_536;

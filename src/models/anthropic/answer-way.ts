@@ -1,9 +1,9 @@
-import type { ModelRequest, ToolDefinition } from '../../core/model.ts';
-import type { JsonSchema } from '../../core/schema.ts';
-import { BY_TOOL, takesAnswer, withAnswerTool } from '../answer-tool.ts';
-import { oncePerFrozen } from '../once-per-frozen.ts';
-import { outputInstruction } from '../output.ts';
-import { schemaSubset } from '../schema-subset.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
+import type { ModelRequest, ToolDefinition } from '../../core/values/model.ts';
+import { BY_TOOL, takesAnswer, withAnswerTool } from '../request/answer-tool.ts';
+import { oncePerFrozen } from '../request/once-per-frozen.ts';
+import { outputInstruction } from '../request/output.ts';
+import { schemaSubset } from '../request/schema-subset.ts';
 
 /** How a structured answer is asked for, and the tools that the model is told of then. */
 export interface AnswerWay {

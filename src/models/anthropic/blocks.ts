@@ -1,12 +1,12 @@
-import { ModelError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/message.ts';
-import { endOfString } from '../../core/strict-json.ts';
-import { RULES } from '../check-request.ts';
-import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
-import { fieldsOf, listField } from '../fields.ts';
-import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
-import { legalName } from '../tool-name.ts';
+import { endOfString } from '../../core/schema/strict-json.ts';
+import { ModelError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/values/message.ts';
+import { type DistinctIds, distinctIds } from '../answer/distinct-ids.ts';
+import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
+import { fieldsOf, listField } from '../failure/fields.ts';
+import { RULES } from '../request/check-request.ts';
+import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
 
 /** Longest name of a tool. */

@@ -1,7 +1,7 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
-import { modelFailure } from '../failure.ts';
+import { repairingFetch } from '../answer/repair.ts';
+import { modelFailure } from '../failure/failure.ts';
 import { type AdapterOptions, withoutSlash } from '../options.ts';
-import { repairingFetch } from '../repair.ts';
 import { loadSdk, once } from '../sdk.ts';
 import { timeouts } from '../timeouts.ts';
 import { loggingFetch } from '../wire-log.ts';

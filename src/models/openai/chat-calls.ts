@@ -1,5 +1,5 @@
-import type { ModelDelta } from '../../core/model.ts';
-import { type Fields, fieldsOf, textField } from '../fields.ts';
+import type { ModelDelta } from '../../core/values/model.ts';
+import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
 import { JsonEnd } from './json-end.ts';
 
 /** A call as it grows. `extra` is what the provider wants back and we do not know. */

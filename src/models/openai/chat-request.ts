@@ -1,12 +1,12 @@
-import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/model.ts';
-import type { JsonSchema } from '../../core/schema.ts';
-import { checkRequest, RULES } from '../check-request.ts';
-import type { Origin } from '../native-turn.ts';
-import { oncePerFrozen } from '../once-per-frozen.ts';
-import { joinTexts, outputInstruction } from '../output.ts';
-import { schemaSubset } from '../schema-subset.ts';
-import { legalName } from '../tool-name.ts';
-import { type Dialect, toolSchema } from '../tool-schema.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
+import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/values/model.ts';
+import type { Origin } from '../answer/native-turn.ts';
+import { checkRequest, RULES } from '../request/check-request.ts';
+import { oncePerFrozen } from '../request/once-per-frozen.ts';
+import { joinTexts, outputInstruction } from '../request/output.ts';
+import { schemaSubset } from '../request/schema-subset.ts';
+import { legalName } from '../request/tool-name.ts';
+import { type Dialect, toolSchema } from '../request/tool-schema.ts';
 import { chatTranscripts, MAX_NAME } from './chat-messages.ts';
 
 export interface ChatRequestOptions {

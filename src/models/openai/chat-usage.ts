@@ -1,5 +1,5 @@
-import type { CallUsage } from '../../core/usage.ts';
-import { countField, type Fields, fieldsOf } from '../fields.ts';
+import type { CallUsage } from '../../core/values/usage.ts';
+import { countField, type Fields, fieldsOf } from '../failure/fields.ts';
 
 /**
  * The usage that a chunk or a choice reports, after what was reported before. Totals that run: the last one counts, but a later

@@ -1,8 +1,8 @@
 import type { OpenAI } from 'openai';
-import { modelFailure } from '../failure.ts';
+import { repairingFetch } from '../answer/repair.ts';
+import { modelFailure } from '../failure/failure.ts';
 import type { AdapterOptions } from '../options.ts';
 import { withoutSlash } from '../options.ts';
-import { repairingFetch } from '../repair.ts';
 import { loadSdk, once } from '../sdk.ts';
 import { timeouts } from '../timeouts.ts';
 import { loggingFetch } from '../wire-log.ts';

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, textField } from '../fields.ts';
+import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
 import { growList } from './grow-list.ts';
 
 type Part = { [field: string]: unknown };

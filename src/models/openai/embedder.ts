@@ -1,13 +1,13 @@
 import type { OpenAI } from 'openai';
-import { ModelError } from '../../core/errors.ts';
-import { DEFAULTS } from '../../core/limits.ts';
-import type { Embedder } from '../../core/memory.ts';
-import { gateOf } from '../../core/model-facts.ts';
-import { modelFailure } from '../failure.ts';
-import { fieldsOf, listField } from '../fields.ts';
+import type { Embedder } from '../../core/contract/memory.ts';
+import { ModelError } from '../../core/values/errors.ts';
+import { DEFAULTS } from '../../core/values/limits.ts';
+import { gateOf } from '../../core/values/model-facts.ts';
+import { Watch } from '../answer/watch.ts';
+import { modelFailure } from '../failure/failure.ts';
+import { fieldsOf, listField } from '../failure/fields.ts';
 import { type AdapterOptions, checkCount, checkOptions, modelFields } from '../options.ts';
 import { timeouts } from '../timeouts.ts';
-import { Watch } from '../watch.ts';
 import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';
 
 export interface EmbedderOptions

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, textField } from '../fields.ts';
+import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
 
 /** Kinds of parts that are streamed in pieces. */
 const STREAMED: ReadonlySet<unknown> = new Set(['text', 'reasoning.text', 'reasoning.summary']);

@@ -1,7 +1,7 @@
-import type { AssistantPart } from '../../core/message.ts';
-import type { ModelDelta } from '../../core/model.ts';
-import { distinctId } from '../commit.ts';
-import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
+import type { AssistantPart } from '../../core/values/message.ts';
+import type { ModelDelta } from '../../core/values/model.ts';
+import { distinctId } from '../answer/commit.ts';
+import { type Fields, fieldsOf, listField, textField } from '../failure/fields.ts';
 
 type OnDelta = ((delta: ModelDelta) => void) | undefined;
 

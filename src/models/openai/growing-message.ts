@@ -1,8 +1,8 @@
-import type { AssistantPart } from '../../core/message.ts';
-import type { ModelDelta, ModelTurn } from '../../core/model.ts';
-import { distinctId } from '../commit.ts';
-import { type Fields, fieldsOf, textField } from '../fields.ts';
-import { nativeTurn, type Origin } from '../native-turn.ts';
+import type { AssistantPart } from '../../core/values/message.ts';
+import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
+import { distinctId } from '../answer/commit.ts';
+import { nativeTurn, type Origin } from '../answer/native-turn.ts';
+import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
 import { ChatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
 import { ContentParts, isThought } from './content-parts.ts';

@@ -1,9 +1,9 @@
 import type { OpenAI } from 'openai';
-import type { Model } from '../../core/model.ts';
-import { callIds } from '../call-id.ts';
-import { checkRequest, RULES } from '../check-request.ts';
+import type { Model } from '../../core/values/model.ts';
+import { callIds } from '../answer/call-id.ts';
 import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
-import type { Dialect } from '../tool-schema.ts';
+import { checkRequest, RULES } from '../request/check-request.ts';
+import type { Dialect } from '../request/tool-schema.ts';
 import { apiAt } from './api-at.ts';
 import { chatProtocol } from './chat-protocol.ts';
 import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';

@@ -1,4 +1,4 @@
-import { ModelError } from '../../core/errors.ts';
+import { ModelError } from '../../core/values/errors.ts';
 import {
   type AssistantMessage,
   type Message,
@@ -6,11 +6,11 @@ import {
   type ToolMessage,
   textOf,
   toolCallsOf,
-} from '../../core/message.ts';
-import { type DistinctIds, distinctIds } from '../distinct-ids.ts';
-import { type Fields, fieldsOf, listField, textField } from '../fields.ts';
-import { nativeFor, type Origin, wellFormed } from '../native-turn.ts';
-import { legalName } from '../tool-name.ts';
+} from '../../core/values/message.ts';
+import { type DistinctIds, distinctIds } from '../answer/distinct-ids.ts';
+import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
+import { type Fields, fieldsOf, listField, textField } from '../failure/fields.ts';
+import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
 import { wireFunction } from './chat-messages.ts';
 

@@ -1,12 +1,12 @@
-import { ModelError } from '../../core/errors.ts';
-import type { ModelDelta, ModelTurn } from '../../core/model.ts';
-import type { CallUsage } from '../../core/usage.ts';
-import { DONE } from '../answer-parser.ts';
-import { commit, type Ending, responseOf } from '../commit.ts';
-import type { Assembler } from '../exchange.ts';
-import { bodyFailure, isErrorBody } from '../failure.ts';
-import { countField, type Fields, fieldsOf, listField, textField } from '../fields.ts';
-import { nativeTurn, type Origin } from '../native-turn.ts';
+import { ModelError } from '../../core/values/errors.ts';
+import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
+import type { CallUsage } from '../../core/values/usage.ts';
+import { DONE } from '../answer/answer-parser.ts';
+import { commit, type Ending, responseOf } from '../answer/commit.ts';
+import type { Assembler } from '../answer/exchange.ts';
+import { nativeTurn, type Origin } from '../answer/native-turn.ts';
+import { bodyFailure, isErrorBody } from '../failure/failure.ts';
+import { countField, type Fields, fieldsOf, listField, textField } from '../failure/fields.ts';
 import { GrowingItems } from './growing-items.ts';
 
 export interface ResponsesTurnOptions {

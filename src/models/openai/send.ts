@@ -1,11 +1,11 @@
 import type { OpenAI } from 'openai';
-import type { Model, ModelRequest } from '../../core/model.ts';
-import { type Assembler, exchange } from '../exchange.ts';
+import type { Model, ModelRequest } from '../../core/values/model.ts';
+import { type Assembler, exchange } from '../answer/exchange.ts';
+import { rawAnswer } from '../answer/raw-answer.ts';
 import { type AdapterOptions, ownHeaders } from '../options.ts';
-import { rawAnswer } from '../raw-answer.ts';
+import { toolNames } from '../request/tool-name.ts';
+import type { Dialect } from '../request/tool-schema.ts';
 import { timeouts } from '../timeouts.ts';
-import { toolNames } from '../tool-name.ts';
-import type { Dialect } from '../tool-schema.ts';
 import { MAX_NAME } from './chat-messages.ts';
 
 /** What both protocols of one model know. */

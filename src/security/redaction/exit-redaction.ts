@@ -1,5 +1,5 @@
-import { isPlainObject, type Json } from '../../core/json.ts';
-import type { ToolDefinition } from '../../core/model.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
+import type { ToolDefinition } from '../../core/values/model.ts';
 import { type Redaction, redaction } from './redaction.ts';
 import { redactor } from './secrets.ts';
 

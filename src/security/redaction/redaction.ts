@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../../core/errors.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import { checkOptions, checkText, shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
+import { checkOptions, checkText, shown } from '../../core/values/options.ts';
 import { PERSONAL, PERSONAL_NUMBERS, type PersonalKind } from './personal-numbers.ts';
 import { isSecretName, REDACTED, redact } from './secrets.ts';
 import { textForms } from './text-forms.ts';

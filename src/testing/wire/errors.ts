@@ -1,5 +1,5 @@
-import type { ModelError, ModelErrorKind } from '../../core/errors.ts';
-import type { ModelTurn } from '../../core/model.ts';
+import type { ModelError, ModelErrorKind } from '../../core/values/errors.ts';
+import type { ModelTurn } from '../../core/values/model.ts';
 import type { FakeExchange } from '../fake-provider.ts';
 import type { WireError } from './message.ts';
 

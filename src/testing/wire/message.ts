@@ -1,4 +1,4 @@
-import type { ModelTurn } from '../../core/model.ts';
+import type { ModelTurn } from '../../core/values/model.ts';
 
 /** One server-sent event: its name, where the protocol has names, and its data. */
 export interface WireEvent {

@@ -1,5 +1,5 @@
-import { toolCallsOf } from '../../core/message.ts';
-import type { ModelTurn, StopReason } from '../../core/model.ts';
+import { toolCallsOf } from '../../core/values/message.ts';
+import type { ModelTurn, StopReason } from '../../core/values/model.ts';
 import { type About, pieces, slices, type Wire, type WireEvent } from './message.ts';
 
 const STOP: { readonly [stop in StopReason]: string } = {

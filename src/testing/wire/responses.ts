@@ -1,4 +1,4 @@
-import type { ModelTurn } from '../../core/model.ts';
+import type { ModelTurn } from '../../core/values/model.ts';
 import { type About, pieces, slices, type Wire, type WireEvent } from './message.ts';
 
 /** OpenAI's Responses. */

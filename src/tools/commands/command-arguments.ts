@@ -1,4 +1,4 @@
-import { ToolError } from '../../core/errors.ts';
+import { ToolError } from '../../core/values/errors.ts';
 import type { Workspace } from '../workspace/workspace.ts';
 import { readPath } from '../workspace/workspace-path.ts';
 import type { CommandCall } from './command-schema.ts';

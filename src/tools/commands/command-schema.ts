@@ -1,6 +1,6 @@
-import { short } from '../../core/issue-text.ts';
-import { isPlainObject, type Json } from '../../core/json.ts';
-import type { JsonSchema, StandardIssue, StandardSchema } from '../../core/schema.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import type { JsonSchema, StandardIssue, StandardSchema } from '../../core/schema/schema.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { CommandParameter, CommandPreset } from './preset.ts';
 
 /** A call as a model writes it. */

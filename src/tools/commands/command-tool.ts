@@ -1,8 +1,8 @@
-import { defineTool } from '../../core/define-tool.ts';
-import { ConfigurationError, ToolError } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
-import { checkOneOf, checkOptions, checkWhole, shown } from '../../core/options.ts';
-import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import { defineTool } from '../../core/contract/define-tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import { checkOneOf, checkOptions, checkWhole, shown } from '../../core/values/options.ts';
 import { codeOf } from '../workspace/refusal.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { commandArguments } from './command-arguments.ts';

@@ -1,7 +1,7 @@
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join, sep } from 'node:path';
-import { ConfigurationError } from '../../core/errors.ts';
-import { shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { shown } from '../../core/values/options.ts';
 
 /** Folders in which programs are looked for: absolute ones, none of them in the workspace, where an agent could plant one. */
 export function searchPath(path: string | undefined, root: string): readonly string[] {

@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../../core/errors.ts';
-import { checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from '../../core/values/options.ts';
 
 /** A program with its arguments, as the developer allows it. No shell reads them. */
 export interface CommandPreset {

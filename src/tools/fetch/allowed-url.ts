@@ -1,5 +1,5 @@
-import { ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ToolError } from '../../core/values/errors.ts';
 
 /** Which addresses a tool may ask for; what of them is a rule of the developer's, not of the model's. */
 export interface UrlRules {

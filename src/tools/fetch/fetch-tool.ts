@@ -1,8 +1,8 @@
-import { defineTool } from '../../core/define-tool.ts';
-import { ConfigurationError, ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import { checkFunction, checkOptions, checkPositive, checkWhole, shown } from '../../core/options.ts';
-import type { LeafTool } from '../../core/tool.ts';
+import { defineTool } from '../../core/contract/define-tool.ts';
+import type { LeafTool } from '../../core/contract/tool.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import { checkFunction, checkOptions, checkPositive, checkWhole, shown } from '../../core/values/options.ts';
 import { type HostRule, readHost, type UrlRules } from './allowed-url.ts';
 import { follow, networkFailure } from './follow.ts';
 import { type Page, readPage } from './read-page.ts';

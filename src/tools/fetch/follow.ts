@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
-import { ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ToolError } from '../../core/values/errors.ts';
 import { codeOf } from '../workspace/refusal.ts';
 import { type AllowedUrl, allowedUrl, type UrlRules } from './allowed-url.ts';
 import { addressRanges, isPublic } from './public-address.ts';

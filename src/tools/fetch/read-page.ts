@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ToolError } from '../../core/values/errors.ts';
 
 /** What a server answered. */
 export interface Page {

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
-import { ConfigurationError } from '../../core/errors.ts';
-import { shown } from '../../core/options.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { shown } from '../../core/values/options.ts';
 import { type Skill, SkillFolder } from './skill-folder.ts';
 
 /** A folder of skills. */

@@ -1,5 +1,5 @@
-import { messageOf } from '../../core/errors.ts';
-import { isPlainObject } from '../../core/json.ts';
+import { messageOf } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
 import { hasControl } from '../../security/rule-value.ts';
 
 /** A skill as its `SKILL.md` says it. */

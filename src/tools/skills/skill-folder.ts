@@ -1,4 +1,4 @@
-import { messageOf, ToolError } from '../../core/errors.ts';
+import { messageOf, ToolError } from '../../core/values/errors.ts';
 import { hasControl } from '../../security/rule-value.ts';
 import { readContent } from '../workspace/file-content.ts';
 import { readText } from '../workspace/file-text.ts';

@@ -1,11 +1,11 @@
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { defineTool, type ToolOptions } from '../../core/define-tool.ts';
-import { ConfigurationError, ToolError } from '../../core/errors.ts';
-import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../../core/options.ts';
-import type { JsonSchema } from '../../core/schema.ts';
-import type { LeafTool } from '../../core/tool.ts';
+import { defineTool, type ToolOptions } from '../../core/contract/define-tool.ts';
+import type { LeafTool } from '../../core/contract/tool.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../../core/values/options.ts';
 import { findSkills, type LeftOut, type SkillPlace } from './find-skills.ts';
 import type { Skill } from './skill-folder.ts';
 

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
-import { ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ToolError } from '../../core/values/errors.ts';
 import { type FileContent, readContent, versionOf } from './file-content.ts';
 import type { Folder } from './folder.ts';
 import { codeOf } from './refusal.ts';

@@ -1,8 +1,8 @@
-import { defineBuiltinLeaf } from '../../core/define-tool.ts';
-import { ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import type { LeafTool, ToolContext } from '../../core/tool.ts';
-import { invocationOf } from '../../core/tool-call.ts';
+import { invocationOf } from '../../core/call/tool-call.ts';
+import { defineBuiltinLeaf } from '../../core/contract/define-tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ToolError } from '../../core/values/errors.ts';
 import { changeFile } from './change-file.ts';
 import type { FileContent } from './file-content.ts';
 import { readText, writeText } from './file-text.ts';

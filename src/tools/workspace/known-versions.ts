@@ -1,4 +1,4 @@
-import type { Invocation } from '../../core/invocation.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
 
 interface Known {
   readonly version: string;

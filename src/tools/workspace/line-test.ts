@@ -1,5 +1,5 @@
-import { messageOf, ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { messageOf, ToolError } from '../../core/values/errors.ts';
 
 /** Whether a line holds what is looked for. */
 export type LineTest = (line: string) => boolean;

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
-import { defineTool } from '../../core/define-tool.ts';
-import type { LeafTool } from '../../core/tool.ts';
+import { defineTool } from '../../core/contract/define-tool.ts';
+import type { LeafTool } from '../../core/contract/tool.ts';
 import { hasControl } from '../../security/rule-value.ts';
 import { count, type FileTools, PATH, plural } from './file-tools.ts';
 import type { Folder } from './folder.ts';

@@ -1,6 +1,6 @@
-import { defineBuiltinLeaf } from '../../core/define-tool.ts';
-import type { Json } from '../../core/json.ts';
-import type { LeafTool, Remember } from '../../core/tool.ts';
+import { defineBuiltinLeaf } from '../../core/contract/define-tool.ts';
+import type { LeafTool, Remember } from '../../core/contract/tool.ts';
+import type { Json } from '../../core/values/json.ts';
 import { type FileContent, readContent } from './file-content.ts';
 import { readText } from './file-text.ts';
 import { count, type FileTools, PATH, plural } from './file-tools.ts';

@@ -1,5 +1,5 @@
-import { ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ToolError } from '../../core/values/errors.ts';
 
 /** Why a path is not taken, as `code` of the {@link ToolError}. */
 export type PathRefusal =

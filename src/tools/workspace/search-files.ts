@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { defineTool } from '../../core/define-tool.ts';
-import type { LeafTool, ToolContext } from '../../core/tool.ts';
+import { defineTool } from '../../core/contract/define-tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { readContent } from './file-content.ts';
 import { readText } from './file-text.ts';
 import { type FileTools, plural } from './file-tools.ts';

@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../../core/errors.ts';
-import { checkOneOf, checkOptions, checkWhole, shown } from '../../core/options.ts';
-import type { LeafTool } from '../../core/tool.ts';
+import type { LeafTool } from '../../core/contract/tool.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { checkOneOf, checkOptions, checkWhole, shown } from '../../core/values/options.ts';
 import { editFile } from './edit-file.ts';
 import type { FileTools } from './file-tools.ts';
 import type { Hold } from './folder.ts';

@@ -1,9 +1,9 @@
 import { type BigIntStats, constants, realpathSync, statSync } from 'node:fs';
 import { type FileHandle, lstat, open, stat } from 'node:fs/promises';
 import { parse } from 'node:path';
-import { ConfigurationError, ToolError } from '../../core/errors.ts';
-import { short } from '../../core/issue-text.ts';
-import { shown } from '../../core/options.ts';
+import { short } from '../../core/schema/issue-text.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import { shown } from '../../core/values/options.ts';
 import { bestHold, type Folder, type Hold, openRoot } from './folder.ts';
 import { type IsProtected, protectedNames } from './protected-names.ts';
 import { codeOf, refusal, systemRefusal } from './refusal.ts';

@@ -1,7 +1,7 @@
-import { defineBuiltinLeaf } from '../../core/define-tool.ts';
-import { ToolError } from '../../core/errors.ts';
-import type { LeafTool, ToolContext } from '../../core/tool.ts';
-import { invocationOf } from '../../core/tool-call.ts';
+import { invocationOf } from '../../core/call/tool-call.ts';
+import { defineBuiltinLeaf } from '../../core/contract/define-tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
+import { ToolError } from '../../core/values/errors.ts';
 import { changeFile } from './change-file.ts';
 import { count, type FileTools, PATH } from './file-tools.ts';
 import { remembered } from './read-file.ts';

@@ -1,0 +1,27 @@
+import type { Agent } from '../contract/agent.ts';
+import { agentResult, type Ending, type RunResult } from '../contract/ending.ts';
+import type { RunContext } from '../runtime/run-context.ts';
+import { AgentError, type ToolError } from '../values/errors.ts';
+import { NO_USAGE } from '../values/usage.ts';
+
+/** A child that was never started is a failed one for the code that asked for its output. */
+export function refusedChild(
+  run: RunContext,
+  { key, agent }: { key: string; agent: Agent },
+  refused: ToolError,
+): AgentError {
+  const error = { kind: refused.kind, message: refused.message, retryable: false };
+  const node = { path: key, agent: agent.name, step: 0, usage: NO_USAGE, children: [] };
+  const sums = { usage: NO_USAGE, steps: 0, toolCalls: 0, byAgent: {}, byModel: {} };
+  const facts = { runId: run.id, traceId: run.traceId, text: '', messages: [], ...sums };
+  const result: RunResult = { ...facts, tree: { ...node, status: 'model_error' }, status: 'model_error', error };
+  return new AgentError(`${agent.name} was not started: ${refused.message}`, result);
+}
+
+export function agentError(run: RunContext, ending: Ending): AgentError {
+  const cause = ending.error?.message ?? 'no cause given';
+  const message = `${ending.self.agent} ended with ${ending.status}: ${cause}`;
+  const result = agentResult(ending, run);
+  // A suspended result has no cause, since a run's says what is pending: this one is of a node, and its caller tells the cause.
+  return new AgentError(message, result.status === 'suspended' ? { ...result, error: ending.error } : result);
+}

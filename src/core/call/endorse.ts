@@ -1,0 +1,32 @@
+import type { Invocation } from '../runtime/invocation.ts';
+import type { RunContext } from '../runtime/run-context.ts';
+import type { Label } from '../values/label.ts';
+import { type CallPlace, type Dispatched, dispatch, type OneAtATime } from './dispatch.ts';
+import type { Requested } from './requested.ts';
+
+/**
+ * A call whose result a person may look at before the model does: a yes makes it trusted. The call is over by then, so what waits for
+ * the answer holds up no other call.
+ */
+export function dispatchEndorsed(
+  run: RunContext,
+  self: Invocation,
+  at: CallPlace,
+  requested: Requested,
+  label: Label,
+  oneAtATime: OneAtATime,
+): Promise<Dispatched> {
+  const done = dispatch(run, self, at, requested, label, oneAtATime);
+  const { tool } = requested;
+  if (tool === undefined || run.endorse === undefined) return done;
+  const { endorse } = run;
+  return done.then(async (dispatched) => {
+    const { out, value } = dispatched;
+    // The whole, since the model may read on in it; of an error that was cut there is none to show.
+    const whole = value?.content ?? (out.cut ? undefined : out.content);
+    if (whole === undefined) return dispatched;
+    const call = { key: at.key, self, step: at.step, tool, args: requested.args, label: out.label };
+    const endorsed = await endorse(call, whole);
+    return endorsed === out.label ? dispatched : { ...dispatched, out: { ...out, label: endorsed } };
+  });
+}

@@ -1,0 +1,162 @@
+import type { Agent } from '../contract/agent.ts';
+import type { Ending } from '../contract/ending.ts';
+import type { BuiltinFlow } from '../contract/flow.ts';
+import type { Tool } from '../contract/tool.ts';
+import { Stopped } from '../runtime/guard.ts';
+import type { Invocation } from '../runtime/invocation.ts';
+import type { ChildCall, RunContext } from '../runtime/run-context.ts';
+import { isEndOf } from '../runtime/stops.ts';
+import { ConfigurationError, type ErrorRecord, isA, ToolError } from '../values/errors.ts';
+import type { Json } from '../values/json.ts';
+import { checkOptions, checkWhole, shown } from '../values/options.ts';
+import type { Status, Stop } from '../values/status.ts';
+import { checkFanOut, FanOut, type FanOutPolicy } from './fan-out.ts';
+import { permitWorker } from './permit-worker.ts';
+
+/** How many work at once, and what becomes of the others when one of them ends. */
+export interface FanOutOptions {
+  /** Default `collect`. */
+  readonly policy?: FanOutPolicy | undefined;
+  /** Default 4; within a supervisor's tool that supervisor's. */
+  readonly concurrency?: number | undefined;
+}
+
+/** What became of one brief of a fan-out. */
+export type FanOutResult<Output = unknown> = {
+  /** What the worker said last. */
+  readonly text: string;
+  /** The address of its invocation. */
+  readonly path: string;
+} & (
+  | { readonly status: 'completed'; readonly output: Output }
+  | {
+      /** `model_error` with the kind `denied` or `invalid_args` where it never began. */
+      readonly status: Exclude<Status, 'completed'>;
+      readonly error: { readonly kind: string; readonly message: string; readonly retryable: boolean };
+    }
+);
+
+/** The whole procedure was stopped: what its workers had until then. */
+export class FanOutStopped extends Stopped {
+  readonly results: readonly FanOutResult[];
+  constructor(stop: Stop, results: readonly FanOutResult[]) {
+    super(stop);
+    this.results = results;
+  }
+}
+
+/** What the built-in tool says beside the options: the delegate whose worker it is. */
+export interface BuiltinFanOut extends FanOutOptions {
+  readonly delegate?: Tool | undefined;
+}
+
+const DEFAULT_CONCURRENCY = 4;
+
+/**
+ * One child for each brief, in the order of the briefs. A worker that fails is a result; rejects where the procedure is stopped.
+ * `address` follows from what is called and with what.
+ */
+export async function callFanOut(
+  flow: BuiltinFlow,
+  address: (name: string, input: unknown) => string,
+  agent: Agent,
+  briefs: readonly unknown[],
+  options: BuiltinFanOut,
+): Promise<readonly FanOutResult[]> {
+  const { run, self, base } = flow.place;
+  const { policy = 'collect', delegate } = options;
+  const decision = address('@fanout', [agent.name, policy, briefs]);
+  const keys = briefs.map((brief) => address(agent.name, brief));
+  const fanOut = policy === 'collect' ? undefined : new FanOut(run, self, { key: decision, policy, paths: keys });
+  const places = placesOf(self, options);
+  const results = await Promise.all(
+    keys.map(async (key, index) => {
+      const onEnd = (isCompleted: boolean) => fanOut?.ended(key, isCompleted);
+      try {
+        const input = delegate === undefined ? briefs[index] : await permitted(flow, key, delegate, briefs[index]);
+        return resultOf(await flow.invoke({ key, agent, input, delegate, onEnd, places }));
+      } catch (thrown) {
+        if (!isA(thrown, ToolError) && !isA(thrown, Stopped)) throw thrown;
+        onEnd(false);
+        return refused(key, thrown);
+      }
+    }),
+  );
+  const stop = run.stops.at(base);
+  if (stop !== undefined && results.some((result) => isCut(run, result, stop))) throw new FanOutStopped(stop, results);
+  return results;
+}
+
+/** What had ended before the stop came, in whatever epoch, is not cut off by it. */
+function isCut({ journal }: RunContext, { path, status }: FanOutResult, stop: Stop): boolean {
+  if (status !== stop.status) return false;
+  const past = journal.recall('agent', path) as { readonly error?: ErrorRecord } | undefined;
+  return past === undefined || isEndOf(stop, past.error);
+}
+
+/** The brief that a worker of a model's fan-out may have; a ToolError where it may not. */
+async function permitted(flow: BuiltinFlow, key: string, tool: Tool, brief: unknown): Promise<unknown> {
+  const { run, self, step, call } = flow.place;
+  const query = { key, step, callId: call?.callId ?? key, tool, args: brief as Json, label: flow.label };
+  const permit = await permitWorker(run, self, query);
+  if (!permit.ok) {
+    const stop = run.stops.at(key);
+    throw stop?.status === permit.error.kind ? new Stopped(stop) : new ToolError('denied', permit.error.message);
+  }
+  flow.join(permit.label);
+  return permit.args;
+}
+
+/** A supervisor has places of its own for its workers. */
+function placesOf(self: Invocation, { concurrency }: FanOutOptions): ChildCall['places'] {
+  const isSupervisor = self.definition.type === 'model' && self.definition.concurrency !== undefined;
+  if (concurrency === undefined && isSupervisor) return undefined;
+  return { of: {}, concurrency: concurrency ?? DEFAULT_CONCURRENCY };
+}
+
+function resultOf({ self, status, text, output, error }: Ending): FanOutResult {
+  const { path } = self;
+  if (status === 'completed') return { status, output, text, path };
+  return { status, error: plain(error ?? { kind: status, message: status, retryable: false }), text, path };
+}
+
+/** A worker that never began: it was not let, or a stop came first. */
+function refused(path: string, thrown: ToolError | Stopped): FanOutResult {
+  if (isA(thrown, Stopped)) return { status: thrown.stop.status, error: plain(thrown.record), text: '', path };
+  const { kind, message } = thrown;
+  return { status: 'model_error', error: { kind, message, retryable: false }, text: '', path };
+}
+
+function plain({ kind, message, retryable }: ErrorRecord) {
+  return { kind, message, retryable };
+}
+
+/** Refuses what is no fan-out. */
+export function checkFanOutCall(field: string, briefs: unknown, options: unknown, more: readonly string[] = []): void {
+  if (!Array.isArray(briefs))
+    throw new ConfigurationError(`${field}.briefs`, `expected an array, got ${shown(briefs)}`, 'List the briefs.');
+  briefs.forEach((brief: unknown, index) => {
+    if (isJson(brief)) return;
+    const mend = 'Briefs are data that JSON can hold.';
+    throw new ConfigurationError(`${field}.briefs[${index}]`, 'a cycle, a BigInt or a getter that throws', mend);
+  });
+  checkOptions(field, options, ['policy', 'concurrency', ...more]);
+  const { policy, concurrency, delegate } = options as BuiltinFanOut;
+  checkFanOut(`${field}.policy`, policy);
+  // How many briefs there are is a model's choice, then: of fewer than the quorum all are needed.
+  if (delegate === undefined && typeof policy === 'object' && policy.quorum > briefs.length)
+    throw new ConfigurationError(
+      `${field}.policy`,
+      `a quorum of ${policy.quorum} among ${briefs.length} briefs can never be reached`,
+      'Give more briefs or a smaller quorum.',
+    );
+  checkWhole(`${field}.concurrency`, concurrency, 1);
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return value !== undefined && JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Tool } from '../contract/tool.ts';
+import type { Invocation } from '../runtime/invocation.ts';
+import type { Permit, RunContext } from '../runtime/run-context.ts';
+import type { Json } from '../values/json.ts';
+import type { Label } from '../values/label.ts';
+import { beforeCall } from './hooked-call.ts';
+
+/** A worker that a built-in tool calls for the model. */
+export interface WorkerCall {
+  /** Of the invocation that begins. */
+  readonly key: string;
+  readonly step: number;
+  readonly callId: string;
+  /** Its delegate. */
+  readonly tool: Tool;
+  readonly args: Json;
+  readonly label: Label;
+}
+
+/** May it be given this? Judged as if the model had called its delegate: by the hooks before a call, then by the permission step. */
+export async function permitWorker(
+  run: RunContext,
+  self: Invocation,
+  { key, step, callId, tool, args, label }: WorkerCall,
+): Promise<Permit & { readonly label: Label }> {
+  const call = { type: 'tool_call', id: callId, name: tool.name, arguments: JSON.stringify(args) } as const;
+  const isPast = run.journal.recall('agent', key) !== undefined;
+  const { requested, label: joined } = await beforeCall(
+    run,
+    self,
+    { key, step, isPast },
+    { call, tool, args },
+    tool,
+    label,
+  );
+  if (requested.refused !== undefined) return { ok: false, error: requested.refused, label: joined };
+  const permit = await run.permit({ key, self, step, callId, tool, args: requested.args, label: joined });
+  return { ...permit, label: joined };
+}

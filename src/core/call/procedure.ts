@@ -1,0 +1,294 @@
+import type { Agent, InputArgument } from '../contract/agent.ts';
+import type { ToolIn } from '../contract/boundary.ts';
+import type { Ending } from '../contract/ending.ts';
+import type { BuiltinFlow, FlowEffect } from '../contract/flow.ts';
+import type { ParentStep, Span } from '../contract/record.ts';
+import type { Progress, Tool } from '../contract/tool.ts';
+import { admitCode, limited } from '../runtime/admission.ts';
+import type { Guard } from '../runtime/guard.ts';
+import type { Invocation } from '../runtime/invocation.ts';
+import type { Outcome } from '../runtime/journal.ts';
+import { plainEffect } from '../runtime/plain-effect.ts';
+import type { Received } from '../runtime/received.ts';
+import type { ChildCall, RunContext } from '../runtime/run-context.ts';
+import { isEndOf } from '../runtime/stops.ts';
+import { compileSchema } from '../schema/compile-schema.ts';
+import type { InferOutput, SchemaLike } from '../schema/schema.ts';
+import { Addresses } from '../values/addresses.ts';
+import { ConfigurationError, type ErrorRecord, isA, ToolError, toolError } from '../values/errors.ts';
+import type { Json } from '../values/json.ts';
+import { joinLabels, type Label } from '../values/label.ts';
+import { shown } from '../values/options.ts';
+import { valueForCode } from '../values/tool-value.ts';
+import { agentError, refusedChild } from './call-error.ts';
+import { OneAtATime } from './dispatch.ts';
+import { type BuiltinFanOut, callFanOut, checkFanOutCall, type FanOutResult } from './fan-out-call.ts';
+import { dispatchHooked } from './hooked-call.ts';
+import { recordedArguments, requestOfCode } from './requested.ts';
+import { progressLogger } from './tool-call.ts';
+import { type At, UnderWay } from './under-way.ts';
+
+/** Where a procedure stands: an agent's invocation, or a tool call of one. */
+export interface ProcedurePlace {
+  readonly self: Invocation;
+  /** Its keys lie below this. */
+  readonly base: string;
+  readonly span: Span;
+  /** The nearest model step above. */
+  readonly parentStep: ParentStep | undefined;
+  readonly step: number;
+  readonly label: Label;
+  /** The delegate tool, where that is what it is: the child's key then ends in its name. */
+  readonly delegate?: Tool | undefined;
+  /** Told when that delegate's worker is over. */
+  readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
+  readonly call?: ToolIn | undefined;
+  readonly guard: Guard;
+}
+
+/** A flow, and what its driver does with it when the code is over. */
+export interface OpenProcedure extends BuiltinFlow {
+  /** What the code did not wait for is stopped and waited for, so that it lies inside; nothing begins after it. */
+  close(): Promise<void>;
+  /** The limit of tool calls that it ran into. */
+  readonly limited: ErrorRecord | undefined;
+  /** True where a stop cut off what the code waited for: whatever the code made of that is no outcome. */
+  readonly isCut: boolean;
+}
+
+export function openProcedure(run: RunContext, place: ProcedurePlace): OpenProcedure {
+  return new Procedure(run, place);
+}
+
+type Child = Omit<ChildCall, 'parent' | 'parentStep' | 'parentSpan' | 'label'>;
+
+class Procedure implements OpenProcedure {
+  readonly #run: RunContext;
+  readonly #place: ProcedurePlace;
+  readonly #addresses: Addresses;
+  readonly #oneAtATime = new OneAtATime();
+  readonly #underWay: UnderWay;
+  #label: Label;
+  limited: ErrorRecord | undefined;
+  isCut = false;
+
+  constructor(run: RunContext, place: ProcedurePlace) {
+    this.#run = run;
+    this.#place = place;
+    this.#label = place.label;
+    this.#addresses = new Addresses(place.base);
+    this.#underWay = new UnderWay(run.stops);
+  }
+
+  get deps() {
+    return this.#run.deps;
+  }
+  get shared() {
+    return this.#place.self.shared;
+  }
+  get limits() {
+    return this.#run.limits;
+  }
+  get path() {
+    return this.#place.base;
+  }
+  get agent() {
+    return this.#place.self.agent;
+  }
+  get runId() {
+    return this.#run.id;
+  }
+  get label() {
+    return this.#label;
+  }
+  get place() {
+    return { ...this.#place, run: this.#run };
+  }
+  get signal() {
+    return this.#place.guard.signal;
+  }
+  get logger() {
+    return progressLogger((progress) => this.progress(progress));
+  }
+
+  join(label: Label): void {
+    this.#label = joinLabels(this.#label, label);
+  }
+
+  read(ref: string): ReturnType<Received['read']> {
+    const { received } = this.#place.self;
+    return received?.read(ref) ?? { ok: false, message: 'This agent reads no results.' };
+  }
+
+  progress(progress: Progress): void {
+    const { self, base, step, call } = this.#place;
+    this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
+  }
+
+  close(): Promise<void> {
+    return this.#underWay.close((key, reason) => this.#run.cancel(key, reason));
+  }
+
+  call<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    input: InputArgument<Input>,
+    options?: { id?: string },
+  ): Promise<Output> {
+    const call = (at: At) => this.#call(at, agent, input, options);
+    // A delegate waits for its only child.
+    return this.#place.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
+  }
+
+  async #call<Input, Output>(
+    at: At,
+    agent: Agent<Input, Output, never>,
+    input: InputArgument<Input>,
+    options?: { id?: string },
+  ): Promise<Output> {
+    const { delegate, onEnd, base } = this.#place;
+    const key = delegate === undefined ? this.#addresses.of(agent.name, input, options?.id) : `${base}/${agent.name}`;
+    const ending = await this.#invoke(at, { key, agent, input, delegate, onEnd }).catch((thrown: unknown) => {
+      const isRefused = delegate === undefined && isA(thrown, ToolError);
+      throw isRefused ? refusedChild(this.#run, { key, agent }, thrown) : thrown;
+    });
+    if (ending.status === 'completed') return ending.output as Output;
+    throw agentError(this.#run, ending);
+  }
+
+  invoke(child: Child): Promise<Ending> {
+    return this.#underWay.begin((at) => this.#invoke(at, child));
+  }
+
+  async #invoke(at: At, child: Child): Promise<Ending> {
+    at.key = child.key;
+    const { self, span, parentStep } = this.#place;
+    const ending = await this.#run.invoke({ ...child, parent: self, parentStep, parentSpan: span, label: this.#label });
+    if (!this.#underWay.isLeft(child.key)) this.join(ending.label);
+    if (ending.status !== 'completed') this.#failed('agent', child.key);
+    return ending;
+  }
+
+  async fanOut<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    briefs: readonly InputArgument<Input>[],
+    options: BuiltinFanOut = {},
+  ): Promise<readonly FanOutResult<Output>[]> {
+    checkFanOutCall('ctx.fanOut', briefs, options, ['delegate']);
+    const address = (name: string, input: unknown) => this.#addresses.of(name, input);
+    return (await callFanOut(this, address, agent, briefs, options)) as readonly FanOutResult<Output>[];
+  }
+
+  tool<Input, Output>(
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>> {
+    return this.#underWay.begin((at) => this.#tool(at, tool, args, options));
+  }
+
+  async #tool<Input, Output>(
+    at: At,
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>> {
+    const key = this.#addresses.of(tool.name, args, options?.id);
+    at.key = key;
+    const { self, span, step, parentStep } = this.#place;
+    this.#admit(key);
+    const { requested: now, error } = requestOfCode(tool, args, key);
+    const requested = recordedArguments(this.#run, key, now);
+    const { out, value } = await dispatchHooked(
+      this.#run,
+      self,
+      { key, step, parent: span, parentStep },
+      requested,
+      this.#label,
+      this.#oneAtATime,
+    );
+    if (!this.#underWay.isLeft(key)) this.join(out.label);
+    if (value !== undefined) return valueForCode(value) as Awaited<Output>;
+    this.#failed('tool', key);
+    throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
+  }
+
+  #admit(key: string): void {
+    const { self } = this.#place;
+    const over = admitCode(this.#run, self, key);
+    if (over !== undefined) {
+      this.limited = limited(this.#run, self, over, key);
+      throw new ToolError('denied', this.limited.message);
+    }
+    self.codeCalls += 1;
+    if (!this.#run.journal.has(key)) this.#run.count.toolCalls += 1;
+  }
+
+  /** Told of each call that failed: one that had failed in an earlier epoch was not cut off by what stops the procedure now. */
+  #failed(kind: 'agent' | 'tool' | 'wait' | 'sleep', key: string): void {
+    const stop = this.#run.stops.at(this.#place.base);
+    if (stop === undefined) return;
+    const past = this.#run.journal.recall(kind, key) as { readonly error?: ErrorRecord } | undefined;
+    this.isCut ||= past === undefined || isEndOf(stop, past.error);
+  }
+
+  async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {
+    const key = this.#addresses.named(id);
+    const value = await this.#run.journal.once(key, this.#place.self, propose);
+    const text = JSON.stringify(value);
+    return text === undefined ? (undefined as T) : (JSON.parse(text) as T);
+  }
+
+  wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+    return this.#underWay.begin((at) => this.#wait(at, id, request, schema));
+  }
+
+  async #wait<S extends SchemaLike>(at: At, id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
+    const { self, step } = this.#place;
+    const key = this.#addresses.named(id);
+    at.key = key;
+    const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
+    const shown = {
+      id: key,
+      runId: this.#run.id,
+      path: self.path,
+      agent: self.agent,
+      reason: 'wait',
+      request: request as Json,
+    } as const;
+    const outcome = await this.#run.waitFor(key, self, step, shown, compiled);
+    if (!outcome.ok) {
+      this.#failed('wait', key);
+      throw toolError(outcome.error);
+    }
+    return outcome.value as InferOutput<S>;
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.#underWay.begin((at) => this.#sleep(at, ms));
+  }
+
+  async #sleep(at: At, ms: number): Promise<void> {
+    if (!Number.isFinite(ms) || ms < 0)
+      throw new ConfigurationError('ctx.sleep', `got ${shown(ms)}`, 'Pass finite milliseconds ≥ 0.');
+    at.key = this.#addresses.of('@sleep', ms);
+    const outcome = await this.#run.journal.sleep(at.key, this.#place.self, ms);
+    if (!outcome.ok) {
+      this.#failed('sleep', at.key);
+      throw toolError(outcome.error);
+    }
+  }
+
+  async now(): Promise<number> {
+    return this.#run.journal.once(this.#addresses.of('@now', null), this.#place.self, () => Date.now());
+  }
+
+  async random(): Promise<number> {
+    return this.#run.journal.once(this.#addresses.of('@random', null), this.#place.self, () => Math.random());
+  }
+
+  effect(effect: FlowEffect): Promise<Outcome> {
+    const { self, step, span } = this.#place;
+    const at = { key: this.#addresses.named(effect.id), self, step, parent: span };
+    return this.#run.journal.effect(plainEffect(this.#run, at, effect));
+  }
+}

@@ -1,0 +1,71 @@
+import type { Tool } from '../contract/tool.ts';
+import type { RunContext } from '../runtime/run-context.ts';
+import { issueText } from '../schema/issue-text.ts';
+import { parseArguments } from '../schema/parse-arguments.ts';
+import { DivergenceError, type ErrorRecord } from '../values/errors.ts';
+import { deepFreeze, frozenCopy, type Json } from '../values/json.ts';
+import type { ToolCall } from '../values/message.ts';
+
+/** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
+export interface Requested {
+  readonly call: ToolCall;
+  readonly tool: Tool | undefined;
+  readonly args: Json;
+  readonly refused?: ErrorRecord;
+}
+
+/** Finds the tool and reads the arguments. Each mistake is a result for the model. */
+export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Requested {
+  const tool = tools.get(call.name);
+  if (tool === undefined) {
+    const names = [...new Set([...tools.values()].map(({ name }) => name))].join(', ');
+    const message = `There is no tool ${JSON.stringify(call.name.slice(0, 64))}. Tools are: ${names || '(none)'}.`;
+    return { call, tool, args: call.arguments, refused: { kind: 'unknown_tool', message, retryable: false } };
+  }
+  const parsed = parseArguments(call.arguments, tool.input);
+  if (parsed.ok) return { call, tool, args: parsed.value as Json };
+  return {
+    call,
+    tool,
+    args: call.arguments,
+    refused: { kind: parsed.kind, message: parsed.message, retryable: false },
+  };
+}
+
+/** The arguments that were parsed, and perhaps shown to a person, before: parsing again may give others (defaults that are functions). */
+export function recordedArguments(run: RunContext, key: string, requested: Requested): Requested {
+  const { journal } = run;
+  if (!journal.has(key) && !journal.has(`${key}/@approval`)) return requested;
+  const end = journal.recall('tool', key) as { readonly ran?: boolean; readonly error?: ErrorRecord } | undefined;
+  // It was refused then: that is what the model was told, also where it would be allowed now.
+  if (end?.ran === false && end.error !== undefined) return { ...requested, refused: end.error };
+  const began = journal.recallStart('tool', key);
+  if (began !== undefined && requested.tool === undefined) throw removed(key, requested.call.name);
+  // What was asked for: a person may have let it run with others.
+  const start = journal.recallStart('wait', `${key}/@approval`) ?? began;
+  const args = (start as { readonly args?: Json } | undefined)?.args;
+  if (args === undefined || requested.tool === undefined) return requested;
+  const { call, tool } = requested;
+  // A schema that would refuse them now changes nothing of a call that was made.
+  return began === undefined ? { ...requested, args: deepFreeze(args) } : { call, tool, args: deepFreeze(args) };
+}
+
+function removed(key: string, name: string): DivergenceError {
+  const message = `${key}: recorded as a call of ${name}, which the agent has no longer. Give it the tool back (or its new name an alias), or fork the run before this.`;
+  return new DivergenceError(key, ['tool'], message, [{ part: 'tool', recorded: name, now: 'no such tool' }]);
+}
+
+/** What the code of a procedure asks for; with the error that it is told, where its arguments do not fit. */
+export function requestOfCode(
+  tool: Tool,
+  args: unknown,
+  key: string,
+): { readonly requested: Requested; readonly error?: ErrorRecord } {
+  const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
+  const checked = tool.input.validate(args);
+  // A copy: the code may go on changing its own object while the call is judged.
+  if (checked.ok) return { requested: { call, tool, args: frozenCopy(checked.value as Json) } };
+  const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
+  const error = { kind: 'invalid_args', message, retryable: false };
+  return { requested: { call, tool, args: null, refused: error }, error };
+}

@@ -1,0 +1,55 @@
+import type { Stops } from '../runtime/stops.ts';
+import { ConfigurationError, isA, isFatal, ToolError } from '../values/errors.ts';
+
+/** A call under way; its key is known once it began. */
+export interface At {
+  key: string;
+}
+
+const LEFT = 'The procedure ended without waiting for it.';
+
+/** What a procedure's code began and may not have waited for. */
+export class UnderWay {
+  readonly #calls = new Map<Promise<unknown>, At>();
+  #isOver = false;
+  #fatal: { readonly thrown: unknown } | undefined;
+  readonly #stops: Stops;
+
+  constructor(stops: Stops) {
+    this.#stops = stops;
+  }
+
+  /** True for what this code left when it ran before: its end came after the code's, so the code never hears of it. */
+  isLeft(key: string): boolean {
+    return this.#stops.of(key)?.reason === LEFT;
+  }
+
+  /** A branch that nobody waits for is no unhandled rejection: the tree and the records say how it ended. */
+  begin<T>(work: (at: At) => Promise<T>): Promise<T> {
+    if (this.#isOver) return Promise.reject(new ToolError('denied', 'The procedure that asks for this is over.'));
+    const at = { key: '' };
+    const begun = work(at);
+    this.#calls.set(begun, at);
+    begun.then(
+      () => this.#calls.delete(begun),
+      (thrown: unknown) => {
+        this.#calls.delete(begun);
+        if (isFatal(thrown) && !isA(thrown, ConfigurationError)) this.#fatal ??= { thrown };
+      },
+    );
+    return this.isLeft(at.key) ? new Promise(() => {}) : begun;
+  }
+
+  /**
+   * Stops what is still under way, each call by itself (a resume runs the code again and stops what was stopped), and waits
+   * for it. Nothing begins after it. Rejects where infrastructure failed, also where the code caught that.
+   */
+  async close(cancel: (key: string, reason: string) => void): Promise<void> {
+    this.#isOver = true;
+    if (this.#calls.size > 0) {
+      for (const { key } of this.#calls.values()) if (key !== '') cancel(key, LEFT);
+      await Promise.allSettled(this.#calls.keys());
+    }
+    if (this.#fatal !== undefined) throw this.#fatal.thrown;
+  }
+}

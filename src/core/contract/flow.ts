@@ -1,0 +1,95 @@
+import type { BuiltinFanOut, FanOutOptions, FanOutResult } from '../call/fan-out-call.ts';
+import type { ProcedurePlace } from '../call/procedure.ts';
+import type { Outcome } from '../runtime/journal.ts';
+import type { ChildCall, RunContext } from '../runtime/run-context.ts';
+import type { InferOutput, SchemaLike } from '../schema/schema.ts';
+import type { Json } from '../values/json.ts';
+import type { Label } from '../values/label.ts';
+import type { Limits } from '../values/limits.ts';
+import type { RetryOptions } from '../values/model.ts';
+import type { Agent, InputArgument } from './agent.ts';
+import type { Ending } from './ending.ts';
+import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
+
+/** What a procedure is given: each method is a recorded call of the port. Its code depends on its input and on these, on nothing else. */
+export interface Flow<Deps = unknown> {
+  /** The agent's output; rejects with an AgentError where it did not complete. */
+  call<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    input: InputArgument<Input>,
+    options?: { id?: string },
+  ): Promise<Output>;
+  /**
+   * One worker for each brief, at once: what became of each, in the order of the briefs. Never rejects because a worker
+   * failed, only where the procedure itself is stopped.
+   *
+   * @example const facts = await ctx.fanOut(researcher, [{ task: 'prices' }, { task: 'risks' }], { policy: 'race' });
+   */
+  fanOut<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    briefs: readonly InputArgument<Input>[],
+    options?: FanOutOptions,
+  ): Promise<readonly FanOutResult<Output>[]>;
+  /** The tool's value; judged by the permission step like any call. Rejects with a ToolError. */
+  tool<Input, Output>(
+    tool: Tool<Input, Output, never>,
+    args: Input,
+    options?: { id?: string },
+  ): Promise<Awaited<Output>>;
+  /** The value that was proposed first, the same at a resume. */
+  once<T>(id: string, propose: () => T | Promise<T>): Promise<T>;
+  /** A person's or another process's answer, checked against `schema`. */
+  wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>>;
+  /** The deadline is recorded, so it survives the process. */
+  sleep(ms: number): Promise<void>;
+  /** Milliseconds since 1970. */
+  now(): Promise<number>;
+  /** 0 ≤ x < 1. */
+  random(): Promise<number>;
+  readonly deps: Deps;
+  readonly shared: { readonly [key: string]: unknown };
+  readonly signal: AbortSignal;
+  readonly limits: Limits;
+  readonly path: string;
+  readonly logger: Logger;
+  progress(progress: Progress): void;
+}
+
+/** An effect that a built-in procedure does itself: an embedding, a memory read or write. */
+export interface FlowEffect {
+  readonly id: string;
+  readonly kind: 'memory' | 'embedding';
+  /** What views show of it; JSON. */
+  readonly facts: { readonly [key: string]: Json | undefined };
+  readonly sideEffect: SideEffect;
+  readonly timeoutMs: number;
+  /** Default: what failed is not tried again. */
+  readonly retry?: RetryOptions | undefined;
+  /** Whom it asks, where others may be asked to wait with it. */
+  readonly gate?: string | undefined;
+  execute(signal: AbortSignal): Promise<Json>;
+}
+
+/** A flow as built-in procedures see it. */
+export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
+  fanOut<Input, Output>(
+    agent: Agent<Input, Output, never>,
+    briefs: readonly InputArgument<Input>[],
+    options?: BuiltinFanOut,
+  ): Promise<readonly FanOutResult<Output>[]>;
+  effect(effect: FlowEffect): Promise<Outcome>;
+  /** The join of all that the caller had seen: what is written on its behalf carries it. */
+  readonly label: Label;
+  /** What was read by other ways than these calls joins the label of the result. */
+  join(label: Label): void;
+  /** The whole of a result that the caller was told in part. */
+  read(ref: string): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
+  readonly agent: string;
+  readonly runId: string;
+  /** Runs a child as a call of the procedure; its label joins. Rejects where it may not start, or infrastructure failed. */
+  invoke(
+    child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'places' | 'thread'>,
+  ): Promise<Ending>;
+  /** Where it stands, for what goes beyond these calls. */
+  readonly place: ProcedurePlace & { readonly run: RunContext };
+}

@@ -1,0 +1,153 @@
+import type { ApartChild, ApartOutcome } from '../contract/apart.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../contract/permission.ts';
+import type { Draft, EffectEnd, EffectKind, EffectStart, Entry, Span } from '../contract/record.ts';
+import type { OnInDoubt, SideEffect } from '../contract/tool.ts';
+import type { ErrorRecord } from '../values/errors.ts';
+import type { Json } from '../values/json.ts';
+import type { RetryOptions } from '../values/model.ts';
+import type { Stop } from '../values/status.ts';
+import type { CallUsage } from '../values/usage.ts';
+import type { Invocation } from './invocation.ts';
+
+/** What did not happen, and why. With `stop` it is no outcome: it was kept from happening, and a resume tries again. */
+export interface Failure {
+  readonly ok: false;
+  readonly error: ErrorRecord;
+  readonly stop?: Stop;
+  /** False of a model call that a hook kept from being made: it is none. */
+  readonly isAsked?: false;
+}
+
+/** What an effect gave. Failures are outcomes too: they are recorded and replayed. */
+export type Outcome<T = unknown> = { readonly ok: true; readonly value: T } | Failure;
+
+/** An attempt that is under way: what `execute` may ask of it. The signal exists once it is read. */
+export interface Attempt {
+  /** Of the attempt under way, counted from 1. */
+  readonly number: number;
+  /** False between attempts and when all is over: what abandoned work says then is not shown. */
+  readonly isLive: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** One effect: what it is, where it stands, how to do it. */
+export interface Call<T = unknown> {
+  readonly key: string;
+  readonly kind: EffectKind;
+  readonly self: Invocation;
+  readonly step: number;
+  /** The path of who pays it, where that is not the invocation that it stands in. */
+  readonly paidBy?: string | undefined;
+  /** The span that encloses the call's own. */
+  readonly parent: Span;
+  readonly sideEffect: SideEffect;
+  readonly onInDoubt: OnInDoubt;
+  readonly timeoutMs: number;
+  readonly graceMs: number;
+  readonly retry?: RetryOptions;
+  /** Who is asked, for all of the process: a provider that asks to wait holds back everyone with the same gate. */
+  readonly gate?: string;
+  /** Tokens that the ledger reserves before it runs; asked only under a cap. `fixed` where the output was asked for by number. */
+  worst?(): { readonly input: number; readonly output: number; readonly fixed: boolean };
+  /** What so many tokens cost at most, in USD; undefined where no price is known. Asked only under a cap in USD. */
+  worstCost?(input: number, output: number): number | undefined;
+  /** The most output tokens that fit under the caps, told before the call starts. */
+  allow?(output: number): void;
+  /** Told when it failed for good: true where there is another way to do it, which is then tried. */
+  next?(error: ErrorRecord): boolean;
+  /** Hashes of the parts of the request, by part; asked only by durable journals. `args` of a tool are recorded as they are. */
+  request?(): { readonly [part: string]: Json };
+  /** The text of a tool's arguments, as it was written. */
+  readonly given?: string;
+  /** Other names under which it may have been recorded. */
+  readonly aliases?: readonly string[] | undefined;
+  /** The value from its record, where that is not its JSON. */
+  revive?(recorded: Json): T;
+  /** A value that a person gave, as the outcome. */
+  answer?(value: Json): T;
+  execute(attempt: Attempt): T | Promise<T>;
+  /** Tokens that a value most likely took, where its provider reported none. */
+  guess?(value: T): { readonly input: number; readonly output: number };
+  /** What was thrown, as an error to record. */
+  failure(thrown: unknown): ErrorRecord;
+  /** Told before it goes on in a later epoch: the record of the last attempt that failed. */
+  goOn?(failed: ErrorRecord): void;
+  /** The error of a call that was stopped or timed out, with what its failed attempts had spent. */
+  cut?(error: ErrorRecord): ErrorRecord;
+  /** What the outcome spent, where it was reported. */
+  usage?(value: T): CallUsage | undefined;
+  /** In USD, where it is known. */
+  cost?(value: T): number | undefined;
+  /** What the ledger charges for it, where that is known elsewhere. */
+  charged?(value: T): Settled;
+  /** What views are shown at its start and end. */
+  started(): EffectStart;
+  ended(outcome: Outcome<T>): EffectEnd;
+  /** What they are shown where it never started; left out where that is nothing. */
+  kept?(failure: Failure): EffectEnd;
+}
+
+/** A child apart as an effect. `execute` runs it where this process may; an engine of its own goes by `child`. */
+export interface ApartCall extends Call<ApartOutcome> {
+  readonly kind: 'child';
+  readonly child: ApartChild;
+}
+
+/** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */
+export interface Layer {
+  /** May wait; a failure refuses the call (once per call only). */
+  enter?(call: Call<never>, work: Work): Failure | undefined | Promise<Failure | undefined>;
+  leave?(call: Call<never>, outcome: Outcome, work: Work): void;
+}
+
+/** What the ledger settled a call at. A type and no interface, so that it counts as JSON. */
+export type Settled = {
+  readonly tokens: number;
+  readonly picoUsd: number;
+  /** What of it is an estimate: its provider reported nothing. */
+  readonly estimated?: readonly ('tokens' | 'picoUsd')[];
+  /** By how much it is more than was reserved: the error of an estimate. */
+  readonly over?: { readonly tokens: number; readonly picoUsd: number };
+};
+
+/** A call under way, as layers see it. */
+export interface Work {
+  readonly stop: Stop | undefined;
+  /** What a layer keeps between its phases. */
+  holdsPlace?: boolean;
+  reserved?: { readonly tokens: number; readonly picoUsd: number } | undefined;
+  /** What the ledger settled it at. */
+  spent?: Settled | undefined;
+  /** Told once, when a stop comes while it waits. */
+  onStop?: (() => void) | undefined;
+}
+
+/** The one port to the outside world. `effect` rejects only with JournalError, FencedError, DivergenceError, which no layer catches. */
+export interface Journal {
+  effect<T>(call: Call<T>): Promise<Outcome<T>>;
+  /** A child apart, by name and JSON: how it ended, or what it waits for. */
+  child(call: ApartCall): Promise<Outcome<ApartOutcome>>;
+  /** Whether an earlier epoch has a record of this key. */
+  has(key: string): boolean;
+  /** The recorded end of a boundary, or its recorded start. */
+  recall(kind: Entry['kind'], key: string): Json | undefined;
+  recallStart(kind: Entry['kind'], key: string): Json | undefined;
+  /** Whether an earlier epoch began the procedure at this path: not where a stop was there before it. */
+  hasBegun(path: string): boolean;
+  /** A replay shows what was asked of a call and answered; elsewhere nothing. */
+  showAsks(key: string, self: Invocation, step: number): void;
+  /** The recorded value, if there is one, else what `propose` gives, recorded. */
+  once<T>(key: string, self: Invocation, propose: () => T): T;
+  /** Approvals, questions, signals: the decision, or the failure that came first. */
+  wait(key: string, self: Invocation, step: number, request: ApprovalRequest | WaitRequest): Promise<Outcome<Decision>>;
+  /** The absolute deadline is recorded. */
+  sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>>;
+  /** False where records would be seen by nobody: then nothing needs to be noted. */
+  readonly isWatched: boolean;
+  /** Whether a later process may go on from its records, or an earlier one began them. */
+  readonly isDurable: boolean;
+  /** Whether it goes on from records of an earlier epoch, or plays them again. */
+  readonly isResumed: boolean;
+  /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
+  note(draft: Draft): bigint;
+}

@@ -1,0 +1,33 @@
+import type { FlowEffect } from '../contract/flow.ts';
+import type { Span } from '../contract/record.ts';
+import { isA, ModelError, messageOf } from '../values/errors.ts';
+import type { Json } from '../values/json.ts';
+import { modelFailure } from '../values/turn.ts';
+import { effectFailed } from './effect-failed.ts';
+import type { Invocation } from './invocation.ts';
+import type { Call } from './journal.ts';
+import type { RunContext } from './run-context.ts';
+
+/** An embedding, a memory read or write as a call of the port. */
+export function plainEffect(
+  run: RunContext,
+  at: { readonly key: string; readonly self: Invocation; readonly step: number; readonly parent: Span },
+  effect: Omit<FlowEffect, 'id'>,
+): Call<Json> {
+  const { kind, sideEffect, timeoutMs, facts, retry, gate } = effect;
+  return {
+    ...at,
+    kind,
+    sideEffect,
+    onInDoubt: 'retry',
+    timeoutMs,
+    graceMs: run.graceMs,
+    ...(retry !== undefined && { retry }),
+    ...(gate !== undefined && { gate }),
+    execute: (attempt) => effect.execute(attempt.signal),
+    failure: (thrown) =>
+      isA(thrown, ModelError) ? modelFailure(thrown) : { kind: 'threw', message: messageOf(thrown), retryable: false },
+    started: () => ({ kind, event: 'started', request: facts }),
+    ended: (outcome) => (outcome.ok ? { kind, event: 'done', value: outcome.value } : effectFailed(kind, outcome)),
+  };
+}

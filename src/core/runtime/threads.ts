@@ -1,0 +1,42 @@
+import type { Ending } from '../contract/ending.ts';
+import type { Tool } from '../contract/tool.ts';
+import { ToolError } from '../values/errors.ts';
+
+/** A worker's conversation, which its supervisor may go on with. */
+export interface Thread {
+  /** The delegate whose worker it is. */
+  readonly delegate: Tool;
+  /** Of its newest invocation. */
+  ending: Promise<Ending>;
+  isRunning: boolean;
+}
+
+/** The threads of an invocation's workers, by the id of the first invocation of each. */
+export class Threads {
+  readonly #all = new Map<string, Thread>();
+
+  has(id: string): boolean {
+    return this.#all.has(id);
+  }
+
+  /** An invocation of a worker has begun: a thread of its own, or more of one. */
+  begin(id: string, delegate: Tool, ending: Promise<Ending>): void {
+    const thread = this.#all.get(id) ?? { delegate, ending, isRunning: true };
+    thread.ending = ending;
+    thread.isRunning = true;
+    const over = () => {
+      if (thread.ending === ending) thread.isRunning = false;
+    };
+    ending.then(over, over);
+    this.#all.set(id, thread);
+  }
+
+  /** A ToolError where no worker of this invocation has the id. */
+  of(id: string): Thread {
+    const thread = this.#all.get(id);
+    if (thread !== undefined) return thread;
+    const known = [...this.#all.keys()].join(', ') || '(none)';
+    const unknown = JSON.stringify(id.slice(0, 64));
+    throw new ToolError('invalid_args', `There is no worker ${unknown} to continue. Workers are: ${known}.`);
+  }
+}

@@ -1,0 +1,174 @@
+import type { Ending } from '../contract/ending.ts';
+import { boundText } from '../values/bound.ts';
+import { type ErrorRecord, ToolError } from '../values/errors.ts';
+import type { Json } from '../values/json.ts';
+import type { Label } from '../values/label.ts';
+import { DEFAULTS } from '../values/limits.ts';
+import type { UserMessage } from '../values/message.ts';
+import { Stopped } from './guard.ts';
+import type { Invocation } from './invocation.ts';
+import type { ChildCall, RunContext } from './run-context.ts';
+import { isEndOf } from './stops.ts';
+import { workerId } from './worker-id.ts';
+
+/** A worker that goes on while its supervisor does. */
+interface Worker {
+  readonly id: string;
+  readonly self: Invocation;
+  /** Rejects only where infrastructure failed. */
+  readonly ending: Promise<Ending>;
+  isRunning: boolean;
+  /** Its result was told to the supervisor's model, or is about to be. */
+  isGiven: boolean;
+}
+
+/** What a worker gave, for its supervisor's model. */
+export interface WorkerResult {
+  readonly [field: string]: Json;
+}
+
+/** The background workers of one invocation. What has ended and was not given waits in the invocation's inbox. */
+export class Workers {
+  readonly #run: RunContext;
+  readonly #self: Invocation;
+  readonly #all = new Map<string, Worker>();
+
+  constructor(run: RunContext, self: Invocation) {
+    this.#run = run;
+    this.#self = self;
+  }
+
+  get running(): readonly string[] {
+    return this.#those(({ isRunning }) => isRunning);
+  }
+
+  /** Whether one runs, or has ended and its result was not given. */
+  get isOpen(): boolean {
+    return this.#those(({ isGiven }) => !isGiven).length > 0;
+  }
+
+  /** Starts one; a ToolError where it may not. */
+  start(child: ChildCall): string {
+    const { self, ending } = this.#run.start(child);
+    const id = workerId(self);
+    const worker: Worker = { id, self, ending, isRunning: true, isGiven: false };
+    this.#all.set(id, worker);
+    const over = () => {
+      worker.isRunning = false;
+      this.#run.inbox.put(this.#self.path, { id: resultId(self), worker: id });
+    };
+    // The first to be told of its end. Where infrastructure failed the supervisor comes upon it when it takes the result.
+    ending.then(over, over);
+    return id;
+  }
+
+  states(): readonly WorkerResult[] {
+    return [...this.#all.values()].map(({ id, self }) => {
+      const isWaiting = self.status === 'running' && self.waiting > 0 && self.busy === 0;
+      return { id, status: isWaiting ? 'waiting' : self.status, step: self.step };
+    });
+  }
+
+  /** A ToolError where an id is none of this invocation's. */
+  check(ids: readonly string[]): void {
+    const unknown = ids.find((id) => !this.#all.has(id));
+    if (unknown === undefined) return;
+    const known = [...this.#all.keys()].join(', ') || '(none)';
+    throw new ToolError(
+      'invalid_args',
+      `There is no worker ${JSON.stringify(unknown.slice(0, 64))}. Workers are: ${known}.`,
+    );
+  }
+
+  /** Of these, or of all, those whose results are there and those that run, without what was given before. */
+  open(ids: readonly string[] | undefined): { readonly ended: readonly string[]; readonly running: readonly string[] } {
+    const asked = (worker: Worker) => !worker.isGiven && (ids === undefined || ids.includes(worker.id));
+    return {
+      ended: this.#those((worker) => asked(worker) && !worker.isRunning),
+      running: this.#those((worker) => asked(worker) && worker.isRunning),
+    };
+  }
+
+  /** How one stands for who asks for its result, which is then given to nobody else. */
+  claim(id: string): 'running' | 'ended' | 'given' {
+    const worker = this.#all.get(id);
+    if (worker === undefined || worker.isGiven) return 'given';
+    worker.isGiven = true;
+    return worker.isRunning ? 'running' : 'ended';
+  }
+
+  /** The result of one, once it has ended; it is given with that. */
+  async give(id: string, maxChars: number): Promise<{ readonly result: WorkerResult; readonly label: Label }> {
+    const { ending, worker } = await this.#end(id);
+    return { result: { id: worker.id, ...this.#resultOf(worker, ending, maxChars) }, label: ending.label };
+  }
+
+  /** The result of one as a message, likewise. */
+  async message(id: string): Promise<UserMessage> {
+    const { ending, worker } = await this.#end(id);
+    const { status, text, error }: { status: string; text: string; error?: string } = this.#resultOf(
+      worker,
+      ending,
+      DEFAULTS.maxResultChars,
+    );
+    const cause = error === undefined ? '' : `: ${error}`;
+    const content = `Worker ${worker.id}: ${status}${cause}${text === '' ? '' : `\n${text}`}`;
+    return Object.freeze({ role: 'user', content, from: worker.self.agent, label: ending.label });
+  }
+
+  async #end(id: string): Promise<{ readonly ending: Ending; readonly worker: Worker }> {
+    const worker = this.#all.get(id);
+    if (worker === undefined) throw new ToolError('threw', `there is no worker ${id}`);
+    const ending = await worker.ending;
+    worker.isGiven = true;
+    this.#run.inbox.remove(this.#self.path, resultId(worker.self));
+    return { ending, worker };
+  }
+
+  /** What its supervisor's model is told: status, what it said or the JSON of its output, and the cause. */
+  #resultOf({ id }: Worker, { status, text, output, error }: Ending, maxChars: number) {
+    const whole = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
+    const said = status === 'completed' ? whole : text;
+    const { received } = this.#self;
+    if (said.length > maxChars) received?.keepAs(id, said);
+    const result = { status, text: boundText(said, maxChars, received && id) };
+    if (status === 'completed') return result;
+    return { ...result, error: boundText(error?.message ?? 'no cause given', maxChars) };
+  }
+
+  /** Resolves when all have ended, or when something else came for the supervisor. */
+  async settled(): Promise<void> {
+    const { inbox } = this.#run;
+    const { path } = this.#self;
+    while (this.running.length > 0 && !inbox.hasMessage(path)) await inbox.changed(path);
+  }
+
+  /** Stops one and waits until it has ended. */
+  async cancel(id: string, reason: string): Promise<void> {
+    const worker = this.#all.get(id);
+    if (worker === undefined) return;
+    if (worker.isRunning) this.#run.cancel(worker.self.path, reason);
+    await worker.ending;
+  }
+
+  /** Stops those that run, and waits for each: the supervisor does not end before its workers have. */
+  async close(reason: string): Promise<void> {
+    for (const { self, isRunning } of this.#all.values()) if (isRunning) this.#run.cancel(self.path, reason);
+    await Promise.all([...this.#all.values()].map(({ ending }) => ending));
+  }
+
+  /** Where the supervisor was stopped nothing is decided: its workers are stopped as well. A call that has ended did so before. */
+  checkStop(key: string): void {
+    const stop = this.#run.stops.at(key);
+    const past = this.#run.journal.recall('tool', key) as { readonly error?: ErrorRecord } | undefined;
+    if (stop !== undefined && (past === undefined || isEndOf(stop, past.error))) throw new Stopped(stop);
+  }
+
+  #those(which: (worker: Worker) => boolean): readonly string[] {
+    return [...this.#all.values()].filter(which).map(({ id }) => id);
+  }
+}
+
+function resultId({ path }: Invocation): string {
+  return `@result ${path}`;
+}

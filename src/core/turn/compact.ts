@@ -1,0 +1,119 @@
+import type { ModelAgent } from '../contract/agent.ts';
+import type { Compactor } from '../contract/compactor.ts';
+import type { ContextNote } from '../contract/record.ts';
+import { decided } from '../runtime/decided.ts';
+import type { Failure, Outcome } from '../runtime/journal.ts';
+import type { RunContext } from '../runtime/run-context.ts';
+import type { Due, Past, Replaced } from '../runtime/selector.ts';
+import { besideAgain } from '../values/address.ts';
+import type { ErrorRecord } from '../values/errors.ts';
+import { deepFreeze, type Json } from '../values/json.ts';
+import type { Message } from '../values/message.ts';
+import { saveConversation } from './conversation.ts';
+import type { Question } from './question.ts';
+import { summarise, summariserOf, summaryRequest, windowOf } from './summarise.ts';
+import type { Talk } from './talk.ts';
+
+/** How the transcript of an invocation is compacted, where what does not fit is not dropped. */
+export interface Compacting {
+  readonly how: 'summarize' | 'custom';
+  /** The window of the model that is asked, and the tokens of what it is asked for. */
+  readonly window: number | undefined;
+  readonly asked: number;
+  /** What stands in the place of what is due. */
+  readonly make: (talk: Talk, key: string, due: Due) => Promise<Outcome<readonly Message[]>>;
+}
+
+/** A bound on the room of a summary, for an estimate of what asking for it takes. */
+const MUCH = 10_000;
+
+export function compactingOf(
+  run: RunContext,
+  { context }: ModelAgent,
+  question: Question,
+  maxTokens: number,
+): Compacting | undefined {
+  const { compact = 'drop' } = context;
+  if (compact === 'drop') return undefined;
+  if (typeof compact === 'function') {
+    const make: Compacting['make'] = (talk, key, due) => custom(run, talk, compact, key, due);
+    return { how: 'custom', window: undefined, asked: 0, make };
+  }
+  const summariser = summariserOf(question, compact === 'summarize' ? {} : compact.summarize);
+  const asked = run.estimate(String(summaryRequest(summariser, MUCH).content));
+  const make: Compacting['make'] = (talk, key, due) => summarise(run, talk, summariser, key, due);
+  return { how: 'summarize', window: windowOf(run, summariser, maxTokens), asked, make };
+}
+
+/** What must be compacted before a call. A call that is on record was sent as it was: with what was compacted for it, or without. */
+export function dueBefore(run: RunContext, talk: Talk, key: string, round: number): Due | undefined {
+  const { compacting, selector, messages } = talk;
+  if (compacting === undefined) return undefined;
+  const { window, asked } = compacting;
+  if (!run.journal.isDurable) return selector.due(messages, { window, asked });
+  const isPast = run.journal.has(besideAgain(key, 'summary', round));
+  if (!isPast && run.journal.has(key)) return undefined;
+  return selector.due(messages, { window, asked, past: isPast ? cutOf(run, key, round) : undefined });
+}
+
+/** How a call was sent that is on record. */
+export function pastOf(run: RunContext, key: string): Past | undefined {
+  return run.journal.isDurable && run.journal.has(key) ? cutOf(run, key, 1) : undefined;
+}
+
+function cutOf(run: RunContext, key: string, round: number): Past {
+  const recorded = run.journal.recall('context', besideAgain(key, 'window', round));
+  return { cut: (recorded as { readonly cut?: number } | undefined)?.cut };
+}
+
+/**
+ * Compacts what is due before a call, in as many rounds as the summarising model's window asks for. There is one try: where it
+ * fails, or gives nothing shorter, the transcript stays as it is and goes on as long as it fits. Gives what stopped it.
+ */
+export async function compact(run: RunContext, talk: Talk, key: string, first: Due): Promise<Failure | undefined> {
+  const { selector, messages, compacting } = talk;
+  let due: Due | undefined = first;
+  for (let round = 1; due !== undefined && compacting !== undefined; round += 1) {
+    const made = await compacting.make(talk, besideAgain(key, 'summary', round), due);
+    if (!made.ok && made.stop !== undefined) return made;
+    const replaced: Replaced | undefined = made.ok ? selector.replace(messages, due, made.value) : undefined;
+    const tokens = { tokensBefore: due.tokensBefore, tokensAfter: due.tokensBefore };
+    const error = made.ok ? NOT_SHORTER : made.error;
+    const told = replaced ?? { dropped: 0, ...tokens, error };
+    noteContext(run, talk, besideAgain(key, 'window', round), { how: compacting.how, ...told });
+    if (replaced === undefined) selector.giveUp(`${error.kind}: ${error.message}`);
+    else await saveConversation(run, talk, besideAgain(key, 'conversation', round));
+    due = replaced === undefined ? undefined : dueBefore(run, talk, key, round + 1);
+  }
+  return undefined;
+}
+
+const NOT_SHORTER: ErrorRecord = Object.freeze({
+  kind: 'context_limit',
+  message: 'what was to stand in the place of earlier messages is no shorter than they are',
+  retryable: false,
+});
+
+/** Notes what was done with the transcript before a call. */
+export function noteContext(run: RunContext, { self }: Talk, key: string, value: ContextNote): void {
+  const entry = { key, place: self, step: self.step, attempt: 1, span: self.span } as const;
+  run.journal.note({ ...entry, kind: 'context', event: 'done', value });
+}
+
+async function custom(
+  run: RunContext,
+  talk: Talk,
+  compactor: Compactor,
+  key: string,
+  due: Due,
+): Promise<Outcome<readonly Message[]>> {
+  const { self } = talk;
+  const { covered, tokens, room } = due;
+  const { agent, path, step } = self;
+  const facts = { tokens, room, agent, path, step, estimate: (text: string) => run.estimate(text) };
+  const outcome = await decided(run, self, key, 'context.compact', async (signal) => {
+    const given = await compactor(covered.slice(), { ...facts, signal });
+    return run.readCompacted(covered, given) as unknown as Json;
+  });
+  return outcome.ok ? { ok: true, value: deepFreeze(outcome.value) as unknown as readonly Message[] } : outcome;
+}

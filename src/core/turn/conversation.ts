@@ -1,0 +1,101 @@
+import type { Ending } from '../contract/ending.ts';
+import type { SummaryStore, WorkingSummary } from '../contract/working-summary.ts';
+import type { Outcome } from '../runtime/journal.ts';
+import { plainEffect } from '../runtime/plain-effect.ts';
+import type { RunContext } from '../runtime/run-context.ts';
+import { deepFreeze, type Json } from '../values/json.ts';
+import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../values/label.ts';
+import { DEFAULTS } from '../values/limits.ts';
+import type { Message } from '../values/message.ts';
+import { failed } from './conclude.ts';
+import { MessageChain } from './message-chain.ts';
+import type { Talk } from './talk.ts';
+
+/** The conversation of one invocation. */
+export interface Conversation {
+  readonly store: SummaryStore;
+  readonly id: string;
+}
+
+/** Turns that go on with a saved conversation, and leave it saved. What could not be loaded is no answer to make up. */
+export async function inConversation(
+  run: RunContext,
+  talk: Talk,
+  turns: (run: RunContext, talk: Talk) => Promise<Ending>,
+): Promise<Ending> {
+  const loaded = await load(run, talk);
+  if (!loaded.ok) return failed(talk, loaded);
+  goOn(talk, loaded.value);
+  const ending = await turns(run, talk);
+  await saveConversation(run, talk, `${talk.self.path}/@conversation.end`);
+  return ending;
+}
+
+/** Saves what a model would be sent of the conversation now. A save that fails is on record, and the next one holds all of it again. */
+export async function saveConversation(run: RunContext, talk: Talk, key: string): Promise<void> {
+  const { conversation, selector, messages } = talk;
+  if (conversation === undefined) return;
+  const { store, id } = conversation;
+  await memory(run, talk, key, 'upsert', async (signal) => {
+    const summary: WorkingSummary = {
+      messages: selector.list(messages).map(labelled),
+      covers: messages.length,
+      hash: hashOf(messages),
+    };
+    await store.save(id, JSON.parse(JSON.stringify(summary)) as WorkingSummary, signal);
+    return null;
+  });
+}
+
+function load(run: RunContext, talk: Talk): Promise<Outcome<WorkingSummary | null>> {
+  const { conversation, self } = talk;
+  if (conversation === undefined) return Promise.resolve({ ok: true, value: null });
+  const { store, id } = conversation;
+  const read = async (signal: AbortSignal) => {
+    const saved = await store.load(id, signal);
+    return saved === undefined ? null : (run.readSummary(saved) as unknown as Json);
+  };
+  return memory(run, talk, `${self.path}/@conversation`, 'search', read) as Promise<Outcome<WorkingSummary | null>>;
+}
+
+/**
+ * A conversation that is handed in whole goes on with what stands for its beginning; new messages alone stand after what was
+ * saved. Any other list with turns of an assistant is a conversation of its own, which takes the place of the saved one.
+ */
+function goOn(talk: Talk, saved: WorkingSummary | null): void {
+  if (saved === null) return;
+  const { messages, self, selector } = talk;
+  const summary = deepFreeze(saved.messages);
+  const isWhole = saved.covers <= messages.length && hashOf(messages.slice(0, saved.covers)) === saved.hash;
+  if (!isWhole && messages.some(({ role }) => role !== 'user')) return;
+  if (isWhole) selector.begin(messages, summary, saved.covers);
+  else messages.unshift(...summary);
+  for (const message of summary) self.label = joinLabels(self.label, labelOf(message));
+}
+
+function hashOf(messages: readonly Message[]): string {
+  return new MessageChain().extend(messages, 0);
+}
+
+function labelled(message: Message): Message {
+  return message.label === undefined ? { ...message, label: labelOf(message) } : message;
+}
+
+function labelOf({ label, role }: Message): Label {
+  return label ?? (role === 'user' ? TRUSTED : UNTRUSTED);
+}
+
+function memory(
+  run: RunContext,
+  { self }: Talk,
+  key: string,
+  operation: 'search' | 'upsert',
+  execute: (signal: AbortSignal) => Promise<Json>,
+): Promise<Outcome<Json>> {
+  const at = { key, self, step: self.step, parent: self.span };
+  // Saving again is the same; but what was loaded must be on disk before, or a resume would load what this run has saved.
+  const sideEffect = operation === 'search' ? 'none' : 'unsafe';
+  const facts = { operation, store: 'conversation' };
+  const effect = { kind: 'memory', facts, sideEffect, timeoutMs: DEFAULTS.toolTimeoutMs, execute } as const;
+  return run.journal.effect(plainEffect(run, at, effect));
+}

@@ -1,0 +1,60 @@
+import type { Embedder } from '../../core/contract/memory.ts';
+import { sha256 } from '../../core/values/json.ts';
+import { floatsOf } from '../search/vector-index.ts';
+import type { MemoryFile } from './memory-file.ts';
+import { nearHash } from './near-text.ts';
+
+type Of = Pick<Embedder, 'id' | 'dimensions'>;
+
+/** What was embedded for an add that failed is kept for so long. */
+const KEPT_MS = 86_400_000;
+
+/** The vectors that a file has of these texts by this embedder, of whatever version or namespace: equal texts have equal ones. */
+export function knownVectors(file: MemoryFile, embedder: Of, texts: Iterable<string>): Map<string, Float32Array> {
+  const known = new Map<string, Float32Array>();
+  for (const text of texts) {
+    const row =
+      file.get<{ data: Uint8Array }>(
+        `SELECT v.data FROM versions e JOIN vectors v ON v.version = e.number JOIN segments s ON s.number = v.segment
+         WHERE e.near = ? AND e.text = ? AND s.embedder = ? AND s.dimensions = ? LIMIT 1`,
+        nearHash(text),
+        text,
+        embedder.id,
+        embedder.dimensions,
+      ) ??
+      file.get<{ data: Uint8Array }>(
+        'SELECT data FROM embeddings WHERE hash = ? AND embedder = ? AND dimensions = ?',
+        sha256(text),
+        embedder.id,
+        embedder.dimensions,
+      );
+    if (row !== undefined) known.set(text, floatsOf(row.data));
+  }
+  return known;
+}
+
+/** Keeps vectors whose texts are not stored yet: where that fails, they need not be paid for again. Within a transaction. */
+export function keepVectors(
+  file: MemoryFile,
+  embedder: Of,
+  texts: readonly string[],
+  vectors: readonly Float32Array[],
+  now: number,
+): void {
+  file.run('DELETE FROM embeddings WHERE made < ?', now - KEPT_MS);
+  vectors.forEach(({ buffer, byteOffset, byteLength }, index) => {
+    file.run(
+      'INSERT INTO embeddings (hash, embedder, dimensions, made, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      sha256(texts[index] ?? ''),
+      embedder.id,
+      embedder.dimensions,
+      now,
+      new Uint8Array(buffer, byteOffset, byteLength),
+    );
+  });
+}
+
+/** What is stored, or was removed, is not kept beside; within a transaction. */
+export function dropKept(file: MemoryFile, text: string): void {
+  file.run('DELETE FROM embeddings WHERE hash = ?', sha256(text));
+}

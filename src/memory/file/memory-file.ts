@@ -1,0 +1,160 @@
+import { statSync } from 'node:fs';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { privateFile } from '../../core/values/private-file.ts';
+import { fileFailure } from './file-failure.ts';
+import { purgeLog, WRITE_MS } from './purge-log.ts';
+import { APPLICATION_ID, createSchema, migrate, SCHEMA_VERSION } from './schema.ts';
+
+/** One open memory file: statements are prepared once, writes are transactions. */
+export interface MemoryFile {
+  all<Row>(sql: string, ...values: SQLInputValue[]): Row[];
+  iterate<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row>;
+  get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined;
+  /** What `SELECT json_group_array(…) AS list` gives: many numbers at the price of one row. */
+  numbers(sql: string, ...values: SQLInputValue[]): number[];
+  run(sql: string, ...values: SQLInputValue[]): void;
+  /** All of `work` or nothing. Inside of another transaction it is part of that one. */
+  transaction<T>(work: () => T): T;
+  /** All that `work` reads is of one moment. */
+  snapshot<T>(work: () => T): T;
+  /** Empties the write-ahead log, so that what was removed is in no file. While others read, each later write tries again. */
+  purge(): void;
+  /** Rewrites the file without what is free in it. */
+  vacuum(): void;
+  close(): void;
+}
+
+/** How long one waits for another process's reads before the log can be emptied; in milliseconds. */
+const READ_MS = 200;
+
+/** Opens or creates a memory file, by its full path. SQLite is loaded here, so that importing costs nothing. */
+export async function openMemoryFile(file: string): Promise<MemoryFile> {
+  const { DatabaseSync } = await import('node:sqlite');
+  if (!privateFile(file))
+    throw new ConfigurationError(
+      'file',
+      `${JSON.stringify(file)} or a file beside it is a link`,
+      'Name the file itself.',
+    );
+  const database = connect(() => new DatabaseSync(file, { timeout: WRITE_MS }), file);
+  try {
+    prepareSchema(database, file);
+  } catch (thrown) {
+    database.close();
+    throw fileFailure(thrown, file);
+  }
+  const statements = new Map<string, StatementSync>();
+  const statement = (sql: string): StatementSync => {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const prepared = database.prepare(sql);
+    statements.set(sql, prepared);
+    return prepared;
+  };
+  const check = presence(file);
+  const told = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (thrown) {
+      throw fileFailure(thrown, file);
+    }
+  };
+  let isPurged = true;
+  const purge = (waitMs: number) => {
+    isPurged = purgeLog(database, waitMs);
+  };
+  const written = <T>(value: T): T => {
+    try {
+      if (!isPurged) purge(0);
+    } catch {
+      // What was written is written; the next write tries again.
+    }
+    return value;
+  };
+  // Rows have the columns that the statement names: the schema is the parse.
+  return {
+    all: <Row>(sql: string, ...values: SQLInputValue[]) => told(() => statement(sql).all(...values) as Row[]),
+    iterate: <Row>(sql: string, ...values: SQLInputValue[]) =>
+      told(() => statement(sql).iterate(...values) as Iterable<Row>),
+    get: <Row>(sql: string, ...values: SQLInputValue[]) => told(() => statement(sql).get(...values) as Row | undefined),
+    numbers: (sql, ...values) =>
+      JSON.parse(String(told(() => statement(sql).get(...values))?.list ?? '[]')) as number[],
+    run: (sql, ...values) => {
+      told(() => statement(sql).run(...values));
+    },
+    transaction: (work) => {
+      check();
+      return database.isTransaction ? work() : written(told(() => within(database, 'BEGIN IMMEDIATE', work)));
+    },
+    snapshot: (work) => {
+      check();
+      return database.isTransaction ? work() : told(() => within(database, 'BEGIN', work));
+    },
+    purge: () => told(() => purge(READ_MS)),
+    vacuum: () => {
+      told(() =>
+        database.exec("INSERT INTO lexical (lexical) VALUES ('optimize'); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"),
+      );
+    },
+    close: () => database.close(),
+  };
+}
+
+/** What is written to a file that was deleted is lost without an error: SQLite holds it open. */
+function presence(file: string): () => void {
+  if (file === ':memory:') return () => {};
+  const opened = statSync(file, { throwIfNoEntry: false })?.ino;
+  return () => {
+    if (opened !== undefined && statSync(file, { throwIfNoEntry: false })?.ino === opened) return;
+    const problem = `${JSON.stringify(file)} was deleted or replaced while in use`;
+    throw new ConfigurationError('file', problem, 'Put it back, or close this memory and open another.');
+  };
+}
+
+function connect(open: () => DatabaseSync, file: string): DatabaseSync {
+  try {
+    return open();
+  } catch {
+    throw new ConfigurationError('file', `${JSON.stringify(file)} cannot be opened`, 'Its folder must exist.');
+  }
+}
+
+function prepareSchema(database: DatabaseSync, file: string): void {
+  const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
+  const shown = JSON.stringify(file);
+  const isEmpty = () => number('SELECT count(*) FROM sqlite_schema') === 0;
+  const versionOf = (): number => {
+    if (number('PRAGMA application_id') !== APPLICATION_ID) {
+      throw new ConfigurationError('file', `${shown} belongs to another program`, 'Name another file.');
+    }
+    const version = number('PRAGMA user_version');
+    if (version >= 1 && version <= SCHEMA_VERSION) return version;
+    const problem = `${shown} has schema ${version}, this coxswain knows ${SCHEMA_VERSION}`;
+    throw new ConfigurationError('file', problem, 'Use the coxswain that wrote it, or a later one.');
+  };
+  // Before anything is set: a foreign file stays as it is.
+  const isNew = isEmpty();
+  const version = isNew ? 0 : versionOf();
+  database.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON',
+  );
+  if (version === SCHEMA_VERSION) return;
+  within(database, 'BEGIN IMMEDIATE', () => {
+    // Another process may have been first.
+    if (isEmpty()) createSchema(database);
+    else if (versionOf() < SCHEMA_VERSION) migrate(database, versionOf());
+  });
+}
+
+function within<T>(database: DatabaseSync, begin: string, work: () => T): T {
+  database.exec(begin);
+  try {
+    const value = work();
+    database.exec('COMMIT');
+    return value;
+  } catch (thrown) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw thrown;
+  }
+}

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import type { MemoryFile } from '../file/memory-file.ts';
+import { labelOf } from '../file/memory-options.ts';
+import { parseEntry } from '../file/parse-entry.ts';
+import { type Memory, memoryOf } from '../file/versions.ts';
+import { addEntry, expectVersion, replace, type Writing } from '../file/write-entry.ts';
+import type { AcceptOptions } from '../long-term-memory-type.ts';
+import { type Proposal, takeProposal } from './proposals.ts';
+import { removeEntry } from './removal.ts';
+
+/** The text that a proposal would store; undefined where there is none. */
+export function proposedText(file: MemoryFile, id: string): string | undefined {
+  const row = file.get<{ body: string }>('SELECT body FROM proposals WHERE id = ?', id);
+  return row && (JSON.parse(row.body) as Proposal).text;
+}
+
+/** Does what a proposal says, and takes it out; undefined where it removed an entry. Within a transaction. */
+export function acceptProposal(
+  file: MemoryFile,
+  id: string,
+  options: AcceptOptions,
+  writing: Writing,
+): Memory | undefined {
+  const label = labelOf(options.label, 'options.label');
+  const proposal = takeProposal(file, id, options.namespace);
+  if (proposal === undefined) throw new ConfigurationError('id', 'there is no such proposal', 'List what waits.');
+  const { operation, entry, id: _, ...proposed } = proposal;
+  const content = label === undefined ? proposed : { ...proposed, label: structuredClone(label) };
+  if (operation === 'add') return addEntry(file, parseEntry(content, randomUUID()).memory, writing);
+  const row = expectVersion(file, entry?.id ?? '', entry?.version ?? 0);
+  if (operation === 'remove') {
+    removeEntry(file, row.id, writing.now);
+    return undefined;
+  }
+  const memory = { ...memoryOf(row), ...content, id: row.id, version: row.version + 1 };
+  return replace(file, row, memory, writing, 'update');
+}

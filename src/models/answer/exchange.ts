@@ -1,0 +1,118 @@
+import { ModelError } from '../../core/values/errors.ts';
+import type { ModelContext, ModelDelta, ModelTurn, ToolDefinition } from '../../core/values/model.ts';
+import type { CallUsage } from '../../core/values/usage.ts';
+import { modelFailure, withUsage } from '../failure/failure.ts';
+import type { Reader } from './answer-parser.ts';
+import { withPrintedCall } from './printed-call.ts';
+import { isResponse } from './raw-answer.ts';
+import { readAnswer } from './read-answer.ts';
+import { Watch } from './watch.ts';
+
+/** Puts a provider's raw events together. One protocol, one assembler; it knows nothing of networks or time. */
+export interface Assembler {
+  /** Takes one raw event, or a whole answer. True where it moved the turn on: pings do not. Throws the ModelError an event holds. */
+  take(event: unknown, onDelta?: (delta: ModelDelta) => void): boolean;
+  /** `complete`: the protocol's terminal signal was seen, only counts may follow. `closed`: nothing follows. */
+  readonly state: 'open' | 'complete' | 'closed';
+  /** What was reported so far: a turn that fails has cost something too. */
+  readonly usage: CallUsage | undefined;
+  /** The turn, as a whole. Throws a ModelError where there is none. */
+  turn(): ModelTurn;
+}
+
+export interface Exchange {
+  readonly provider: string;
+  /** Makes the assembler for the answer: in pieces, or as a whole that cannot have been cut. */
+  assemble(inPieces: boolean): Assembler;
+  readonly context: ModelContext;
+  /** Tools that the model may call. */
+  readonly offered: readonly ToolDefinition[];
+  /** Makes an id for a call that came without one. */
+  readonly newId: () => string;
+  readonly timeoutMs: number;
+  /** Set where a stream is asked for. */
+  readonly idleTimeoutMs: number | undefined;
+  readonly secrets: readonly string[];
+  /** Sends the request; gives the response, or what a client made of it: the answer, or its events. */
+  send(signal: AbortSignal): PromiseLike<unknown>;
+}
+
+/** What comes after the terminal signal is worth this wait and no more. */
+const LAST_MS = 1_000;
+
+/** One request and its answer, streamed or not, as a whole turn or a {@link ModelError}. An abort rejects with the signal's reason. */
+export async function exchange(options: Exchange): Promise<ModelTurn> {
+  const { context } = options;
+  context.signal.throwIfAborted();
+  const watch = new Watch(context.signal, options.timeoutMs, options.idleTimeoutMs);
+  const taking = new Taking(options, watch);
+  let whole = false;
+  try {
+    await watch.race(receive(options, watch, taking));
+    whole = true;
+    return withPrintedCall(taking.assembler.turn(), options.offered, options.newId);
+  } catch (thrown) {
+    if (context.signal.aborted) throw context.signal.reason;
+    const failure = modelFailure(watch.ended?.reason ?? thrown, options.provider, options.secrets);
+    const { state, usage } = taking.assembler;
+    if (state === 'open' || !isTransport(failure)) throw withUsage(failure, usage);
+    return taking.assembler.turn();
+  } finally {
+    watch.stop(!whole);
+  }
+}
+
+/** Hands on what comes to the assembler, and tells the watch of it. */
+class Taking implements Reader {
+  readonly #exchange: Exchange;
+  readonly #watch: Watch;
+  #assembler: Assembler | undefined;
+
+  constructor(exchange: Exchange, watch: Watch) {
+    this.#exchange = exchange;
+    this.#watch = watch;
+  }
+
+  get assembler(): Assembler {
+    this.#assembler ??= this.#exchange.assemble(true);
+    return this.#assembler;
+  }
+
+  event(event: unknown): boolean {
+    const { assembler } = this;
+    const watch = this.#watch;
+    // Ended by the caller or the clock: what still comes belongs to nobody.
+    if (watch.ended !== undefined) return true;
+    if (assembler.take(event, this.#exchange.context.onDelta)) watch.progress();
+    if (assembler.state === 'complete') watch.expectLast(LAST_MS);
+    return assembler.state === 'closed';
+  }
+
+  whole(answer: unknown): void {
+    if (this.#watch.ended !== undefined) return;
+    // A list of one is how some servers say an error, a longer one how they say a stream.
+    const parts = Array.isArray(answer) && answer.length > 0 ? answer : [answer];
+    this.#assembler = this.#exchange.assemble(parts.length > 1);
+    for (const part of parts) this.#assembler.take(part, this.#exchange.context.onDelta);
+  }
+}
+
+function receive({ provider, idleTimeoutMs, send }: Exchange, watch: Watch, taking: Taking): PromiseLike<void> {
+  return send(watch.signal).then((answer) => {
+    if (isResponse(answer)) return readAnswer(answer, provider, idleTimeoutMs !== undefined, taking);
+    return isStream(answer) ? takeAll(answer, taking) : taking.whole(answer);
+  });
+}
+
+async function takeAll(events: AsyncIterable<unknown>, taking: Taking): Promise<void> {
+  for await (const event of events) if (taking.event(event)) return;
+}
+
+function isStream(answer: unknown): answer is AsyncIterable<unknown> {
+  return answer !== null && typeof answer === 'object' && Symbol.asyncIterator in answer;
+}
+
+/** The connection failed, not the answer. */
+function isTransport(failure: Error): boolean {
+  return failure instanceof ModelError && failure.status === undefined && /^(network|timeout)$/.test(failure.kind);
+}

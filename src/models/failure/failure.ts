@@ -1,0 +1,202 @@
+import { CoxswainError, ModelError, type ModelErrorKind } from '../../core/values/errors.ts';
+import type { CallUsage } from '../../core/values/usage.ts';
+import { errorKind } from './error-kind.ts';
+import { type Fields, fieldsOf, listField, textField } from './fields.ts';
+import { retryAfterMs, waitInWords } from './retry-after.ts';
+import { withoutSecrets } from './without-secrets.ts';
+
+const MAX_MESSAGE = 300;
+
+/**
+ * What an SDK threw, as a {@link ModelError}: HTTP errors, errors inside a stream, and transports that failed. SDKs'
+ * errors are read by shape, since a client of the user's own may be of another version.
+ *
+ * @param secrets never shown, wherever they stand
+ */
+export function modelFailure(thrown: unknown, provider: string, secrets: readonly string[] = []): CoxswainError {
+  const own = ownError(thrown);
+  if (own !== undefined) return own;
+  const { status, error, headers } = fieldsOf(thrown);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  if (/Missing credentials|Could not resolve authentication/.test(message)) {
+    return new ModelError('auth', `${provider}: there is no API key. Give apiKey, or set the environment variable.`);
+  }
+  if (typeof status !== 'number' && (error === undefined || error === null)) {
+    return transportFailure(thrown, provider, secrets);
+  }
+  const read = (name: string) => headerOf(headers, name);
+  return bodyFailure(error ?? message, provider, secrets, {
+    status: typeof status === 'number' ? status : undefined,
+    retryAfterMs: retryAfterMs(read, Date.now()),
+    shouldRetry: read('x-should-retry'),
+  });
+}
+
+/** An error of ours, also where an SDK has wrapped it: the repairing fetch throws some. */
+function ownError(thrown: unknown): CoxswainError | undefined {
+  let error = thrown;
+  for (let depth = 0; depth < 5 && error instanceof Error; depth++) {
+    if (error instanceof CoxswainError) return error;
+    error = error.cause;
+  }
+  return undefined;
+}
+
+/** The same error with what the call had cost by then; an error that knows it keeps its own. */
+export function withUsage(error: CoxswainError, usage: CallUsage | undefined): CoxswainError {
+  if (usage === undefined || !(error instanceof ModelError) || error.usage !== undefined) return error;
+  const { kind, message, retryable, retryAfterMs, status, cause } = error;
+  return new ModelError(kind, message, { retryable, retryAfterMs, status, usage, cause });
+}
+
+/** An error body, from an HTTP error or out of a stream; `about` holds what stood around it. */
+export function bodyFailure(
+  body: unknown,
+  provider: string,
+  secrets: readonly string[] = [],
+  about: {
+    readonly status?: number | undefined;
+    readonly retryAfterMs?: number | undefined;
+    readonly shouldRetry?: string | null | undefined;
+  } = {},
+): ModelError {
+  const { codes, message, status: told, waitMs } = readBody(body);
+  const status = about.status ?? told;
+  const kind = errorKind({ status, codes, message });
+  const head = status === undefined ? kind : `${kind} (${status})`;
+  return new ModelError(kind, `${provider}: ${head}: ${shown(message, secrets)}`, {
+    status: about.status,
+    retryAfterMs: about.retryAfterMs ?? waitMs ?? (kind === 'rate_limit' ? waitInWords(message) : undefined),
+    retryable: retryable(kind, about.shouldRetry),
+  });
+}
+
+/** A server's `x-should-retry: false` holds; its `true` only where the kind says nothing. */
+function retryable(kind: ModelErrorKind, shouldRetry: string | null | undefined): boolean | undefined {
+  if (shouldRetry === 'false') return false;
+  if (kind === 'malformed_response') return true;
+  return shouldRetry === 'true' && (kind === 'unknown' || kind === 'invalid_request') ? true : undefined;
+}
+
+interface Body {
+  readonly codes: readonly string[];
+  readonly message: string;
+  /** A number among the codes that is an HTTP status: streams have no other. */
+  readonly status?: number | undefined;
+  readonly waitMs?: number | undefined;
+}
+
+/** Bodies are objects, objects in `error`, lists of one, texts, pages or nothing. */
+function readBody(body: unknown): Body {
+  const first = Array.isArray(body) ? body[0] : body;
+  if (typeof first === 'string') return { codes: [], message: textOfPage(first) };
+  const outer = fieldsOf(first);
+  if (typeof outer.error === 'string') return { codes: codesOf(outer), message: outer.error };
+  const inner = innerOf(outer);
+  return {
+    codes: codesOf(inner),
+    message: messageOf(inner) || messageOf(outer),
+    status: statusOf(inner.code) ?? statusOf(inner.status),
+    waitMs: waitOf(inner.details),
+  };
+}
+
+/** The fields that say what failed: in `error`, in gateways' `fault`, or the first of many `errors`. */
+function innerOf(outer: Fields): Fields {
+  const held = [outer.error, outer.fault, listField(outer.errors)[0]].map(fieldsOf);
+  return held.find((fields) => Object.keys(fields).length > 0) ?? outer;
+}
+
+/** In the words of whoever failed: a gateway's message is followed by what it was told. */
+function messageOf({ message, detail, faultstring, msg, metadata }: Fields): string {
+  const reasons = listField(detail).map((reason) => textField(fieldsOf(reason).msg));
+  const said = [message, detail, faultstring, msg, ...reasons].map(textField).find((text) => text !== undefined);
+  const raw = textField(fieldsOf(metadata).raw);
+  return [said, raw].filter((text) => text !== undefined).join(': ');
+}
+
+/** Whether a body is an error's, although its status says that all is well. */
+export function isErrorBody(fields: Fields): boolean {
+  if (fields.error !== undefined) return fields.error !== null;
+  if (fields.object === 'error' || fields.type === 'error' || fields.success === false) return true;
+  if (fields.detail !== undefined || fields.fault !== undefined || listField(fields.errors).length > 0) return true;
+  const hasMessage = textField(fields.message) !== undefined || textField(fields.msg) !== undefined;
+  return hasMessage && (fields.code !== undefined || fields.status !== undefined);
+}
+
+function codesOf({ code, type, status }: { readonly [name: string]: unknown }): string[] {
+  return [code, type, status].filter((word) => typeof word === 'string').map((word) => word.toLowerCase());
+}
+
+function statusOf(code: unknown): number | undefined {
+  const status = typeof code === 'string' && /^\d{3}$/.test(code) ? Number(code) : code;
+  return typeof status === 'number' && status >= 400 && status < 600 ? status : undefined;
+}
+
+/** google.rpc.RetryInfo: `{ retryDelay: '37s' }` among the details. */
+function waitOf(details: unknown): number | undefined {
+  for (const detail of listField(details)) {
+    const seconds = Number.parseFloat(textField(fieldsOf(detail).retryDelay) ?? '');
+    if (seconds > 0) return Math.ceil(seconds * 1000);
+  }
+  return undefined;
+}
+
+/** A proxy's HTML page says in its title what it has to say. */
+function textOfPage(text: string): string {
+  if (!/<html|<!doctype/i.test(text)) return text;
+  return /<title>([^<]*)<\/title>/i.exec(text)?.[1]?.trim() ?? 'an HTML page';
+}
+
+const TIMEOUTS = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'];
+
+function transportFailure(thrown: unknown, provider: string, secrets: readonly string[]): ModelError {
+  const { code, text } = rootOf(thrown);
+  if (thrown instanceof SyntaxError) {
+    return new ModelError('malformed_response', `${provider}: the answer is not JSON`);
+  }
+  if (TIMEOUTS.includes(code) || /timed? ?out/i.test(text)) {
+    return new ModelError('timeout', `${provider}: the connection timed out`);
+  }
+  if (/does not match the HTTP\/1\.1 protocol \(Expected/i.test(text)) {
+    return new ModelError(
+      'malformed_response',
+      `${provider}: what answers there does not speak HTTP. Is baseURL right?`,
+    );
+  }
+  const isTransport =
+    code !== '' || /fetch failed|terminated|connection error|socket|premature close|network/i.test(text);
+  if (!isTransport) return new ModelError('unknown', `${provider}: ${shown(text, secrets)}`);
+  // A certificate that is refused once is refused again, and so is a server without TLS.
+  const refused = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL_(WRONG_VERSION|PACKET)/.test(code);
+  return new ModelError('network', `${provider}: the connection failed${code === '' ? '' : ` (${code})`}`, {
+    retryable: !refused,
+  });
+}
+
+/** The first system code down the causes, and all messages on the way. */
+function rootOf(thrown: unknown): { code: string; text: string } {
+  let text = '';
+  let error = thrown;
+  for (let depth = 0; depth < 5 && error instanceof Error; depth++) {
+    text += `${error.message} `;
+    const { code, cause } = fieldsOf(error);
+    if (typeof code === 'string' && /^[A-Z_]+$/.test(code)) return { code, text: text.trim() };
+    error = cause;
+  }
+  return { code: '', text: text.trim() || 'something was thrown that is no error' };
+}
+
+function headerOf(headers: unknown, name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  const { get, [name]: value } = fieldsOf(headers);
+  const found: unknown = typeof get === 'function' ? get.call(headers, name) : value;
+  return typeof found === 'string' ? found : undefined;
+}
+
+/** A provider's words, short and without anything like a key. */
+export function shown(message: string, secrets: readonly string[] = []): string {
+  const text = withoutSecrets(message.replace(/\s+/g, ' ').trim(), secrets);
+  if (text === '') return 'the provider gave no reason';
+  return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE).toWellFormed()}…`;
+}

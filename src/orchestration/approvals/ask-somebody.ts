@@ -1,0 +1,40 @@
+import type { ApprovalRequest, Decision } from '../../core/contract/permission.ts';
+import type { Tool } from '../../core/contract/tool.ts';
+import { messageOf } from '../../core/values/errors.ts';
+import type { Json } from '../../core/values/json.ts';
+import type { Waits } from '../../journal/waits.ts';
+import { readDecision } from '../../security/approval.ts';
+import { outside } from '../run/inside.ts';
+
+/** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
+export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;
+
+/** Puts a request to whoever is there; what they throw or answer wrongly is a denial. */
+export function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): void {
+  waits.asked(request.id);
+  const threw = (thrown: unknown) =>
+    waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
+  const answered = (answer: unknown) => {
+    const read = readDecision(answer);
+    waits.decide(request.id, typeof read === 'string' ? { decision: 'deny', reason: `not a decision: ${read}` } : read);
+  };
+  try {
+    Promise.resolve(outside(request.runId, () => approve(request)))
+      .then(answered)
+      .catch(threw);
+  } catch (thrown) {
+    threw(thrown);
+  }
+}
+
+/** The arguments stand in the request as well, so a preview that fails takes nothing from a person. */
+export function changeOf({ preview }: Tool, args: Json): string | undefined {
+  try {
+    const change: unknown = preview?.(args as never);
+    return typeof change === 'string' && change !== '' ? change.slice(0, MAX_CHANGE) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const MAX_CHANGE = 20_000;

@@ -1,0 +1,34 @@
+import type { PermitQuery } from '../../core/runtime/run-context.ts';
+import type { Json } from '../../core/values/json.ts';
+import type { Label } from '../../core/values/label.ts';
+import type { Part } from '../../core/values/message.ts';
+import { approvalRequest, checkDecision } from '../../security/approval.ts';
+import { namesTool } from '../../security/rules.ts';
+import { askSomebody } from './ask-somebody.ts';
+import type { PermissionParts } from './permission-step.ts';
+
+/** Asks a person whether what a tool gave may count as trusted; undefined where the run names no tool for it. */
+export function endorsements(
+  parts: PermissionParts,
+): ((call: Omit<PermitQuery, 'callId'>, content: string | readonly Part[]) => Promise<Label>) | undefined {
+  const names = parts.permissions.endorse;
+  if (names === undefined || names.length === 0) return undefined;
+  return async ({ key, self, step, tool, label }, content) => {
+    const isAsked = label.integrity === 'untrusted' && names.some((name) => namesTool({ tool: name }, tool));
+    if (!isAsked) return label;
+    const { id: runId, permissions, approve, waits, journal } = parts;
+    const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
+    const place = { id: `${key}/@endorse`, runId, path: self.path, agent: self.agent };
+    const request = approvalRequest({
+      ...place,
+      ...{ tool, args: { result: content as Json }, reason: 'data', label, expiresAt },
+    });
+    const waiting = journal.wait(request.id, self, step, request);
+    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    const answer = await waiting;
+    await parts.resumed(self);
+    if (!answer.ok) return label;
+    const checked = checkDecision(answer.value, request, tool, Date.now());
+    return checked.verdict === 'allow' ? Object.freeze({ ...label, integrity: 'trusted' }) : label;
+  };
+}

@@ -1,0 +1,31 @@
+import type { RunPermissions } from '../../core/contract/permission.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { checkOptions, shown } from '../../core/values/options.ts';
+import type { Level } from '../../security/decide.ts';
+import { readPermissionFile } from '../../security/permission-file.ts';
+import type { RuledTool } from '../../security/rules.ts';
+
+const NONE: readonly Level[] = [];
+
+/** @throws ConfigurationError where `permissions.files` names no files. */
+export function checkPermissionFiles(files: unknown): void {
+  if (files === undefined) return;
+  checkOptions('permissions.files', files, ['project', 'user']);
+  for (const [name, path] of Object.entries(files as object))
+    if (path !== undefined && (typeof path !== 'string' || path === ''))
+      throw new ConfigurationError(`permissions.files.${name}`, `got ${shown(path)}`, "Name a file: 'coxswain.json'.");
+}
+
+/** What the files say now, project before user. What of them does not count is said as a warning of the process. */
+export function permissionLevels(
+  { files, mode = 'ask' }: RunPermissions,
+  tools: () => readonly RuledTool[] | undefined,
+): readonly Level[] {
+  if (files === undefined) return NONE;
+  return (['project', 'user'] as const).flatMap((source) => {
+    const path = files[source];
+    const read = path === undefined ? undefined : readPermissionFile(path, source, tools(), mode);
+    for (const problem of read?.ignored ?? []) process.emitWarning(problem, { code: 'COXSWAIN_PERMISSIONS' });
+    return read?.level ?? [];
+  });
+}

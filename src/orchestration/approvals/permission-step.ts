@@ -1,0 +1,284 @@
+import type { ToolCallEffect } from '../../core/call/tool-call.ts';
+import type { Grant } from '../../core/contract/apart.ts';
+import type {
+  ApprovalRequest,
+  Decision,
+  RunPermissions,
+  Verdict,
+  WaitRequest,
+} from '../../core/contract/permission.ts';
+import type { Delegate, Tool } from '../../core/contract/tool.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Journal, Outcome } from '../../core/runtime/journal.ts';
+import type { Permit, PermitQuery, RunContext } from '../../core/runtime/run-context.ts';
+import { messageOf } from '../../core/values/errors.ts';
+import { type Json, sha256 } from '../../core/values/json.ts';
+import type { Row } from '../../journal/row.ts';
+import type { Waits } from '../../journal/waits.ts';
+import { approvalRequest, argsHash, checkDecision } from '../../security/approval.ts';
+import { decide, type Level } from '../../security/decide.ts';
+import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../../security/rules.ts';
+import { writeRule } from '../../security/write-rule.ts';
+import { type Approve, askSomebody, changeOf } from './ask-somebody.ts';
+import { denial, NOBODY } from './denial.ts';
+import { endorsements } from './endorsements.ts';
+import { levelsOf, saysSomething } from './invocation-levels.ts';
+import { Plans } from './plans.ts';
+
+export interface PermissionParts {
+  /** The run's. */
+  readonly id: string;
+  readonly permissions: RunPermissions;
+  readonly rules: readonly Rule[];
+  /** Of files of the project and the user. */
+  readonly scopes: readonly Level[];
+  readonly approve: Approve | undefined;
+  /** Of a child apart: what all above it say. */
+  readonly granted: Grant | undefined;
+  readonly waits: Waits;
+  readonly journal: Journal;
+  /** After a person's answer: what was given back for the wait is taken again. */
+  resumed(self: Invocation): Promise<void>;
+}
+
+type Ask = Extract<Verdict, { verdict: 'ask' }>;
+
+/** May this call happen? Decides by rules, asks where they say so, and records every ask and denial. */
+export class PermissionStep {
+  readonly #parts: PermissionParts;
+  readonly #runRules: Rule[];
+  readonly endorse: RunContext['endorse'];
+  readonly #plans: Plans | undefined;
+  readonly #runLevels: readonly Level[];
+  /** Of nodes that add a level; the others have their parent's. */
+  #levels: WeakMap<Invocation, readonly Level[]> | undefined;
+
+  constructor(parts: PermissionParts) {
+    this.#parts = parts;
+    this.endorse = endorsements(parts);
+    this.#plans = parts.permissions.plans === true ? new Plans() : undefined;
+    const above = parts.granted?.levels.map(({ rules, ...level }) => ({
+      ...level,
+      rules: parseRules([...rules], 'grant'),
+    }));
+    const [run = { source: 'run', rules: parts.rules, mode: parts.permissions.mode }, ...rest] = above ?? [];
+    this.#runRules = [...run.rules];
+    this.#runLevels = [{ ...run, rules: this.#runRules }, ...parts.scopes, ...rest];
+  }
+
+  /** The rules that people's `always` wrote in earlier epochs. */
+  remember(rows: readonly Row[], tools: Iterable<Tool>): void {
+    this.#plans?.remember(rows);
+    const shown = new Map<string, ApprovalRequest>();
+    const byName = new Map([...tools].map((tool) => [tool.name, tool]));
+    for (const { kind, event, key, request, value } of rows) {
+      if (kind !== 'wait') continue;
+      if (event === 'started') shown.set(key, request as unknown as ApprovalRequest);
+      const asked = shown.get(key);
+      const tool = asked && byName.get(asked.tool);
+      const answer = value as unknown as Decision;
+      if (event !== 'done' || tool === undefined || answer.decision !== 'allow' || answer.always !== true) continue;
+      const checked = checkDecision(answer, asked as ApprovalRequest, tool, 0);
+      if (checked.verdict === 'allow' && checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
+    }
+  }
+
+  /** The levels of a new invocation: its parent's, then its delegate's, then its own. They only narrow. */
+  enter(self: Invocation, delegate: Delegate | undefined): void {
+    const above = this.#levelsOf(self.parent);
+    const levels = levelsOf(above, self, delegate);
+    if (levels === above) return;
+    this.#levels ??= new WeakMap();
+    this.#levels.set(self, levels);
+  }
+
+  #levelsOf(self: Invocation | undefined): readonly Level[] {
+    if (this.#levels === undefined) return this.#runLevels;
+    for (let node = self; node !== undefined; node = node.parent) {
+      const levels = this.#levels.get(node);
+      if (levels !== undefined) return levels;
+    }
+    return this.#runLevels;
+  }
+
+  permit(query: PermitQuery): Permit | Promise<Permit> {
+    const { tool, self } = query;
+    const levels = this.#levelsOf(self);
+    // Where no level says anything, a read needs no look at rules.
+    const silent = levels === this.#runLevels && levels.length === 1 && this.#runRules.length === 0;
+    if (silent && tool.access === 'read' && tool.needsApproval === false) {
+      return { ok: true, args: query.args };
+    }
+    const recorded = this.#parts.journal.recall('decision', `${query.key}/@approval`) as
+      | { reason?: string }
+      | undefined;
+    if (recorded !== undefined) return { ok: false, error: denial(tool, recorded.reason ?? 'denied', []) };
+    const verdict = this.#decide(query, levels);
+    // A person was asked before: the stricter answer holds, whatever the rules say now.
+    if (verdict.verdict === 'allow' && this.#parts.journal.has(`${query.key}/@approval`)) {
+      return this.#ask(query, { verdict: 'ask', reason: 'rule', suggest: [] });
+    }
+    switch (verdict.verdict) {
+      case 'allow':
+        return { ok: true, args: query.args, rule: verdict.rule };
+      case 'deny':
+        return this.#deny(query, verdict.reason, verdict);
+      case 'ask':
+        return this.#planned(query, levels, verdict) ?? this.#ask(query, verdict);
+    }
+  }
+
+  /**
+   * A planned call: it answers an ask of the flow or the mode beforehand, not one of a rule or the tool. What is private is no less so for
+   * having been planned.
+   */
+  #planned(query: PermitQuery, levels: readonly Level[], asked: Ask): Permit | Promise<Permit> | undefined {
+    const { self, key, tool, args, label } = query;
+    const isOpen = tool.access === 'send' && label.confidentiality !== 'public';
+    const isOfMode = asked.reason === 'flow' || asked.reason === 'risk';
+    // What a person was asked for before is theirs to answer.
+    if (this.#plans === undefined || isOpen || !isOfMode || this.#parts.journal.has(`${key}/@approval`))
+      return undefined;
+    const rest = this.#decide({ ...query, label: { ...label, integrity: 'trusted' } }, levels);
+    if (rest.verdict === 'ask' && rest.reason !== 'risk') return this.#ask(query, rest);
+    const rule = this.#plans.take(self, key, tool.name, args);
+    return rule === undefined ? undefined : { ok: true, args, rule };
+  }
+
+  /** What all above a node say of it, its own definition left out. */
+  levelsAbove(self: Invocation): readonly Level[] {
+    const levels = this.#levelsOf(self);
+    return saysSomething(self.definition.permissions) ? levels.slice(0, -1) : levels;
+  }
+
+  /** The tools that no cap above takes away. */
+  allowed(self: Invocation, tools: readonly Tool[]): readonly Tool[] {
+    const caps = this.#levelsOf(self).flatMap((level) => (level.tools === undefined ? [] : [level.tools]));
+    if (caps.length === 0) return tools;
+    return tools.filter((tool) => caps.every((cap) => cap.some((name) => namesTool({ tool: name }, tool))));
+  }
+
+  /** Scoped rules on tools that nobody knew when the run began. Throws a ConfigurationError where such a rule could never hold. */
+  checkOffered(self: Invocation, tools: readonly Tool[]): void {
+    for (const { source, rules } of this.#levelsOf(self))
+      checkRules(rules, tools, `${source}.permissions.rules`, 'any');
+  }
+
+  #decide(query: PermitQuery, levels: readonly Level[]): Verdict {
+    const { tool, args, label, self, step } = query;
+    let needsApproval: unknown;
+    try {
+      const place = { path: self.path, agent: self.agent, step };
+      needsApproval =
+        typeof tool.needsApproval === 'function' ? tool.needsApproval(args as never, place) : tool.needsApproval;
+    } catch (thrown) {
+      return { verdict: 'deny', reason: `needsApproval threw: ${messageOf(thrown)}`, suggest: [] };
+    }
+    if (typeof needsApproval !== 'boolean') {
+      // A promise is the likely mistake: it must not count as "no", and nobody else would look at its rejection.
+      if (needsApproval instanceof Promise) needsApproval.catch(() => {});
+      return { verdict: 'deny', reason: 'needsApproval must give true or false, and at once', suggest: [] };
+    }
+    return decide({ tool, needsApproval, args: args as { [key: string]: Json }, label, levels });
+  }
+
+  async #ask(query: PermitQuery, verdict: Ask): Promise<Permit> {
+    const { key, self, step, tool, args, label } = query;
+    const { id: runId, permissions, approve, waits, journal } = this.#parts;
+    const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
+    const { reason, rule } = verdict;
+    const ask = {
+      id: this.#idOf(`${key}/@approval`, tool, args),
+      runId,
+      path: self.path,
+      agent: self.agent,
+      tool,
+      args,
+      reason,
+      rule,
+      label,
+      change: changeOf(tool, args),
+      expiresAt,
+    };
+    const request = approvalRequest(ask);
+    const waiting = journal.wait(request.id, self, step, request);
+    const isOpen = waits.get(request.id) !== undefined;
+    if (approve !== undefined && isOpen) askSomebody(approve, request, waits);
+    const answer = await waiting;
+    await this.#parts.resumed(self);
+    if (!answer.ok) return answer;
+    const checked = checkDecision(answer.value, request, tool, Date.now());
+    if (checked.verdict === 'deny') {
+      const nobody = answer.value.decision === 'deny' && answer.value.reason === NOBODY;
+      return { ok: false, error: denial(tool, checked.reason, nobody ? verdict.suggest : []) };
+    }
+    if (checked.verdict === 'resolved')
+      return { ok: false, error: denial(tool, 'the answer is none to an approval', []) };
+    if (checked.argsHash !== request.argsHash) {
+      // A person's own arguments are answered for by that person, but a deny rule holds for everybody.
+      const anew = this.#decide({ ...query, args: checked.args }, this.#levelsOf(self));
+      if (anew.verdict === 'deny') return { ok: false, error: denial(tool, anew.reason, []) };
+    }
+    if (checked.rule !== undefined) this.#always(checked.rule, isOpen);
+    return { ok: true, args: checked.args };
+  }
+
+  /** What a person allows always: for the rest of the run, and where it was said just now and there is a project's file, there. */
+  #always(rule: string, isNew: boolean): void {
+    if (!this.#runRules.some(({ text }) => text === rule)) this.#runRules.push(parseRule(rule));
+    const project = this.#parts.permissions.files?.project;
+    if (!isNew || project === undefined) return;
+    try {
+      writeRule(project, rule);
+    } catch (thrown) {
+      // It holds for this run; that it is not kept is said.
+      process.emitWarning(messageOf(thrown), { code: 'COXSWAIN_PERMISSIONS' });
+    }
+  }
+
+  /** A question of a child apart, put to whoever is asked in this run. */
+  async relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
+    const { approve, waits, journal } = this.#parts;
+    const waiting = journal.wait(request.id, self, self.step, request);
+    const isOpen = waits.get(request.id) !== undefined;
+    if (request.reason !== 'wait' && approve !== undefined && isOpen) askSomebody(approve, request, waits);
+    const answer = await waiting;
+    await this.#parts.resumed(self);
+    return answer;
+  }
+
+  /** Another address where another tool or other arguments were shown: that approval, given or pending, is none. */
+  #idOf(id: string, tool: Tool, args: Json): string {
+    const shown = this.#parts.journal.recallStart('wait', id) as ApprovalRequest | undefined;
+    const now = argsHash(args);
+    if (shown === undefined || (shown.toolHash === tool.hash && shown.argsHash === now)) return id;
+    return `${id}~${sha256(`${tool.hash}|${now}`).slice(0, 8)}`;
+  }
+
+  /** Asks what became of a call that was under way when its process died: each time anew, an answer is good for one attempt. */
+  async askDoubt({ key, self, step, tool, in: facts }: ToolCallEffect, attempt: number): Promise<Outcome<Decision>> {
+    const { id: runId, approve, waits, journal } = this.#parts;
+    const { args } = facts;
+    const id = this.#idOf(attempt === 1 ? `${key}/@doubt` : `${key}/@doubt.${attempt}`, tool, args);
+    const place = { id, runId, path: self.path, agent: self.agent };
+    const request = approvalRequest({ ...place, tool, args, reason: 'unknown', label: self.label });
+    const waiting = journal.wait(request.id, self, step, request);
+    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    const answer = await waiting;
+    await this.#parts.resumed(self);
+    if (!answer.ok) return answer;
+    const checked = checkDecision(answer.value, request, tool, Date.now());
+    return { ok: true, value: checked.verdict === 'resolved' ? checked.decision : { decision: 'deny' } };
+  }
+
+  #deny(
+    { key, self, step, tool, callId }: PermitQuery,
+    reason: string,
+    { rule, suggest }: { rule?: string; suggest: readonly string[] },
+  ): Permit {
+    const value = { decision: 'deny', reason, ...(rule !== undefined && { rule }), tool: tool.name, callId } as const;
+    const entry = { key: `${key}/@approval`, place: self, step, attempt: 1, span: self.span } as const;
+    this.#parts.journal.note({ ...entry, kind: 'decision', event: 'done', value });
+    return { ok: false, error: denial(tool, reason, suggest) };
+  }
+}

@@ -1,0 +1,92 @@
+import { treeFacts } from '../../agents/tree-facts.ts';
+import type { ApartOutcome, Grant, GrantedLevel } from '../../core/contract/apart.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Journal } from '../../core/runtime/journal.ts';
+import { ToolError } from '../../core/values/errors.ts';
+import { DEFAULTS, type Limits } from '../../core/values/limits.ts';
+import { asJson } from '../../journal/row.ts';
+import type { Level } from '../../security/decide.ts';
+import { type Counts, HeldCounts } from './held-counts.ts';
+
+/** What grants are carved out of. */
+export interface GrantSource {
+  readonly journal: Journal;
+  readonly limits: Limits & { readonly timeMs: number; readonly depth: number; readonly agents: number };
+  readonly count: Counts;
+  readonly trust: ReadonlySet<string>;
+}
+
+/**
+ * The limits of a child apart: its own, and of what is left above no more than half. Tokens and money are reserved for it as a
+ * whole, so where a cap holds above it needs limits of its own.
+ */
+function grantedLimits({ limits, count }: GrantSource, self: Invocation): Limits | { readonly refused: string } {
+  const own = self.limits;
+  for (const name of ['tokens', 'costUsd'] as const) {
+    if (own[name] !== undefined || !isCapped(limits, self, name)) continue;
+    const mend = `give its delegate limits.${name} of its own`;
+    return { refused: `${self.agent} runs apart and a limit of ${name} holds above it: ${mend}` };
+  }
+  if (limits.steps !== undefined && count.steps >= limits.steps)
+    return { refused: `the limit of ${limits.steps} steps in this run is reached` };
+  const { agents, open } = treeFacts(self.definition);
+  const isAlone = agents.size === 1 && !open;
+  return {
+    steps: share(limits.steps, count.steps, own.steps ?? DEFAULTS.steps),
+    toolCalls: share(limits.toolCalls, count.toolCalls, own.toolCalls ?? DEFAULTS.toolCalls),
+    tokens: own.tokens,
+    costUsd: own.costUsd,
+    timeMs: Math.min(own.timeMs ?? limits.timeMs, limits.timeMs),
+    agents: isAlone ? 1 : 1 + (share(limits.agents, count.agents + 1, (own.agents ?? limits.agents) - 1) ?? 0),
+    depth: limits.depth - self.depth + 1,
+    concurrency: limits.concurrency,
+  };
+}
+
+/** Half of what is left: its siblings need some too. */
+function share(cap: number | undefined, used: number, own: number): number | undefined {
+  return cap === undefined ? undefined : Math.min(own, Math.ceil(Math.max(0, cap - used) / 2));
+}
+
+/**
+ * What a child apart is granted. Its limits depend on what the rest of the tree did until then, so a resume keeps to them; all
+ * else follows from where it stands.
+ *
+ * @throws ToolError where nothing is left for it.
+ */
+export function grantFor(run: GrantSource, self: Invocation, levels: readonly Level[]): Grant {
+  const limits = run.journal.once(`${self.path}/@grant`, self, () => grantedLimits(run, self));
+  if ('refused' in limits) throw new ToolError('denied', limits.refused);
+  const above: string[] = [];
+  for (let node = self.parent; node !== undefined; node = node.parent) above.push(node.agent);
+  return {
+    limits,
+    own: self.limits,
+    levels: levels.map(grantedLevel),
+    trust: [...run.trust],
+    label: self.label,
+    shared: { values: asJson(self.shared) as Grant['shared']['values'], label: self.sharedLabel },
+    above,
+  };
+}
+
+function isCapped(limits: Limits, self: Invocation, name: 'tokens' | 'costUsd'): boolean {
+  for (let node = self.parent; node !== undefined; node = node.parent) if (node.limits[name] !== undefined) return true;
+  return limits[name] !== undefined;
+}
+
+function grantedLevel({ source, rules, mode, tools }: Level): GrantedLevel {
+  const texts = rules.map(({ text }) => text);
+  return { source, rules: texts, ...(mode !== undefined && { mode }), ...(tools !== undefined && { tools }) };
+}
+
+/** Holds what was granted. A child that has ended holds nothing, one that had given something the rest. */
+export function heldFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): HeldCounts {
+  if (journal.recall('agent', path) !== undefined) return new HeldCounts(count, { agents: 1 }, undefined);
+  let before: ApartOutcome | undefined;
+  for (let stretch = 0; ; stretch += 1) {
+    const ended = journal.recall('child', `${path}/@apart.${stretch}`);
+    if (ended === undefined) return new HeldCounts(count, limits, before);
+    before = ended as unknown as ApartOutcome;
+  }
+}

@@ -1,0 +1,77 @@
+import { type ApartOutcome, nodesOf } from '../../core/contract/apart.ts';
+import type { Limits } from '../../core/values/limits.ts';
+
+/** What limits count of a tree. */
+export interface Counts {
+  steps: number;
+  toolCalls: number;
+  agents: number;
+}
+
+/**
+ * What a child apart may still use of the counts of its run. Held from its grant to its end, since it may use all of it at any
+ * moment: so the caps above hold beside its siblings, and while it waits for a person. What it has used counts, and is no longer held.
+ */
+export class HeldCounts {
+  readonly #count: Counts;
+  readonly #left: Counts;
+  #used: Counts;
+
+  /** `before` is what it had given in an earlier epoch, which counts already. */
+  constructor(count: Counts, { steps = 0, toolCalls = 0, agents = 1 }: Limits, before: ApartOutcome | undefined) {
+    this.#count = count;
+    this.#used = countsOf(before);
+    this.#left = less({ steps, toolCalls, agents }, this.#used);
+    add(count, this.#left, 1);
+  }
+
+  /** What it used until the end of a stretch. */
+  used(outcome: ApartOutcome): void {
+    const now = countsOf(outcome);
+    const more = less(now, this.#used);
+    this.#used = now;
+    add(this.#count, more, 1);
+    const given = least(more, this.#left);
+    add(this.#count, given, -1);
+    add(this.#left, given, -1);
+  }
+
+  /** It has ended. */
+  release(): void {
+    add(this.#count, this.#left, -1);
+    Object.assign(this.#left, NOTHING);
+  }
+}
+
+const NOTHING: Counts = { steps: 0, toolCalls: 0, agents: 0 };
+
+/** The child itself counts already. */
+function countsOf(outcome: ApartOutcome | undefined): Counts {
+  if (outcome === undefined) return { steps: 0, toolCalls: 0, agents: 1 };
+  const { steps, toolCalls, tree } = outcome;
+  return { steps, toolCalls, agents: nodesOf(tree) };
+}
+
+function less(a: Counts, b: Counts): Counts {
+  const { max } = Math;
+  return {
+    steps: max(0, a.steps - b.steps),
+    toolCalls: max(0, a.toolCalls - b.toolCalls),
+    agents: max(0, a.agents - b.agents),
+  };
+}
+
+function least(a: Counts, b: Counts): Counts {
+  const { min } = Math;
+  return {
+    steps: min(a.steps, b.steps),
+    toolCalls: min(a.toolCalls, b.toolCalls),
+    agents: min(a.agents, b.agents),
+  };
+}
+
+function add(count: Counts, more: Counts, sign: 1 | -1): void {
+  count.steps += sign * more.steps;
+  count.toolCalls += sign * more.toolCalls;
+  count.agents += sign * more.agents;
+}

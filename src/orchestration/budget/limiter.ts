@@ -1,0 +1,53 @@
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Call, Layer, Outcome, Work } from '../../core/runtime/journal.ts';
+import { FairQueue } from './fair-queue.ts';
+
+interface Waiter {
+  readonly enter: () => void;
+  /** A stop let it go on without a place. */
+  isGone: boolean;
+}
+
+/**
+ * One for the whole tree: places are held by leaf effects only, so nesting cannot deadlock. Over the limit means queue, not
+ * refuse; the queue is fair between the branches of the tree.
+ */
+export class Limiter implements Layer {
+  #free: number;
+  readonly #queue = new FairQueue<Waiter>();
+
+  constructor(concurrency: number) {
+    this.#free = concurrency;
+  }
+
+  enter(call: Call<never>, work: Work): undefined | Promise<undefined> {
+    // While a place is free nobody waits.
+    if (this.#free === 0) return this.#wait(call.self, work);
+    this.#free -= 1;
+    work.holdsPlace = true;
+    return undefined;
+  }
+
+  async #wait(self: Invocation, work: Work): Promise<undefined> {
+    // A stop that came just before is not told again.
+    if (work.stop !== undefined) return;
+    work.holdsPlace = await new Promise<boolean>((resolve) => {
+      const waiter: Waiter = { enter: () => resolve(true), isGone: false };
+      work.onStop = () => {
+        waiter.isGone = true;
+        resolve(false);
+      };
+      this.#queue.push(waiter, self);
+    });
+    work.onStop = undefined;
+  }
+
+  leave(_call: Call<never>, _outcome: Outcome, work: Work): void {
+    if (!work.holdsPlace) return;
+    work.holdsPlace = false;
+    let next = this.#queue.shift();
+    while (next?.isGone) next = this.#queue.shift();
+    if (next === undefined) this.#free += 1;
+    else next.enter();
+  }
+}

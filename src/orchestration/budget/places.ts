@@ -1,0 +1,99 @@
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Stops } from '../../core/runtime/stops.ts';
+import type { Stop } from '../../core/values/status.ts';
+import type { Activity, Parkable } from './activity.ts';
+import { Semaphore } from './semaphore.ts';
+
+/** A worker's place among those of its supervisor that run at once. */
+class Place implements Parkable {
+  parked = false;
+  readonly self: Invocation;
+  readonly #places: Semaphore;
+  #isHeld = false;
+  #taking: Promise<void> | undefined;
+
+  constructor(self: Invocation, places: Semaphore) {
+    this.self = self;
+    this.#places = places;
+  }
+
+  /** Those who go on at once after one wait share one taking. */
+  take(stops: Stops): Promise<void> {
+    this.#taking ??= this.#take(stops).finally(() => {
+      this.#taking = undefined;
+    });
+    return this.#taking;
+  }
+
+  async #take(stops: Stops): Promise<void> {
+    const waiter = {
+      key: this.self.path,
+      stop: stops.at(this.self.path),
+      onStop: undefined as (() => void) | undefined,
+      interrupt(stop: Stop) {
+        waiter.stop = stop;
+        waiter.onStop?.();
+      },
+    };
+    stops.enter(waiter);
+    this.#isHeld = this.#places.take() || (await this.#places.wait(waiter));
+    stops.leave(waiter);
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** While all below it waits for a person, somebody else may have the place. */
+  park(): void {
+    if (this.#isHeld) this.#places.give();
+    this.#isHeld = false;
+  }
+
+  unpark(): void {}
+}
+
+/** The places of every supervisor, and of every fan-out of code, in a run. */
+export class Places {
+  readonly #activity: Activity;
+  readonly #stops: Stops;
+  readonly #byOwner = new WeakMap<object, Semaphore>();
+  readonly #held = new WeakMap<Invocation, readonly Place[]>();
+
+  constructor(activity: Activity, stops: Stops) {
+    this.#activity = activity;
+    this.#stops = stops;
+  }
+
+  /** One of each owner: a supervisor, a fan-out of code. In the order given, so that nobody waits for each other. */
+  async take(
+    self: Invocation,
+    owners: readonly { readonly of: object; readonly concurrency: number }[],
+  ): Promise<void> {
+    const held = owners.map(({ of, concurrency }) => {
+      const places = this.#byOwner.get(of) ?? new Semaphore(concurrency);
+      this.#byOwner.set(of, places);
+      return new Place(self, places);
+    });
+    for (const place of held) await place.take(this.#stops);
+    this.#held.set(self, held);
+    for (const place of held) this.#activity.add(place);
+  }
+
+  give(self: Invocation): void {
+    const held = this.#held.get(self) ?? [];
+    this.#held.delete(self);
+    for (const place of held) {
+      this.#activity.remove(place);
+      place.park();
+    }
+  }
+
+  /** After a person's answer: those above that gave their place back take one again, the outermost first. */
+  async retake(self: Invocation): Promise<void> {
+    const path: Place[] = [];
+    for (let node: Invocation | undefined = self; node !== undefined; node = node.parent)
+      path.unshift(...(this.#held.get(node) ?? []).filter((place) => !place.isHeld));
+    for (const place of path) if (!place.isHeld) await place.take(this.#stops);
+  }
+}

@@ -1,0 +1,165 @@
+import type { ApartChild, ApartOutcome, RunApart } from '../../core/contract/apart.ts';
+import type { Ending, TreeNode } from '../../core/contract/ending.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Failure, Outcome } from '../../core/runtime/journal.ts';
+import type { Stops } from '../../core/runtime/stops.ts';
+import type { Json } from '../../core/values/json.ts';
+import { joinLabels } from '../../core/values/label.ts';
+import { spendingOf } from '../../core/values/spending.ts';
+import type { Status } from '../../core/values/status.ts';
+import { asJson } from '../../journal/row.ts';
+import type { Waits } from '../../journal/waits.ts';
+import type { GrantSource } from '../budget/grant.ts';
+import type { Apart } from '../run/children.ts';
+import type { Start } from '../run/input.ts';
+import { Interruptions } from '../run/interruptions.ts';
+import { ApartStretch } from './apart-call.ts';
+import { apartRunId } from './apart-run-id.ts';
+
+type Request = ApprovalRequest | WaitRequest;
+
+/** What a child apart needs of the run it belongs to. */
+export interface ApartParts extends GrantSource {
+  readonly id: string;
+  readonly graceMs: number;
+  readonly isInterrupted: boolean;
+  readonly stops: Stops;
+  readonly waits: Waits;
+  readonly runApart: RunApart;
+  /** Puts a question of the child to whoever is asked in this run. */
+  relay(request: Request, self: Invocation): Promise<Outcome<Decision>>;
+}
+
+/** Runs a child as a run of its own, wherever that is. What it asks is asked here, and it goes on with the answer. */
+export async function driveApart(
+  run: ApartParts,
+  self: Invocation,
+  start: Start,
+  { input, grant, held }: Apart,
+): Promise<Ending> {
+  const { parentStep } = self;
+  const child = {
+    run: apartRunId(run.id, self.path),
+    parent: { run: run.id, key: self.path, ...(parentStep !== undefined && { step: parentStep }) },
+    agent: self.agent,
+    input: asJson(input) ?? null,
+    grant,
+  };
+  const questions = new Questions(run, self);
+  const interruptions = new Interruptions();
+  let answers: ApartChild['answers'] = [];
+  for (let stretch = 0; ; stretch += 1) {
+    const key = `${self.path}/@apart.${stretch}`;
+    const past = { before: self.apart, held, interrupted: (cut: ApartOutcome) => account(self, cut) };
+    const outcome = await run.journal.child(new ApartStretch(run, self, key, { ...child, answers }, past));
+    if (!outcome.ok) return failed(self, start, outcome);
+    account(self, outcome.value);
+    if (outcome.value.status === 'aborted') {
+      const again = await takenUp(run, self, key, interruptions.pauseMs(outcome.value));
+      if (again.ok) continue;
+      questions.close();
+      return failed(self, start, again);
+    }
+    if (outcome.value.status !== 'suspended') {
+      questions.close();
+      return ended(self, start, outcome.value);
+    }
+    const answered = await questions.ask(outcome.value.pending, stretch);
+    if (!answered.ok) return failed(self, start, answered);
+    answers = answered.value;
+  }
+}
+
+/**
+ * What interrupts a child where it runs (a shutdown there) is no end of it: it goes on, with the same answers, since it may not have
+ * come to them. Fails with the stop where that is what ended it.
+ */
+async function takenUp(run: ApartParts, self: Invocation, key: string, pauseMs: number | undefined): Promise<Outcome> {
+  if (pauseMs !== undefined || run.stops.at(self.path) !== undefined)
+    return run.journal.sleep(`${key}/@again`, self, pauseMs ?? 0);
+  const message = 'it was interrupted time and again where it runs, and did not get on';
+  return { ok: false, error: { kind: 'interrupted', message, retryable: false } };
+}
+
+/** What a child waits for, asked in its parent's run. Each question stays open there until it is answered. */
+class Questions {
+  readonly #run: ApartParts;
+  readonly #self: Invocation;
+  readonly #open = new Map<string, { readonly id: string; readonly answer: Promise<Outcome<Decision>> }>();
+  readonly #asked = new Set<string>();
+  readonly #answers = new Map<string, Outcome<Decision>>();
+
+  constructor(run: ApartParts, self: Invocation) {
+    this.#run = run;
+    this.#self = self;
+  }
+
+  /** The answers that are there as soon as there is one; which these are depends on timing, so it is recorded. */
+  async ask(pending: readonly Request[], stretch: number): Promise<Outcome<ApartChild['answers']>> {
+    for (const request of pending) if (!this.#open.has(request.id)) this.#begin(request, stretch);
+    await Promise.race([...this.#open.values()].map(({ answer }) => answer));
+    const key = `${this.#self.path}/@answers.${stretch}`;
+    const ids = this.#run.journal.once(key, this.#self, () => [...this.#answers.keys()]);
+    const answers: { id: string; decision: Decision }[] = [];
+    for (const id of ids) {
+      const outcome = await (this.#open.get(id)?.answer as Promise<Outcome<Decision>>);
+      this.#open.delete(id);
+      this.#answers.delete(id);
+      if (!outcome.ok) return outcome;
+      answers.push({ id, decision: outcome.value });
+    }
+    return { ok: true, value: answers };
+  }
+
+  #begin(request: Request, stretch: number): void {
+    const { id: own } = request;
+    // Its address below the child. One that is asked again, since the answer did not fit, has another.
+    const base = addressOf(own, this.#self);
+    const id = this.#asked.has(base) ? `${base}~${stretch}` : base;
+    this.#asked.add(base);
+    const path = addressOf(request.path, this.#self);
+    const shown: Request = { ...request, id, path, runId: this.#run.id };
+    const answer = this.#run.relay(shown, this.#self).then((outcome) => {
+      this.#answers.set(own, outcome);
+      return outcome;
+    });
+    this.#open.set(own, { id, answer });
+  }
+
+  /** Questions of a child that ended all the same. */
+  close(): void {
+    for (const { id } of this.#open.values())
+      this.#run.waits.decide(id, { decision: 'deny', reason: 'its worker has ended' });
+  }
+}
+
+/** Addresses below the child, as its parent's run has them. */
+function placed(node: TreeNode, self: Invocation): TreeNode {
+  const path = addressOf(node.path, self);
+  return { ...node, path, children: node.children.map((child) => placed(child, self)) };
+}
+
+function addressOf(own: string, self: Invocation): string {
+  return `${self.path}${own.slice(self.agent.length)}`;
+}
+
+function account(self: Invocation, outcome: ApartOutcome): void {
+  self.apart = { ...outcome, tree: placed(outcome.tree, self) };
+  self.spending = spendingOf(outcome);
+  self.step = outcome.tree.step;
+  self.label = joinLabels(self.label, outcome.label);
+}
+
+function ended(self: Invocation, start: Start, { status, text, output, error }: ApartOutcome): Ending {
+  const facts = { self, text, messages: start.brief, label: self.label };
+  if (status === 'completed') return { ...facts, status, output: output as Json };
+  return { ...facts, status, error: error ?? { kind: status, message: 'no cause given', retryable: false } };
+}
+
+const LIMITS: Partial<Record<string, Status>> = { token_limit: 'token_limit', cost_limit: 'cost_limit' };
+
+function failed(self: Invocation, { brief }: Start, { error, stop }: Failure): Ending {
+  const facts = { self, text: self.apart?.text ?? '', messages: brief, label: self.label, error };
+  return { ...facts, status: stop?.status ?? LIMITS[error.kind] ?? 'model_error' };
+}

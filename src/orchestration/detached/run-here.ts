@@ -1,0 +1,26 @@
+import { treeFacts } from '../../agents/tree-facts.ts';
+import type { ApartChild, ApartOutcome } from '../../core/contract/apart.ts';
+import { find } from '../run/child.ts';
+import type { RunTree } from '../run/run-tree.ts';
+
+/** A child apart whose store has no place of its own for it: a run of its own in the process of its parent. */
+export async function runHere(tree: RunTree, child: ApartChild, signal: AbortSignal): Promise<ApartOutcome> {
+  // Loaded late: it starts runs, as what calls this does.
+  const { runApart } = await import('./run-apart.ts');
+  const { deps, model, models, graceMs, hooks, instrument, journal, onObserverError } = tree.options;
+  const agent = find(tree.root, child.parent.key)?.definition;
+  const agents = agent === undefined ? [] : [agent];
+  const facts = agent && treeFacts(agent);
+  const below = Object.entries(models ?? {}).filter(([name]) => facts?.open === true || facts?.agents.has(name));
+  const options = {
+    deps,
+    model,
+    models: Object.fromEntries(below),
+    graceMs,
+    hooks,
+    instrument,
+    journal,
+    onObserverError,
+  };
+  return runApart(agents, child, { ...options, signal });
+}

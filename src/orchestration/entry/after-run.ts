@@ -1,0 +1,185 @@
+import type { Agent } from '../../core/contract/agent.ts';
+import type { LeftQuery, MemoryExtract, MemoryStore } from '../../core/contract/memory.ts';
+import { AgentError, messageOf } from '../../core/values/errors.ts';
+import { type Label, TRUSTED } from '../../core/values/label.ts';
+import { DEFAULTS, type Limits } from '../../core/values/limits.ts';
+import { extraction } from '../../memory/upkeep/extraction.ts';
+import { leftInput } from '../../memory/upkeep/left-input.ts';
+import { type Follows, following } from '../run/origin-span.ts';
+import type { Afterwards, Left } from '../run/run-memories.ts';
+import type { RunOptions } from '../run/run-options.ts';
+import type { RunTree } from '../run/run-tree.ts';
+import { startRunWith } from './start-run.ts';
+
+/** Beyond the time that an extraction may take, so that it is over before another process may take it up. */
+const SLACK_MS = 60_000;
+
+/**
+ * What a run leaves to be done once it is over, off its caller's path: models remember what was new, then what runs left whose
+ * process died, then what is due in the stores that it may have written to. Each is a run of its own (`<run id>.extract.…`,
+ * `<run id>.upkeep.…`) in the same journal, whose trace links to the run's, within what is left of the run's tokens and costs.
+ * Resolves once what is to be remembered is kept by its store; `over` when all is done. Neither rejects.
+ */
+export async function afterRun(
+  tree: RunTree,
+  { left, apart, written }: Afterwards,
+): Promise<{ readonly over: Promise<void> }> {
+  const after = new AfterRun(tree);
+  const held: Held[] = [];
+  for (const one of left) held.push({ ...one, forget: await after.kept(one, held.length + 1) });
+  const over = after.all(held, apart, written);
+  const stores = [...left.map(({ grant }) => grant.store), ...written.keys()];
+  for (const store of new Set([...stores, ...apart.flatMap(({ grants }) => grants.map((grant) => grant.store))]))
+    store.background?.(over);
+  return { over };
+}
+
+/** What is to be remembered; `forget` where its store keeps it until that is done. */
+type Held = Left & { readonly forget: (() => Promise<void>) | undefined };
+
+class AfterRun {
+  readonly #tree: RunTree;
+  /** Of the run's caps, what nobody has spent. */
+  #left: Limits;
+  #count = 0;
+  readonly #follows: Follows;
+
+  constructor(tree: RunTree) {
+    this.#tree = tree;
+    this.#left = tree.left();
+    this.#follows = following(tree);
+  }
+
+  /** A worker apart under a cap has nothing left of its own: what it leaves is for the run that it belongs to, at once. */
+  get #isForParent(): boolean {
+    return this.#tree.child !== undefined && this.#isSpent;
+  }
+
+  get #isSpent(): boolean {
+    return Object.values(this.#left).some((limit) => limit !== undefined && limit <= 0);
+  }
+
+  /** `place`: its number in the line of what is to be remembered, one after another. */
+  async kept({ self, grant, messages, label, recalled }: Left, place: number): Promise<Held['forget']> {
+    const { store, namespace, extract } = grant;
+    const writer = { agent: self.agent, run: this.#tree.id };
+    const left = { namespace, ...writer, label, input: leftInput({ messages, label, recalled, writer }) };
+    let forget: Held['forget'];
+    await this.#quietly(async () => {
+      forget = await store.keepLeft?.(left, this.#isForParent ? 0 : place * leaseOf(extract));
+    });
+    return forget;
+  }
+
+  async all(held: readonly Held[], apart: Afterwards['apart'], written: Afterwards['written']): Promise<void> {
+    for (const one of held) await this.#quietly(() => this.#extract(one));
+    for (const { self, grant } of held) {
+      const { store, namespace } = grant;
+      await this.#quietly(() => this.#takeUp(grant, store, { agent: self.agent, namespace }));
+    }
+    for (const { agent, run, grants } of apart) {
+      for (const grant of grants) await this.#quietly(() => this.#takeUp(grant, grant.store, { agent, run }));
+    }
+    for (const [store, namespaces] of written) {
+      for (const namespace of namespaces) await this.#quietly(() => this.#upkeep(store, namespace));
+    }
+  }
+
+  async #extract({ self, grant, messages, label, recalled, forget }: Held): Promise<void> {
+    if (forget !== undefined && this.#isForParent) return;
+    const writer = { agent: self.agent, run: this.#tree.id };
+    try {
+      await this.#run('extract', extractionOf(grant), { messages, writer, recalled }, label, this.#left);
+    } finally {
+      await forget?.();
+    }
+  }
+
+  /** What a run of the same agent and right left, whose process died or which had nothing left for it. */
+  async #takeUp(grant: Extracting, store: MemoryStore, query: LeftQuery): Promise<void> {
+    if (this.#isSpent) return;
+    const taken = await store.takeLeft?.(query, leaseOf(grant.extract));
+    if (taken === undefined) return;
+    const { namespace, input, label } = taken.left;
+    try {
+      await this.#run('extract', extractionOf({ ...grant, namespace }), input, label, this.#left);
+    } finally {
+      await taken.end();
+    }
+  }
+
+  async #upkeep(store: MemoryStore, namespace: string): Promise<void> {
+    const due = await store.upkeep?.(namespace);
+    if (due === undefined) return;
+    let completed = false;
+    try {
+      completed = await this.#run('upkeep', due.agent, {}, TRUSTED, {});
+    } finally {
+      await due.end(completed);
+    }
+  }
+
+  /** A run of its own, under the run's id. True where it completed. */
+  async #run(kind: string, agent: Agent, input: unknown, label: Label, limits: Limits): Promise<boolean> {
+    if (limits === this.#left && this.#isSpent) {
+      throw new Error(`nothing is left of the run's tokens or costs for ${agent.name}`);
+    }
+    const { options, id, epoch } = this.#tree;
+    const { signal, model, models, journal, instrument, onObserverError, graceMs } = options;
+    this.#count += 1;
+    const runId = `${id.slice(0, 180)}.${kind}.${epoch}.${this.#count}`;
+    const own: RunOptions = { runId, limits, signal, model, models, journal, instrument, onObserverError, graceMs };
+    const result = await startRunWith(agent, input, label, own, this.#follows).result;
+    const { usage, costUsd = 0 } = result;
+    this.#spend(usage.inputTokens + usage.outputTokens, costUsd);
+    if (result.status !== 'completed' && signal?.aborted !== true) {
+      const why = result.status === 'suspended' ? '' : `: ${result.error.message}`;
+      this.#tell(new AgentError(`${agent.name} ended with ${result.status}${why}`, result));
+    }
+    return result.status === 'completed';
+  }
+
+  #spend(tokens: number, costUsd: number): void {
+    const { tokens: mostTokens, costUsd: mostUsd } = this.#left;
+    this.#left = {
+      ...(mostTokens === undefined ? {} : { tokens: mostTokens - tokens }),
+      ...(mostUsd === undefined ? {} : { costUsd: mostUsd - costUsd }),
+    };
+  }
+
+  async #quietly(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      this.#tell(thrown);
+    }
+  }
+
+  /** The run is over: what goes wrong now is told to whoever observes it. */
+  #tell(thrown: unknown): void {
+    const { onObserverError } = this.#tree.options;
+    if (onObserverError === undefined) {
+      process.emitWarning(`run ${this.#tree.id}: what follows it failed: ${messageOf(thrown)}`, 'CoxswainWarning');
+      return;
+    }
+    try {
+      onObserverError(thrown);
+    } catch {
+      // Its own throw is swallowed: there is nobody left to tell.
+    }
+  }
+}
+
+interface Extracting {
+  readonly store: MemoryStore;
+  readonly read?: boolean | undefined;
+  readonly extract: MemoryExtract;
+}
+
+function extractionOf({ store, namespace, read, extract }: Extracting & { readonly namespace: string }): Agent {
+  return extraction(store, { ...extract, namespace, read });
+}
+
+function leaseOf({ limits }: MemoryExtract): number {
+  return (limits?.timeMs ?? DEFAULTS.timeMs) + SLACK_MS;
+}

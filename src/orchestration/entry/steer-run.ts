@@ -1,0 +1,31 @@
+import { ConfigurationError } from '../../core/values/errors.ts';
+import type { RecordStore } from '../../journal/record-store.ts';
+import { refuseInside } from '../run/inside.ts';
+import { recordedProblem, refusal, type SteerMessage, steerSignal } from '../run/steer.ts';
+import { isOver, readRun } from './resume-run.ts';
+
+/**
+ * A user message for a node of a run, from any process: it enters the node's transcript at its next step boundary. One that is
+ * under way hears it with its next records, or within 100 ms while it waits; one that is not, when it is resumed. Gives the
+ * message's id.
+ *
+ * @throws ConfigurationError where the journal does not know the run, it is over, the node is not in it, has ended or is code; or where code of that
+ * run says it.
+ * @example await steerRun(runId, 'lead', 'We need it in French.', { journal: sqlite('runs.db') });
+ */
+export async function steerRun(
+  runId: string,
+  path: string,
+  message: SteerMessage,
+  { journal }: { readonly journal: RecordStore },
+): Promise<string> {
+  refuseInside(runId, 'steer');
+  const signal = steerSignal(path, message);
+  const { status, rows } = await readRun(journal, runId);
+  if (isOver(status))
+    throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'Start a new run with its messages.');
+  const problem = recordedProblem(runId, rows, path);
+  if (problem !== undefined) throw refusal(problem);
+  await journal.signal(runId, signal);
+  return signal.id;
+}

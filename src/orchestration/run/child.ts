@@ -1,0 +1,57 @@
+import type { Agent } from '../../core/contract/agent.ts';
+import { nodesOf } from '../../core/contract/apart.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import type { Label } from '../../core/values/label.ts';
+import type { AgentLimits } from '../../core/values/limits.ts';
+import { type Start, startInput } from './input.ts';
+
+/** A child's own mistake in its brief is the caller's to mend: an error result, not the end of the run. */
+export function childStart(agent: Agent, input: unknown, label: Label): Start {
+  try {
+    return startInput(agent, input, label);
+  } catch (thrown) {
+    throw thrown instanceof ConfigurationError
+      ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)
+      : thrown;
+  }
+}
+
+/** Each limit of a delegate where it is the smaller. */
+export function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
+  const limits: Record<string, number | undefined> = { ...own };
+  for (const [name, limit] of Object.entries(delegate)) {
+    const before = limits[name];
+    if (limit !== undefined) limits[name] = before === undefined ? limit : Math.min(before, limit);
+  }
+  return limits;
+}
+
+/** A share of the smallest cap above: it follows from the definitions, whatever was spent until then. */
+export function shareOfCaps(share: number | undefined, run: AgentLimits, parent: Invocation): AgentLimits {
+  if (share === undefined) return {};
+  const least = (name: 'tokens' | 'costUsd') => {
+    let cap = run[name];
+    for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent)
+      cap = Math.min(cap ?? Number.POSITIVE_INFINITY, node.limits[name] ?? Number.POSITIVE_INFINITY);
+    return cap !== undefined && Number.isFinite(cap) ? cap * share : undefined;
+  };
+  const tokens = least('tokens');
+  return { tokens: tokens && Math.max(1, Math.floor(tokens)), costUsd: least('costUsd') };
+}
+
+/** The node at a path. */
+export function find(node: Invocation, path: string): Invocation | undefined {
+  if (node.path === path) return node;
+  for (const child of node.children) {
+    const found = find(child, path);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Invocations at and below a node. */
+export function countOf(node: Invocation): number {
+  if (node.apart !== undefined) return nodesOf(node.apart.tree);
+  return node.children.reduce((sum, child) => sum + countOf(child), 1);
+}

@@ -1,0 +1,206 @@
+import type { Grant } from '../../core/contract/apart.ts';
+import type { Ending } from '../../core/contract/ending.ts';
+import type { Delegate } from '../../core/contract/tool.ts';
+import { Stopped } from '../../core/runtime/guard.ts';
+import { Invocation } from '../../core/runtime/invocation.ts';
+import type { Journal } from '../../core/runtime/journal.ts';
+import type { ChildCall } from '../../core/runtime/run-context.ts';
+import type { Stops } from '../../core/runtime/stops.ts';
+import { Threads } from '../../core/runtime/threads.ts';
+import { workerId } from '../../core/runtime/worker-id.ts';
+import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
+import { deepFreeze } from '../../core/values/json.ts';
+import { joinLabels, type Label } from '../../core/values/label.ts';
+import type { AgentLimits } from '../../core/values/limits.ts';
+import { textOf } from '../../core/values/message.ts';
+import type { Stop } from '../../core/values/status.ts';
+import { type Redact, toldInput } from '../../core/values/told-message.ts';
+import type { Activity } from '../budget/activity.ts';
+import { Admission, type AdmissionParts, handedOn } from '../budget/admission.ts';
+import type { Deadline } from '../budget/deadline.ts';
+import type { HeldCounts } from '../budget/held-counts.ts';
+import { Places } from '../budget/places.ts';
+import { childStart, narrow, shareOfCaps } from './child.ts';
+import type { Start } from './input.ts';
+import { copyShared, type Shared } from './shared-store.ts';
+
+/** What a child apart is handed: as JSON. */
+export interface Apart {
+  readonly input: unknown;
+  readonly grant: Grant;
+  /** Of what is granted to it, what it has not used. */
+  readonly held: HeldCounts;
+}
+
+/** What starting children needs of a run. */
+export interface ChildrenParts extends AdmissionParts {
+  readonly id: string;
+  readonly deps: unknown;
+  readonly journal: Journal;
+  readonly stops: Stops;
+  readonly count: { agents: number };
+  readonly redact: Redact | undefined;
+  /** In a replay: the stop that comes before an address that is not on record. */
+  endsBefore(key: string): Stop | undefined;
+  /** The permissions of a new node. */
+  enter(self: Invocation, delegate: Delegate | undefined): void;
+  /** What a child apart gets, and what is held for it; a ToolError where nothing is left. */
+  grant(self: Invocation): Pick<Apart, 'grant' | 'held'>;
+  /** The clock of a node that has a time limit of its own. */
+  deadline(self: Invocation): Deadline | undefined;
+  /** Runs a node to its end, between its two records. */
+  live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending>;
+}
+
+/** A child that has started. */
+export interface Started {
+  readonly self: Invocation;
+  readonly ending: Promise<Ending>;
+}
+
+/** Starts children: admits, carves what they get, waits for a place, runs, and gives the place back. */
+export class Children {
+  readonly #run: ChildrenParts;
+  readonly #activity: Activity;
+  readonly #admission: Admission;
+  #places: Places | undefined;
+
+  constructor(run: ChildrenParts, activity: Activity) {
+    this.#run = run;
+    this.#activity = activity;
+    this.#admission = new Admission(run);
+  }
+
+  /** Throws a ToolError where it may not start. It may wait for its place. */
+  start(child: ChildCall): Started {
+    const { agent, parent } = child;
+    const refused = this.#refusalOnce(child);
+    if (refused !== undefined) throw new ToolError('denied', refused);
+    // Before it counts: a brief that does not fit starts nothing.
+    const input = toldInput(child.input, this.#run.redact);
+    const start = child.transcript === undefined ? childStart(agent, input, child.label) : NO_START;
+    const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
+    const given = delegate === undefined ? undefined : textOf(start.brief[0]?.content ?? '');
+    const loop = given === undefined ? undefined : handedOn(given, parent);
+    if (loop !== undefined) throw new ToolError('denied', loop);
+    checkAsk(child, delegate);
+    const { shared, sharedLabel } = this.#sharedFor(child, delegate);
+    const end = this.#run.endsBefore(child.key);
+    if (end !== undefined) throw new Stopped(end);
+    const self = new Invocation({
+      path: child.key,
+      definition: agent,
+      parent,
+      parentStep: child.parentStep,
+      span: { key: child.key, parent: child.parentSpan, handle: undefined },
+      given,
+      delegate,
+      limits: this.#limitsOf(child, delegate),
+      shared,
+      sharedLabel,
+      label: child.label,
+    });
+    this.#run.enter(self, delegate);
+    const apart = delegate?.apart ? { input, ...this.#run.grant(self) } : undefined;
+    if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
+    parent.children.push(self);
+    const ending = this.#drive(child, self, start, apart);
+    keepThread(child, self, ending);
+    return { self, ending };
+  }
+
+  async #drive(child: ChildCall, self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
+    let over = () => {};
+    self.ended = new Promise((resolve) => {
+      over = resolve;
+    });
+    // It takes no place while others of the turn still need one.
+    const opening = child.transcript === undefined ? start : { ...start, brief: await child.transcript };
+    const owners = ownersOf(child);
+    if (owners.length > 0) {
+      this.#places ??= new Places(this.#activity, this.#run.stops);
+      const from = performance.now();
+      await this.#places.take(self, owners);
+      self.waitedMs = Math.round(performance.now() - from);
+    }
+    const deadline = this.#run.deadline(self);
+    if (deadline !== undefined) this.#activity.add(deadline);
+    try {
+      const ending = await this.#run.live(self, opening, apart);
+      child.onEnd?.(ending.status === 'completed');
+      return ending;
+    } finally {
+      apart?.held.release();
+      deadline?.clear();
+      if (deadline !== undefined) this.#activity.remove(deadline);
+      this.#places?.give(self);
+      over();
+    }
+  }
+
+  /** After a person's answer: places that were given back for the wait are taken again. */
+  async retake(self: Invocation): Promise<void> {
+    await this.#places?.retake(self);
+  }
+
+  #limitsOf({ agent, parent }: ChildCall, delegate: Delegate | undefined): AgentLimits {
+    if (delegate === undefined) return agent.limits;
+    const narrowed = narrow(agent.limits, delegate.limits);
+    return delegate.share === undefined
+      ? narrowed
+      : narrow(narrowed, shareOfCaps(delegate.share, this.#run.limits, parent));
+  }
+
+  /** Depends on what the rest of the tree did until then, so a resume keeps to what was decided. */
+  #refusalOnce(child: ChildCall): string | undefined {
+    const { journal } = this.#run;
+    const key = `${child.key}/@admit`;
+    const recorded = journal.recall('once', key);
+    if (recorded !== undefined) return recorded as string;
+    if (journal.has(child.key)) return undefined;
+    const refused = this.#admission.refusal(child);
+    return refused === undefined ? undefined : journal.once(key, child.parent, () => refused);
+  }
+
+  #sharedFor(
+    { input, key, parent, label }: ChildCall,
+    delegate: Delegate | undefined,
+  ): { shared: Shared; sharedLabel: Label } {
+    if (delegate?.shared === undefined) return parent;
+    const context = { deps: this.#run.deps, shared: parent.shared, path: key, runId: this.#run.id };
+    const { shared, agent } = delegate;
+    const share = () => copyShared(shared(input as never, context as never), `delegate ${agent.name}.shared`);
+    return {
+      shared: deepFreeze(this.#run.journal.once(`${key}/@shared`, parent, share)),
+      sharedLabel: joinLabels(label, parent.sharedLabel),
+    };
+  }
+}
+
+const NO_START: Start = Object.freeze({ brief: [], value: undefined });
+
+/** Who bounds how many of its workers run at once. */
+function ownersOf({ parent, places }: ChildCall): readonly NonNullable<ChildCall['places']>[] {
+  const { definition } = parent;
+  const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
+  const supervisor = concurrency === undefined ? [] : [{ of: parent, concurrency }];
+  return places === undefined ? supervisor : [places, ...supervisor];
+}
+
+/** Code has no model that could be asked. */
+function checkAsk({ agent, parent }: ChildCall, delegate: Delegate | undefined): void {
+  if (delegate?.ask !== 'supervisor' || parent.definition.type === 'model') return;
+  throw new ConfigurationError(
+    `delegate ${agent.name}.ask`,
+    `the supervisor ${parent.agent} is a procedure, which has no model to ask`,
+    "Write 'person' or a function.",
+  );
+}
+
+/** Where a supervisor may continue its workers, their transcripts are kept for as long as it goes on. */
+function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, ending: Promise<Ending>): void {
+  const isThread = delegate?.type === 'procedure' && delegate.delegate?.handoff === false;
+  if (!isThread || parent.definition.type !== 'model' || !parent.definition.continueWorkers) return;
+  parent.threads ??= new Threads();
+  parent.threads.begin(thread ?? workerId(self), delegate, ending);
+}

@@ -1,0 +1,82 @@
+import { type Difference, DivergenceError } from '../../core/values/errors.ts';
+import { canonical, isPlainObject, type Json } from '../../core/values/json.ts';
+import { propertyPath } from '../../core/values/property-path.ts';
+import type { Change } from '../../journal/divergence.ts';
+import type { Row } from '../../journal/row.ts';
+import { redactor } from '../../security/redaction/secrets.ts';
+
+/** A value, or its path, is shown up to so many characters. */
+const SHOWN = 60;
+/** Places of the arguments that are shown. */
+const PLACES = 3;
+const HASH = /^[0-9a-f]{64}$/;
+
+/** The error of a call that is another than the recorded one, with both sides of what differs. Prompts are there as their hashes, secrets not at all. */
+export function divergenceError(key: string, changes: readonly Change[]): DivergenceError {
+  const differences = changes.flatMap((change) =>
+    change.part === 'args' ? argumentDifferences(change) : [sides(change)],
+  );
+  const said = differences.map(({ part, recorded, now }) => `${part}: recorded ${recorded}, now ${now}`).join('; ');
+  const parts = changes.map(({ part }) => part);
+  const message = `${key}: the code of now asks for something else than recorded (${said}). Resume the run with the code it was started with, or fork it before this.`;
+  return new DivergenceError(key, parts, message, differences);
+}
+
+/** The error of a recorded call that the code no longer makes. */
+export function leftoverError({ kind, key, record }: Row, request: Json | undefined): DivergenceError {
+  const { tool, args } = (isPlainObject(request) ? request : {}) as { readonly tool?: string; readonly args?: Json };
+  const recorded = tool === undefined ? `a call of a ${kind}` : `${tool}(${shown('', args)})`;
+  const mend = `Resume the run with the code it was started with, or fork it before record ${record}.`;
+  const message = `${key}: recorded as ${recorded}, and the code of now no longer asks for it. ${mend}`;
+  return new DivergenceError(key, ['key'], message, [{ part: 'key', recorded, now: 'nothing' }]);
+}
+
+function sides({ part, recorded, now }: Change): Difference {
+  return { part, recorded: named(recorded), now: named(now) };
+}
+
+/** A hash by its beginning; a name as it is. */
+function named(value: Json): string {
+  return typeof value === 'string' && HASH.test(value) ? `sha256 ${value.slice(0, 12)}` : shown('', value);
+}
+
+/** The first places at which arguments differ. */
+function argumentDifferences({ part, recorded, now }: Change): Difference[] {
+  const found = places('$', '', recorded, now).slice(0, PLACES);
+  if (found.length === 0) return [{ part, recorded: 'the same values', now: 'written otherwise' }];
+  return found.map(({ path, name, before, after }) => ({
+    part,
+    recorded: `${cut(path)} ${shown(name, before)}`,
+    now: `${cut(path)} ${shown(name, after)}`,
+  }));
+}
+
+interface Place {
+  readonly path: string;
+  readonly name: string;
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+}
+
+/** What is only in the recorded ones may be a default, which stands in no text: it comes last. */
+function places(path: string, name: string, before: Json | undefined, after: Json | undefined): Place[] {
+  if (canonical(before) === canonical(after)) return [];
+  if (!isPlainObject(before) || !isPlainObject(after)) return [{ path, name, before, after }];
+  const names = [...new Set([...Object.keys(after), ...Object.keys(before)])];
+  return names.flatMap((one) => places(propertyPath(path, one), one, valueAt(before, one), valueAt(after, one)));
+}
+
+function valueAt(value: object, name: string): Json | undefined {
+  return Object.hasOwn(value, name) ? (value as { readonly [name: string]: Json })[name] : undefined;
+}
+
+function shown(name: string, value: Json | undefined): string {
+  if (value === undefined) return 'absent';
+  const text = JSON.stringify({ [name]: value }, redactor);
+  return cut(text.slice(JSON.stringify(name).length + 2, -1));
+}
+
+/** At a code-point border. */
+function cut(text: string): string {
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}

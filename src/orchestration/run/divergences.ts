@@ -1,0 +1,51 @@
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Journal } from '../../core/runtime/journal.ts';
+import type { Stops } from '../../core/runtime/stops.ts';
+import type { Change } from '../../journal/divergence.ts';
+import type { History } from '../../journal/history.ts';
+import { divergenceError, leftoverError } from './divergence-error.ts';
+import type { CheckedOptions } from './run-options.ts';
+import { divergedNote } from './run-records.ts';
+
+interface DivergenceParts {
+  readonly options: Pick<CheckedOptions, 'onDivergence'>;
+  readonly isReplay: boolean;
+  readonly epoch: number;
+  readonly journal: Journal;
+  readonly history: History | undefined;
+  readonly stops: Stops;
+}
+
+/** What the code of now does otherwise than is recorded: each is said once, or ends the run. */
+export class Divergences {
+  readonly #run: DivergenceParts;
+  /** Differences that were reported. */
+  #said: Set<string> | undefined;
+
+  constructor(run: DivergenceParts) {
+    this.#run = run;
+  }
+
+  /** @throws DivergenceError where that is asked for, and in a replay. */
+  report(self: Invocation, key: string, changes: readonly Change[]): void {
+    const { options, isReplay, journal, epoch } = this.#run;
+    if (options.onDivergence === 'stop' || isReplay) throw divergenceError(key, changes);
+    this.#said ??= new Set();
+    const said = this.#said;
+    const fresh = changes.map(({ part }) => part).filter((part) => !said.has(`${self.agent} ${part}`));
+    if (fresh.length === 0) return;
+    for (const part of fresh) said.add(`${self.agent} ${part}`);
+    journal.note(divergedNote(self, key, epoch, fresh));
+  }
+
+  /**
+   * Records that nobody asked for: the code has changed. What a recorded stop kept from running is expected.
+   *
+   * @throws DivergenceError for the first of them.
+   */
+  checkLeftovers(): void {
+    const { history, stops } = this.#run;
+    const left = history?.leftover(({ key }) => stops.at(key) !== undefined);
+    if (left !== undefined) throw leftoverError(left, history?.take(left.kind, left.key)?.started?.request);
+  }
+}

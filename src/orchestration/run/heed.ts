@@ -1,0 +1,21 @@
+import type { Inbox } from '../../core/runtime/inbox.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { TimedSignal } from '../../journal/record-store.ts';
+import type { Waits } from '../../journal/waits.ts';
+import { arrivalOf, readerOf } from './steer.ts';
+
+interface Hearer {
+  readonly root: Invocation;
+  readonly inbox: Inbox;
+  readonly waits: Waits;
+  cancel(path: string, reason: string): void;
+}
+
+/** What other processes said: a decision, to stop, or a message for a node. */
+export function heed(run: Hearer, signals: readonly TimedSignal[]): void {
+  for (const signal of signals) {
+    if (signal.kind === 'cancel') run.cancel(signal.path, signal.reason);
+    else if (signal.kind === 'steer') run.inbox.put(readerOf(run.root, signal.path), arrivalOf(signal));
+    else run.waits.tell(signal.id, signal.decision, signal.time);
+  }
+}

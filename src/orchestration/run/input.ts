@@ -1,0 +1,80 @@
+import { type KnownTranscript, knownPrefix } from '../../context/known-transcript.ts';
+import { normaliseInput } from '../../context/normalise-input.ts';
+import { checkTranscript } from '../../context/transcript.ts';
+import type { Agent } from '../../core/contract/agent.ts';
+import { issueText } from '../../core/schema/issue-text.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { frozenCopy, isPlainObject } from '../../core/values/json.ts';
+import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../../core/values/label.ts';
+import type { InputMessage, Message, UserMessage } from '../../core/values/message.ts';
+import { shown } from '../../core/values/options.ts';
+
+/** What an invocation starts with: the messages of a model, the value of a procedure. */
+export interface Start {
+  readonly brief: readonly Message[];
+  readonly value: unknown;
+  /** What is known of its beginning. */
+  readonly known?: KnownTranscript | undefined;
+}
+
+/**
+ * A string stands for `{ task }`; a model takes text and messages also beside its own `input`, a procedure only its `input`.
+ * The label is the caller's: trusted for a run's, the join of all it has seen for a parent's.
+ */
+export function startInput(agent: Agent, input: unknown, label: Label): Start {
+  const isModel = agent.type === 'model';
+  if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[], label);
+  if (isModel && typeof input === 'string') {
+    if (input.trim() === '') throw new ConfigurationError('input', 'empty text', 'Say what the agent is to do.');
+    return { brief: [userMessage(input, label)], value: undefined };
+  }
+  const given = typeof input === 'string' && !agent.ownInput ? { task: input } : input;
+  const checked = agent.input.validate(given);
+  if (!checked.ok) {
+    const problem = issueText(checked.issues, '; ');
+    const forms = isModel ? 'Pass text, messages or the input of the agent.' : 'A procedure takes its input.';
+    throw new ConfigurationError('input', isPlainObject(input) ? problem : `got ${shown(input)}; ${problem}`, forms);
+  }
+  // A copy: the caller's object stays as it is.
+  const value = frozenCopy(checked.value);
+  return { brief: briefOf(agent, value, label), value };
+}
+
+/** Checked input as the message that it is for a model. */
+export function briefOf(agent: Agent, value: unknown, label: Label): readonly Message[] {
+  return [userMessage(agent.ownInput ? JSON.stringify(value) : briefText(value), label)];
+}
+
+function briefText(value: unknown): string {
+  const { task, constraints } = value as { task: string; constraints?: string };
+  return constraints === undefined || constraints === '' ? task : `${task}\n\n${constraints}`;
+}
+
+function userMessage(content: string, label: Label): UserMessage {
+  return Object.freeze(label === TRUSTED ? { role: 'user', content } : { role: 'user', content, label });
+}
+
+/** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
+function conversation(input: readonly InputMessage[], label: Label): Start {
+  const known = knownPrefix(input);
+  const first = known?.messages[0];
+  const from = known?.messages.length ?? 0;
+  const read = normaliseInput(from === 0 ? input : input.slice(from), from);
+  const rest = label === TRUSTED ? read : read.map((message) => tainted(message, label));
+  const problem = checkTranscript(first === undefined ? rest : [first, ...rest]);
+  if (problem !== undefined) {
+    const index = first === undefined ? problem.index : problem.index - 1 + from;
+    throw new ConfigurationError(
+      `input[${index}]`,
+      problem.problem,
+      'Start with a user message and answer every call once, right after it.',
+    );
+  }
+  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
+}
+
+/** What somebody else wrote carries their label, whatever it says of itself. */
+function tainted(message: Message, label: Label): Message {
+  const own = message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED);
+  return Object.freeze({ ...message, label: joinLabels(own, label) });
+}

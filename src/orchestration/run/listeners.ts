@@ -1,0 +1,180 @@
+import { EventEmitter } from 'eventemitter3';
+import {
+  type EventBody,
+  type EventPlace,
+  type EventType,
+  eventState,
+  eventsOf,
+  modelDelta,
+  type RunEvent,
+  toolProgress,
+} from '../../core/contract/events.ts';
+import type { Instrument } from '../../core/contract/instrument.ts';
+import type { RunRecord } from '../../core/contract/record.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import { timeNow } from '../../core/values/time.ts';
+import { EventQueue } from './event-queue.ts';
+import { outside } from './inside.ts';
+import type { Listener } from './run-handle.ts';
+import type { CheckedOptions } from './run-options.ts';
+import type { Sink } from './sink.ts';
+
+/** What those who listen see of a run; another id after a resume that went on in a fork. */
+export interface HeardRun {
+  readonly id: string;
+  readonly traceId: string;
+  readonly sink: Sink;
+  readonly instrument: Instrument | undefined;
+  readonly observerFailed: (error: unknown) => void;
+  /** Then its records are of another time: an instrument has shown them. */
+  readonly isReplay: boolean;
+}
+
+/** Who listens to a run: listeners of events, iterations over them, views and the instrument. None of them is part of the run. */
+export class Listeners {
+  readonly #run: HeardRun;
+  readonly #options: Pick<CheckedOptions, 'views'>;
+  #emitter: EventEmitter | undefined;
+  #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
+  #queues: Set<EventQueue<RunEvent>> | undefined;
+  #state: ReturnType<typeof eventState> | undefined;
+  #seq = 0;
+  #isOver = false;
+
+  constructor(run: HeardRun, options: CheckedOptions) {
+    this.#run = run;
+    this.#options = options;
+    if (options.views.length > 0 || run.instrument !== undefined) this.#listen();
+  }
+
+  /** True once nothing more is shown. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  on<Type extends EventType>(type: Type, listener: Listener<Type>): void {
+    this.#emitter ??= new EventEmitter();
+    this.#emitter.on(type, this.#guard(listener as (event: never) => unknown));
+    this.#listen();
+  }
+
+  once<Type extends EventType>(type: Type, listener: Listener<Type>): void {
+    this.#emitter ??= new EventEmitter();
+    this.#emitter.once(type, this.#guard(listener as (event: never) => unknown));
+    this.#listen();
+  }
+
+  off<Type extends EventType>(type: Type, listener: Listener<Type>): void {
+    const guarded = this.#guarded?.get(listener);
+    if (guarded !== undefined) this.#emitter?.off(type, guarded);
+  }
+
+  /** Every event of every node of the tree, from now on. */
+  events(): AsyncIterator<RunEvent> {
+    const queue = new EventQueue<RunEvent>((queue) => this.#queues?.delete(queue));
+    if (this.#isOver) queue.end();
+    else {
+      this.#queues ??= new Set();
+      this.#queues.add(queue);
+      this.#listen();
+    }
+    return queue;
+  }
+
+  #guard(listener: (event: never) => unknown): (event: RunEvent) => void {
+    this.#guarded ??= new WeakMap();
+    let guarded = this.#guarded.get(listener);
+    if (guarded === undefined) {
+      guarded = (event) => this.observe(() => listener(event as never));
+      this.#guarded.set(listener, guarded);
+    }
+    return guarded;
+  }
+
+  /** Observers are called from inside the tree and are not part of it: they may decide. */
+  observe(call: () => unknown): void {
+    try {
+      const returned = outside(this.#run.id, call);
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.#run.observerFailed(error));
+    } catch (error) {
+      this.#run.observerFailed(error);
+    }
+  }
+
+  /** Records are made while somebody looks, chunks while somebody listens to them. */
+  #listen(): void {
+    if (this.#isOver) return;
+    const { sink } = this.#run;
+    this.#state ??= eventState();
+    sink.record ??= (record) => this.#show(record);
+    if (this.#emitter === undefined && this.#queues === undefined) return;
+    if (this.#queues !== undefined || (this.#emitter?.listenerCount('model.delta') ?? 0) > 0) {
+      sink.delta ??= ({ self, key, step }, attempt, delta) =>
+        this.emit(modelDelta(this.at(self, key, step), attempt, delta));
+    }
+    sink.progress ??= ({ self, key, step }, call, progress) =>
+      this.emit(toolProgress(this.at(self, key, step), call, progress));
+  }
+
+  /** The place of what has no record, now. */
+  at(place: Invocation, key: string, step: number): EventPlace {
+    return { run: this.#run.id, traceId: this.#run.traceId, key, place, step, time: timeNow() };
+  }
+
+  #show(record: RunRecord): void {
+    const { instrument } = this.#run;
+    const { views } = this.#options;
+    if (instrument !== undefined && !this.#run.isReplay) this.#measure(instrument, record);
+    for (const view of views) this.observe(() => view(record));
+    if (this.#state === undefined || (this.#emitter === undefined && this.#queues === undefined)) return;
+    for (const body of eventsOf(record, this.#state)) this.emit(body);
+  }
+
+  /** An instrument only measures: it needs no place of its own to decide from, which costs as much as a span. */
+  #measure(instrument: Instrument, record: RunRecord): void {
+    try {
+      instrument(record);
+    } catch (error) {
+      this.#run.observerFailed(error);
+    }
+  }
+
+  emit(body: EventBody): void {
+    if (this.#emitter === undefined && this.#queues === undefined) return;
+    this.#seq += 1;
+    const event = { ...body, seq: this.#seq } as RunEvent;
+    this.#emitter?.emit(event.type, event);
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.push(event);
+  }
+
+  /** Work that was abandoned may still speak: nothing of it is shown after the end. */
+  silence(): void {
+    this.#isOver = true;
+    const { sink } = this.#run;
+    sink.record = undefined;
+    sink.delta = undefined;
+    sink.progress = undefined;
+  }
+
+  /** Nothing more is shown, and iterations end. */
+  end(): void {
+    this.silence();
+    if (this.#queues !== undefined) for (const queue of this.#queues) queue.end();
+  }
+
+  async flush(): Promise<void> {
+    const { instrument } = this.#run;
+    const { views } = this.#options;
+    const all = instrument === undefined ? views : [...views, instrument];
+    if (all.length === 0) return;
+    await Promise.all(
+      all.map(async (view) => {
+        try {
+          await view.flush?.();
+        } catch (error) {
+          this.#run.observerFailed(error);
+        }
+      }),
+    );
+  }
+}

@@ -1,0 +1,90 @@
+import { runCode } from '../../core/call/code-agent.ts';
+import type { Ending } from '../../core/contract/ending.ts';
+import type { Draft } from '../../core/contract/record.ts';
+import { loop } from '../../core/loop/loop.ts';
+import { mailboxOf, mayWrite } from '../../core/loop/mailbox.ts';
+import { ended } from '../../core/runtime/ended.ts';
+import type { Inbox } from '../../core/runtime/inbox.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { RunContext } from '../../core/runtime/run-context.ts';
+import { INTERRUPTED } from '../../journal/history.ts';
+import type { RunLog } from '../../journal/record-store.ts';
+import type { Ledger } from '../budget/ledger.ts';
+import { apartRunId } from '../detached/apart-run-id.ts';
+import { type ApartParts, driveApart } from '../detached/drive-apart.ts';
+import type { Apart } from './children.ts';
+import type { Start } from './input.ts';
+import type { RunMemories } from './run-memories.ts';
+import { agentDone, agentStarted } from './run-records.ts';
+import type { TreeModels } from './tree-models.ts';
+
+type LifeParts = RunContext &
+  ApartParts & {
+    readonly inbox: Inbox;
+    readonly log: RunLog | undefined;
+    readonly perCall: readonly [Ledger];
+    readonly memories: RunMemories;
+  };
+
+/** Runs a node from its start to its end, between its two records. */
+export class NodeLife {
+  readonly #run: LifeParts;
+  readonly #models: TreeModels;
+
+  constructor(run: LifeParts, models: TreeModels) {
+    this.#run = run;
+    this.#models = models;
+  }
+
+  async live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
+    const run = this.#run;
+    if (apart === undefined) {
+      self.since = run.journal.note(this.started(self, start));
+      return this.over(self, await this.drive(self, start));
+    }
+    self.since = run.journal.note(agentStarted(self, start, undefined));
+    const ending = await driveApart(run, self, start, apart);
+    if (!run.isReplay) run.memories.endedApart(self, apartRunId(run.id, self.path));
+    return this.over(self, ending);
+  }
+
+  /** The record of its start. */
+  started(self: Invocation, start: Start): Draft {
+    return agentStarted(self, start, this.#models.factsOf(self));
+  }
+
+  /** Within its span, so that spans which its functions and code make lie below it. */
+  drive(self: Invocation, start: Start): Promise<Ending> {
+    const { handle } = self.span;
+    return handle === undefined ? this.#driven(self, start) : handle.run(() => this.#driven(self, start));
+  }
+
+  #driven(self: Invocation, start: Start): Promise<Ending> {
+    const run = this.#run;
+    const { definition } = self;
+    if (definition.type === 'code') return ended(run, self, runCode(run, self, start.value, start.brief));
+    if (definition.memory.length > 0) run.memories.begins(self, start.brief);
+    const driven = ended(run, self, loop(run, self, start));
+    if (definition.memory.length === 0 || run.isReplay) return driven;
+    return driven.then((ending) => {
+      run.memories.ended(self, start.brief, ending);
+      return ending;
+    });
+  }
+
+  /** What it leaves: nothing is reserved for it, nobody writes to it, its end is on record. */
+  over(self: Invocation, ending: Ending): Ending {
+    const { inbox, perCall, journal } = this.#run;
+    self.end(ending.status);
+    inbox.close(self.path, this.#mayGoOn(ending) ? 'kept' : 'lost');
+    if (mayWrite(self)) inbox.close(mailboxOf(self.path), 'lost');
+    perCall[0].ended(self);
+    if (journal.isWatched) journal.note(agentDone(self, ending));
+    return ending;
+  }
+
+  /** Whether a resume goes on with a node, and hears again what was for it. */
+  #mayGoOn({ status }: Ending): boolean {
+    return this.#run.log !== undefined && INTERRUPTED.includes(status) && this.#run.isInterrupted;
+  }
+}

@@ -1,0 +1,68 @@
+import { defineBuiltin } from '../../core/contract/define-tool.ts';
+import type { BuiltinFlow } from '../../core/contract/flow.ts';
+import type { ProcedureTool, Tool } from '../../core/contract/tool.ts';
+import { compileSchema } from '../../core/schema/compile-schema.ts';
+import { codePointBorder } from '../../core/values/bound.ts';
+import { ToolError } from '../../core/values/errors.ts';
+
+/** The longest page, in characters; its definition is sent with every request, so it says no more than it must. */
+const PAGE = 8_000;
+
+const input = compileSchema(
+  {
+    type: 'object',
+    properties: {
+      ref: { type: 'string' },
+      from: { type: 'integer' },
+      length: { type: 'integer' },
+    },
+    required: ['ref'],
+    additionalProperties: false,
+  },
+  'read_result',
+);
+
+/** Reads on in a result that was cut: there for each agent whose definition says so. */
+export const readResult: ProcedureTool = defineBuiltin(
+  {
+    name: 'read_result',
+    description: 'Reads what was left out of a result.',
+    input: {},
+    access: 'read',
+    maxResultChars: PAGE + 200,
+    async run(args: never, flow: BuiltinFlow<never>): Promise<string> {
+      const { ref, from = 0, length = PAGE } = args as { ref: string; from?: number; length?: number };
+      // A later process may know less of what was received: what was read is a record.
+      const page = await flow.once('page', () => pageOf(flow.read(ref), from, length));
+      if (page.ok) return page.text;
+      throw new ToolError('invalid_args', page.message);
+    },
+  },
+  input,
+  {},
+);
+
+type Page = ReturnType<BuiltinFlow['read']>;
+
+function pageOf(whole: Page, from: number, length: number): Page {
+  if (!whole.ok) return whole;
+  const { text } = whole;
+  if (from < 0 || (from >= text.length && from > 0))
+    return { ok: false, message: `$.from: the result has ${text.length} characters.` };
+  const start = codePointBorder(text, from);
+  const end = codePointBorder(text, Math.min(text.length, start + Math.min(Math.max(1, length), PAGE)));
+  const more = end < text.length ? `; go on from ${end}` : '; this is the end';
+  return { ok: true, text: `${text.slice(start, end)}\n[characters ${start} to ${end} of ${text.length}${more}]` };
+}
+
+const extended = new WeakMap<readonly Tool[], readonly Tool[]>();
+
+/** The same list for the same list: it is converted once. */
+export function withReadResult(tools: readonly Tool[]): readonly Tool[] {
+  let list = extended.get(tools);
+  if (list === undefined) {
+    list = [...tools, readResult];
+    extended.set(tools, list);
+  }
+  return list;
+}

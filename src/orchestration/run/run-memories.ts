@@ -1,0 +1,122 @@
+import type { Ending } from '../../core/contract/ending.ts';
+import type { MemoryExtract, MemoryGrant, MemoryStore } from '../../core/contract/memory.ts';
+import type { Tool } from '../../core/contract/tool.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Label } from '../../core/values/label.ts';
+import type { Message } from '../../core/values/message.ts';
+import type { Status } from '../../core/values/status.ts';
+import { memoryTools, type ResolvedGrant } from '../../memory/tools/memory-tools.ts';
+import { Recalled } from '../../memory/tools/recalled.ts';
+import { recalledIn } from '../../memory/upkeep/conversation.ts';
+
+/** What an invocation leaves for a model to remember something of. */
+export interface Left {
+  readonly self: Invocation;
+  readonly grant: ResolvedGrant & { readonly extract: MemoryExtract };
+  /** Without what the conversation began with. */
+  readonly messages: readonly Message[];
+  readonly label: Label;
+  readonly recalled: readonly string[];
+}
+
+/** A worker that ran apart, and may have left something that nothing was left for there. */
+export interface LeftApart {
+  readonly agent: string;
+  readonly run: string;
+  readonly grants: readonly (MemoryGrant & { readonly extract: MemoryExtract })[];
+}
+
+/** Who stopped a run does not want it to go on with something else. */
+const STOPPED: readonly (Status | 'running' | 'waiting')[] = [
+  'aborted',
+  'cancelled',
+  'suspended',
+  'running',
+  'waiting',
+];
+
+/** The memories that a run's agents were granted: the tools that follow, and what is to be done once the run is over. */
+export class RunMemories {
+  /** Made with the first grant: most runs have none. */
+  #open: WeakMap<Invocation, { readonly grants: readonly ResolvedGrant[]; readonly recalled: Recalled }> | undefined;
+  /** By invocation, what of its brief was recalled in earlier runs of the conversation. */
+  #before: WeakMap<Invocation, readonly string[]> | undefined;
+  #left: Left[] = NONE_LEFT;
+  #apart: readonly LeftApart[] = NONE_APART;
+  #written: Map<MemoryStore, Set<string>> = NOTHING_WRITTEN;
+
+  /** An invocation with grants begins: what was recalled before is no more to be stored again than what it recalls itself. */
+  begins(self: Invocation, brief: readonly Message[]): void {
+    const texts = recalledIn(brief);
+    if (texts.length === 0) return;
+    this.#before ??= new WeakMap();
+    this.#before.set(self, texts);
+  }
+
+  tools(self: Invocation, grants: readonly ResolvedGrant[]): Tool[] {
+    const recalled = new Recalled();
+    for (const text of this.#before?.get(self) ?? []) recalled.mark(text);
+    this.#open ??= new WeakMap();
+    this.#open.set(self, { grants, recalled });
+    for (const { store, namespace, write } of grants) {
+      if (!write) continue;
+      if (this.#written === NOTHING_WRITTEN) this.#written = new Map();
+      const names = this.#written.get(store) ?? new Set();
+      this.#written.set(store, names.add(namespace));
+    }
+    return memoryTools(grants, recalled);
+  }
+
+  /** An invocation is over: its transcript is kept where a grant has an extraction. */
+  ended(self: Invocation, brief: readonly Message[], { messages, label, status }: Ending): void {
+    const { grants = [], recalled } = this.#open?.get(self) ?? {};
+    const grant = grants.find(hasExtract);
+    if (grant === undefined || recalled === undefined || STOPPED.includes(status)) return;
+    this.#left = [...this.#left, { self, grant, messages: newOf(messages, brief), label, recalled: recalled.texts }];
+  }
+
+  /** A worker ends that is a run of its own, under this id. */
+  endedApart({ definition, agent }: Invocation, run: string): void {
+    if (definition.type === 'code') return;
+    const grants = definition.memory.filter(hasExtract);
+    if (grants.length > 0) this.#apart = [...this.#apart, { agent, run, grants }];
+  }
+
+  /** What is to be done now that the run ended so; undefined where that is nothing. */
+  afterwards(status: Status): Afterwards | undefined {
+    const left = this.#left;
+    const written = this.#written;
+    // Whoever keeps the run's handle keeps no transcripts with it.
+    const apart = this.#apart;
+    this.#left = NONE_LEFT;
+    this.#apart = NONE_APART;
+    if (STOPPED.includes(status)) return undefined;
+    const isAsked =
+      left.length > 0 || apart.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
+    return isAsked ? { left, apart, written } : undefined;
+  }
+}
+
+export interface Afterwards {
+  readonly left: readonly Left[];
+  readonly apart: readonly LeftApart[];
+  /** Namespaces that the run may have written to. */
+  readonly written: ReadonlyMap<MemoryStore, ReadonlySet<string>>;
+}
+
+const NONE_LEFT: Left[] = [];
+const NONE_APART: readonly LeftApart[] = [];
+const NOTHING_WRITTEN = new Map<MemoryStore, Set<string>>();
+
+/** What is new of a transcript: not what the caller handed in of an earlier conversation, nor what was saved of it. */
+function newOf(messages: readonly Message[], brief: readonly Message[]): readonly Message[] {
+  const first = brief[brief.findLastIndex(({ role }) => role === 'assistant') + 1];
+  const from = first === undefined ? brief.length : messages.indexOf(first);
+  return messages.slice(Math.max(0, from));
+}
+
+function hasExtract<Grant extends Pick<MemoryGrant, 'write' | 'extract'>>(
+  grant: Grant,
+): grant is Grant & { readonly extract: MemoryExtract } {
+  return grant.write === true && grant.extract !== undefined;
+}

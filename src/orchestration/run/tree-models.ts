@@ -1,0 +1,45 @@
+import type { ModelAgent } from '../../core/contract/agent.ts';
+import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { Journal } from '../../core/runtime/journal.ts';
+import type { Model } from '../../core/values/model.ts';
+import { modelName } from '../../core/values/model-facts.ts';
+import { contextTokensOf } from '../../models/prices.ts';
+import { chooseModel, type ModelFacts, modelFacts, rememberedModel } from './run-models.ts';
+import type { CheckedOptions } from './run-options.ts';
+
+interface ModelsParts {
+  readonly options: CheckedOptions;
+  readonly journal: Journal;
+  readonly isReplay: boolean;
+}
+
+/** Which model drives which invocation: as the options say, and in a replay as it was recorded. */
+export class TreeModels {
+  readonly #run: ModelsParts;
+  /** False of a replay that asks what the code of now would do. */
+  remembers = true;
+
+  constructor(run: ModelsParts) {
+    this.#run = run;
+  }
+
+  of(self: Invocation, agent: ModelAgent): Model {
+    const { isReplay, journal, options } = this.#run;
+    const recorded = isReplay && this.remembers ? journal.recallStart('agent', self.path) : undefined;
+    const model =
+      recorded === undefined ? chooseModel(options, agent) : rememberedModel(recorded as unknown as ModelFacts);
+    self.model = modelName(model);
+    return model;
+  }
+
+  /** What is recorded of it; code has none. */
+  factsOf(self: Invocation): ModelFacts | undefined {
+    const { definition } = self;
+    return definition.type === 'model' ? modelFacts(this.of(self, definition)) : undefined;
+  }
+
+  /** A replay has the one that was recorded. */
+  contextTokens(model: Model): number | undefined {
+    return this.#run.isReplay ? model.limits?.contextTokens : contextTokensOf(model);
+  }
+}

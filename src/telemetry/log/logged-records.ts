@@ -1,0 +1,204 @@
+import type { Place, RunRecord } from '../../core/contract/record.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import type { Json } from '../../core/values/json.ts';
+import type { LineEffect, LineSpan, StepLine } from './line.ts';
+import {
+  type Asked,
+  argumentsIn,
+  effectOf,
+  endOf,
+  type Known,
+  type Loose,
+  part,
+  startOf,
+  textOf,
+} from './line-records.ts';
+import { stepLines } from './step-lines.ts';
+
+/** What a log tells of one run. */
+export interface LoggedRun {
+  readonly run: string;
+  readonly records: readonly RunRecord[];
+  /** A log does not know. */
+  readonly isLive: false;
+}
+
+/**
+ * The records of the runs in a step log, as far as a trace needs them: from a log of any content. Of a log that ends early
+ * what began after its last line is missing. Throws a {@link ConfigurationError} where the file is none.
+ *
+ * @example const [{ records }] = await loggedRecords('run.jsonl');
+ */
+export async function loggedRecords(file: string, run?: string): Promise<readonly LoggedRun[]> {
+  const runs = new Map<string, Reading>();
+  for await (const line of stepLines(file)) {
+    if (run !== undefined && line.runId !== run) continue;
+    const reading = runs.get(line.runId) ?? new Reading(line.runId);
+    runs.set(line.runId, reading);
+    reading.take(line);
+  }
+  if (runs.size === 0) {
+    const got = run === undefined ? `${file} holds no spans` : `${file} holds no run ${JSON.stringify(run)}`;
+    throw new ConfigurationError('log', got, 'Name a file that jsonlLog or cox run wrote.');
+  }
+  return [...runs].map(([id, reading]) => ({ run: id, records: reading.records(), isLive: false }));
+}
+
+class Reading {
+  readonly #run: string;
+  /** What was sent last, by path. */
+  readonly #asked = new Map<string, Asked>();
+  readonly #briefs = new Map<string, readonly Json[]>();
+  readonly #texts = new Map<string, string>();
+  readonly #spans = new Map<string, Known>();
+  readonly #places = new Map<string, Place>();
+  /** Facts of model calls, by path: they stand where they change. */
+  readonly #facts = new Map<string, Json>();
+  readonly #effects: { readonly effect: LineEffect; readonly line: StepLine }[] = [];
+  /** Results of calls that never started: they have no span. */
+  readonly #refusals: { readonly result: Json; readonly line: StepLine }[] = [];
+  readonly #calls = new Set<string>();
+  /** Traces, in order: each epoch has one. */
+  readonly #traces: string[] = [];
+
+  constructor(run: string) {
+    this.#run = run;
+  }
+
+  take(line: StepLine): void {
+    if (!this.#traces.includes(line.traceId)) this.#traces.push(line.traceId);
+    const { path, agent, parentStep } = line;
+    this.#places.set(path, parentStep === undefined ? { path, agent } : { path, agent, parentStep });
+    for (const span of line.spans ?? []) this.#span(span, line);
+    const model = this.#spans.get(idOf('model', keyOf(line), line.traceId));
+    if (line.event === 'start') {
+      if (model !== undefined) model.asked = this.#ask(line);
+      return;
+    }
+    if (model !== undefined) model.end = line;
+    this.#texts.set(path, textOf(line));
+    for (const effect of line.effects ?? []) this.#effects.push({ effect, line });
+    for (const result of line.toolResults ?? [])
+      if (this.#isRefusal(path, result)) this.#refusals.push({ result, line });
+  }
+
+  /** The request as the log holds it; undefined where it holds no content. */
+  #ask({ path, modelIn }: StepLine): Asked | undefined {
+    if (modelIn === undefined) return undefined;
+    const before = modelIn.from === 0 ? undefined : this.#asked.get(path);
+    const { instructions = before?.instructions, tools = before?.tools } = modelIn;
+    if (typeof instructions !== 'string') return undefined;
+    const messages = [...(before?.messages ?? []).slice(0, modelIn.from), ...modelIn.new];
+    const asked = { instructions, messages, ...(Array.isArray(tools) && { tools }) };
+    this.#asked.set(path, asked);
+    if (!this.#briefs.has(path)) this.#briefs.set(path, messages);
+    return asked;
+  }
+
+  #isRefusal(path: string, result: Json): boolean {
+    return part(result, 'isError') === true && !this.#calls.has(`${path} ${part(result, 'callId')}`);
+  }
+
+  #span(span: LineSpan, line: StepLine): void {
+    if (span.kind === 'tool') this.#calls.add(`${line.path} ${part(span.facts, 'callId')}`);
+    const id = idOf(span.kind, span.key, line.traceId);
+    const known = this.#spans.get(id);
+    const facts = span.facts ?? known?.span.facts ?? (span.kind === 'model' ? this.#facts.get(line.path) : undefined);
+    if (span.kind === 'model' && facts !== undefined) this.#facts.set(line.path, facts);
+    const whole = facts === undefined ? span : { ...span, facts };
+    this.#spans.set(id, { ...known, line, span: whole });
+  }
+
+  /** In the order of their times. */
+  records(): readonly RunRecord[] {
+    const all = [
+      ...[...this.#spans.values()].flatMap((known) => this.#boundaries(known)),
+      ...this.#effects.flatMap(({ effect, line }) => this.#told(effect, line)),
+      ...this.#refusals.map(({ result, line }) => this.#refused(result, line)),
+    ];
+    all.sort((a, b) => a.epoch - b.epoch || (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+    return all.map((record, index) => Object.assign(record, { record: index + 1 }));
+  }
+
+  #boundaries(known: Known): RunRecord[] {
+    const { span, line } = known;
+    // Calls of models stand in lines of their own, also one that was asked for elsewhere.
+    const place = (span.kind === 'model' ? this.#places.get(line.path) : undefined) ?? this.#placeOf(span);
+    const step = span.kind === 'run' || span.kind === 'agent' ? 0 : line.step;
+    const at = { key: span.key, place, step, spanId: span.id, parentSpanId: span.parent, traceId: line.traceId };
+    const waitedMs = part(span.facts, 'waitedMs');
+    const start = BigInt(span.start);
+    const said = { brief: this.#briefs.get(place.path) ?? [], asked: known.asked, args: argumentsIn(known) };
+    const waited = waitedMs === undefined ? {} : { waitedMs };
+    const begun = this.#record(start, { ...at, ...startOf(span, place, said), ...waited });
+    const end = this.#endOf(span, line.traceId);
+    if (end === undefined) return [begun];
+    const text = this.#texts.get(place.path) ?? '';
+    return [begun, this.#record(BigInt(end), { ...at, since: start, ...endOf(known, text) })];
+  }
+
+  /** A run whose process ended before its last line was written ended with its root. */
+  #endOf(span: LineSpan, traceId: string): string | undefined {
+    if (span.kind !== 'run' || span.end !== undefined) return span.end;
+    return this.#spans.get(idOf('agent', String(part(span.facts, 'agent')), traceId))?.span.end;
+  }
+
+  #record(time: bigint, loose: Loose & { readonly traceId: string }): RunRecord {
+    const epoch = this.#traces.indexOf(loose.traceId) + 1;
+    return { attempt: epoch, ...loose, run: this.#run, epoch, record: 0, time } as unknown as RunRecord;
+  }
+
+  /** Of an invocation its own; of what it does the invocation's. */
+  #placeOf({ kind, key, facts }: LineSpan): Place {
+    const path = kind === 'run' ? String(part(facts, 'agent')) : key;
+    for (let at = path; at !== ''; at = above(at)) {
+      const place = this.#places.get(at);
+      if (place !== undefined) return place;
+    }
+    return { path, agent: path };
+  }
+
+  #refused(result: Json, { traceId, path, step, time }: StepLine): RunRecord {
+    const place = this.#places.get(path) ?? { path, agent: path };
+    const name = String(part(result, 'name'));
+    const callId = String(part(result, 'callId'));
+    const value = { isError: true, content: '', error: part(result, 'error') };
+    const at = { key: `${path}/${callId}`, place, step, spanId: '', parentSpanId: undefined, traceId };
+    const told = { kind: 'tool', event: 'failed', request: { name, callId }, value, ran: false } as const;
+    return this.#record(BigInt(Date.parse(time)) * 1_000_000n, { ...at, ...told });
+  }
+
+  #told({ key, kind, outcome, time, durationMs }: LineEffect, { traceId, path, step }: StepLine): RunRecord[] {
+    if (time === undefined || typeof outcome !== 'object' || outcome === null) return [];
+    const place = this.#places.get(path) ?? { path, agent: path };
+    const at = { key, place, step, spanId: '', parentSpanId: undefined, traceId };
+    const told = effectOf(kind, outcome);
+    if (told === undefined) return [];
+    // Milliseconds may come out before the invocation they happened in.
+    const least = BigInt(this.#spans.get(idOf('agent', path, traceId))?.span.start ?? 0);
+    const ended = latest(BigInt(Date.parse(time)) * 1_000_000n, least);
+    if (durationMs === undefined) return [this.#record(ended, { ...at, ...told })];
+    const since = ended - BigInt(Math.round(durationMs * 1e6));
+    return [
+      this.#record(latest(since, least), { ...at, kind: 'wait', event: 'started' }),
+      this.#record(ended, { ...at, ...told, since }),
+    ];
+  }
+}
+
+/** The address of a line's model call: one that was asked for elsewhere says it whole. */
+function keyOf({ path, step, call = 'model' }: StepLine): string {
+  return call.startsWith(`${path}/`) ? call : `${path}/${step}/${call}`;
+}
+
+function latest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function idOf(kind: string, key: string, traceId: string): string {
+  return `${traceId} ${kind} ${key}`;
+}
+
+function above(key: string): string {
+  return key.slice(0, Math.max(0, key.lastIndexOf('/')));
+}

@@ -1,0 +1,53 @@
+import type { Attributes } from '@opentelemetry/api';
+import type { RunRecord } from '../../core/contract/record.ts';
+import { arrivedFrom } from './arrived.ts';
+
+/** A record that is no span of its own, as an event: on the agent it happened in, or on the run. */
+export interface ToldEvent {
+  readonly on: 'agent' | 'run';
+  readonly name: string;
+  readonly attributes: Attributes;
+}
+
+/** What is told of windows, limits, gates, stops, differences and what came from outside; undefined for all other records. Nothing that was said is in it. */
+export function told(record: RunRecord): ToldEvent | undefined {
+  if (record.event !== 'done') return undefined;
+  switch (record.kind) {
+    case 'context': {
+      const { how, dropped, tokensBefore, tokensAfter, error } = record.value;
+      const attributes = {
+        'coxswain.context.how': how,
+        'coxswain.context.dropped': dropped,
+        'coxswain.context.tokens_before': tokensBefore,
+        'coxswain.context.tokens_after': tokensAfter,
+        ...(error !== undefined && { 'error.type': error.kind }),
+      };
+      return { on: 'agent', name: 'coxswain.context.compact', attributes };
+    }
+    case 'limit': {
+      const { limit, used, max } = record.value;
+      const attributes = { 'coxswain.limit.name': limit, 'coxswain.limit.used': used, 'coxswain.limit.max': max };
+      return { on: 'agent', name: 'coxswain.limit', attributes };
+    }
+    case 'gate': {
+      const { gate, state } = record.value;
+      return { on: 'agent', name: `coxswain.gate.${state}`, attributes: { 'coxswain.gate': gate } };
+    }
+    case 'stop': {
+      const { path, status } = record.value;
+      const attributes = { 'coxswain.stop.path': path, 'coxswain.stop.status': status };
+      return { on: 'run', name: 'coxswain.stop', attributes };
+    }
+    case 'once': {
+      const from = arrivedFrom(record.key, record.value);
+      if (from === undefined) return undefined;
+      return { on: 'agent', name: 'coxswain.message.arrived', attributes: { 'coxswain.message.from': [...from] } };
+    }
+    case 'diverged': {
+      const attributes = { 'coxswain.diverged.parts': [...record.value.parts] };
+      return { on: 'agent', name: 'coxswain.diverged', attributes };
+    }
+    default:
+      return undefined;
+  }
+}
