@@ -1,7 +1,7 @@
 /**
  * Flattens dist/ for the published package: a module costs about a third of a millisecond to load, and the core has over a
  * hundred. Every entry of package.json stays where it is; what several entries need, they share, so that each class and
- * each AsyncLocalStorage exists once. What is imported with `import()` stays apart and is loaded when it is needed.
+ * each AsyncLocalStorage exists once. What is imported with `import()` stays detached and is loaded when it is needed.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';

@@ -1,5 +1,5 @@
 // Debate with a judge: two sides argue, a third who took no part decides. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/debate.ts
-import { defineAgent, type Flow, hasModelEnv, modelFromEnv } from 'coxswain';
+import { defineAgent, hasModelEnv, modelFromEnv, type ProcedureContext } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { z } from 'zod';
 
@@ -35,7 +35,7 @@ export const debate = defineAgent({
 });
 
 /** Both at once: neither has the last word of a round. */
-async function argue(ctx: Flow, question: string, heard: { for: string; against: string }) {
+async function argue(ctx: ProcedureContext, question: string, heard: { for: string; against: string }) {
   const [pro, con] = await Promise.all([
     ctx.call(debater, { question, side: 'for', heard: heard.against }),
     ctx.call(debater, { question, side: 'against', heard: heard.for }),

@@ -1,5 +1,5 @@
 import { defineTool } from '../core/contract/define-tool.ts';
-import type { BuiltinFlow, Flow } from '../core/contract/flow.ts';
+import type { BuiltinProcedureContext, ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { AskFunction, ProcedureTool } from '../core/contract/tool.ts';
 import { askBeside } from '../core/loop/ask-beside.ts';
 import { Stopped } from '../core/runtime/guard.ts';
@@ -29,31 +29,32 @@ export const askSupervisor: ProcedureTool = defineTool({
     required: ['question'],
     additionalProperties: false,
   },
-  run: (input, flow: Flow) => answerTo((input as { question: string }).question, flow as BuiltinFlow),
+  run: (input, ctx: ProcedureContext) =>
+    answerTo((input as { question: string }).question, ctx as BuiltinProcedureContext),
 });
 
-function answerTo(question: string, flow: BuiltinFlow): Promise<string> {
-  const { ask } = flow.place.self.delegate ?? {};
-  if (ask === 'person') return byPerson(question, flow);
-  return typeof ask === 'function' ? byCode(ask, question, flow) : bySupervisor(question, flow);
+function answerTo(question: string, ctx: BuiltinProcedureContext): Promise<string> {
+  const { ask } = ctx.place.self.delegate ?? {};
+  if (ask === 'person') return byPerson(question, ctx);
+  return typeof ask === 'function' ? byCode(ask, question, ctx) : bySupervisor(question, ctx);
 }
 
-async function bySupervisor(question: string, flow: BuiltinFlow): Promise<string> {
-  const { run, self, base, span } = flow.place;
+async function bySupervisor(question: string, ctx: BuiltinProcedureContext): Promise<string> {
+  const { run, self, base, span } = ctx.place;
   const talk = self.parent?.talk;
   if (self.parent === undefined || talk === undefined) throw new ToolError('threw', 'there is nobody to ask');
   // What the supervisor has seen by now depends on timing; a resume must not take it for less.
   const { label } = self.parent;
-  flow.join(run.journal.once(`${base}/@asked`, self, (): Label => label));
+  ctx.join(run.journal.once(`${base}/@asked`, self, (): Label => label));
   const key = `${base}/@answer`;
-  const outcome = await askBeside(run, talk, { key, span }, questionOf(question, flow));
+  const outcome = await askBeside(run, talk, { key, span }, questionOf(question, ctx));
   if (!outcome.ok) throw unanswered(outcome);
   const text = textOf(outcome.value.content).trim();
   if (text === '') throw new ToolError('threw', 'the supervisor gave no answer');
   return text;
 }
 
-function questionOf(question: string, { place, label }: BuiltinFlow): UserMessage {
+function questionOf(question: string, { place, label }: BuiltinProcedureContext): UserMessage {
   const { self } = place;
   const brief = boundText(textOf(self.talk?.messages[0]?.content ?? ''), MAX_BRIEF_CHARS);
   const content = `Worker ${workerId(self)} asks you a question. Its task is:
@@ -70,7 +71,7 @@ Answer in words: tools cannot be called now. The worker reads your answer and go
 
 let text: Schema | undefined;
 
-async function byPerson(question: string, { place, path, runId }: BuiltinFlow): Promise<string> {
+async function byPerson(question: string, { place, path, runId }: BuiltinProcedureContext): Promise<string> {
   const { run, self, step } = place;
   text ??= compileSchema({ type: 'string', minLength: 1 }, 'ask_supervisor', { root: 'any' });
   const id = `${path}/@answer`;
@@ -83,7 +84,7 @@ async function byPerson(question: string, { place, path, runId }: BuiltinFlow): 
 /** What code answered, or threw, is recorded: it is asked once. */
 type Answer = { readonly answer: string } | { readonly error: string };
 
-async function byCode(ask: AskFunction, question: string, { place, path }: BuiltinFlow): Promise<string> {
+async function byCode(ask: AskFunction, question: string, { place, path }: BuiltinProcedureContext): Promise<string> {
   const { run, self } = place;
   const { deps, id: runId } = run;
   const context = { path: self.path, agent: self.agent, runId, deps, shared: self.shared };

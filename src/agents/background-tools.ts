@@ -1,6 +1,6 @@
 import { permitWorker } from '../core/call/permit-worker.ts';
 import { defineBuiltin } from '../core/contract/define-tool.ts';
-import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
 import type { ProcedureTool } from '../core/contract/tool.ts';
 import { waitForWorkers } from '../core/loop/wait-for-workers.ts';
 import { Workers } from '../core/runtime/workers.ts';
@@ -28,7 +28,8 @@ export function backgroundTools(field: string, delegates: readonly ProcedureTool
       'you need not wait for it.',
     input: {},
     access: 'read',
-    run: (input: never, flow: BuiltinFlow<never>) => startWorker(workers, input, flow as BuiltinFlow),
+    run: (input: never, ctx: BuiltinProcedureContext<never>) =>
+      startWorker(workers, input, ctx as BuiltinProcedureContext),
   } as const;
   const input = startWorkerInput(workers, `${field}.background`);
   return [defineBuiltin(start, input, { callsDelegates: true }), checkWorkers, waitForThem, cancelWorker];
@@ -37,18 +38,18 @@ export function backgroundTools(field: string, delegates: readonly ProcedureTool
 async function startWorker(
   workers: ReadonlyMap<string, DelegateTool>,
   { worker, brief }: { readonly worker: string; readonly brief: Json },
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
 ): Promise<Json> {
-  const { run, self, base, step, call, parentStep } = flow.place;
+  const { run, self, base, step, call, parentStep } = ctx.place;
   const tool = workers.get(worker) as DelegateTool;
   const { agent } = tool.delegate;
   const key = `${base}/${agent.name}`;
-  const query = { key, step, callId: call?.callId ?? key, tool, args: brief, label: flow.label };
+  const query = { key, step, callId: call?.callId ?? key, tool, args: brief, label: ctx.label };
   const permit = await permitWorker(run, self, query);
   if (!permit.ok) throw new ToolError('denied', permit.error.message);
   const { label } = permit;
   const place = { key, parent: self, parentStep, parentSpan: self.span };
-  return { id: workersOf(flow).start({ ...place, agent, input: permit.args, label, delegate: tool }) };
+  return { id: workersOf(ctx).start({ ...place, agent, input: permit.args, label, delegate: tool }) };
 }
 
 /** Of no argument that names an agent: the tree below is that of the delegates. */
@@ -56,7 +57,7 @@ function builtin(
   name: string,
   description: string,
   input: JsonSchema,
-  run: (input: never, flow: BuiltinFlow) => Promise<Json>,
+  run: (input: never, ctx: BuiltinProcedureContext) => Promise<Json>,
   maxResultChars?: number,
 ): ProcedureTool {
   const options = { name, description, input: {}, access: 'read', maxResultChars, run } as const;
@@ -69,9 +70,9 @@ const checkWorkers = builtin(
   'check_workers',
   'How far each worker is that you started: no results.',
   { properties: {} },
-  async (_input, flow) => {
-    const { run, self, base } = flow.place;
-    return run.journal.once(`${base}/@states`, self, () => workersOf(flow).states());
+  async (_input, ctx) => {
+    const { run, self, base } = ctx.place;
+    return run.journal.once(`${base}/@states`, self, () => workersOf(ctx).states());
   },
 );
 
@@ -101,11 +102,11 @@ const waitForThem = builtin(
       },
     },
   },
-  async (input: Wait, flow) => {
-    const { ended, running, why } = await waitForWorkers(workersOf(flow), input, flow);
+  async (input: Wait, ctx) => {
+    const { ended, running, why } = await waitForWorkers(workersOf(ctx), input, ctx);
     const room = Math.floor(MAX_RESULT_CHARS / 2 / Math.max(1, ended.length));
     const results: Json[] = [];
-    for (const id of ended) results.push(await given(id, flow, room));
+    for (const id of ended) results.push(await given(id, ctx, room));
     return { ended: results, running, ...(why !== undefined && { why: WHY[why] }) };
   },
   MAX_RESULT_CHARS,
@@ -115,27 +116,27 @@ const cancelWorker = builtin(
   'cancel_worker',
   'Stops a worker whose result you do not need. Gives what it had.',
   { properties: { id: ID }, required: ['id'] },
-  async ({ id }: { readonly id: string }, flow) => {
-    const workers = workersOf(flow);
+  async ({ id }: { readonly id: string }, ctx) => {
+    const workers = workersOf(ctx);
     workers.check([id]);
-    const { run, self, base } = flow.place;
+    const { run, self, base } = ctx.place;
     // Whether it had ended by itself depends on timing.
     const claim = run.journal.once(`${base}/@claim`, self, () => workers.claim(id));
     if (claim === 'given') throw new ToolError('threw', `The result of ${id} was given before.`);
     workers.claim(id);
     if (claim === 'running') await workers.cancel(id, 'Its supervisor cancelled it.');
     workers.checkStop(base);
-    return given(id, flow, DEFAULTS.maxResultChars / 2);
+    return given(id, ctx, DEFAULTS.maxResultChars / 2);
   },
 );
 
-async function given(id: string, flow: BuiltinFlow, maxChars: number): Promise<Json> {
-  const { result, label } = await workersOf(flow).give(id, maxChars);
-  flow.join(label);
+async function given(id: string, ctx: BuiltinProcedureContext, maxChars: number): Promise<Json> {
+  const { result, label } = await workersOf(ctx).give(id, maxChars);
+  ctx.join(label);
   return result;
 }
 
-function workersOf({ place: { run, self } }: BuiltinFlow): Workers {
+function workersOf({ place: { run, self } }: BuiltinProcedureContext): Workers {
   self.workers ??= new Workers(run, self);
   return self.workers;
 }

@@ -1,7 +1,7 @@
 import { agentError } from '../core/call/call-error.ts';
 import { permitWorker } from '../core/call/permit-worker.ts';
 import { defineBuiltin } from '../core/contract/define-tool.ts';
-import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
 import type { ProcedureTool, Tool } from '../core/contract/tool.ts';
 import { Threads } from '../core/runtime/threads.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
@@ -27,14 +27,14 @@ export const continueWorker: ProcedureTool = defineBuiltin(
     input: {},
     access: 'read',
     parallel: true,
-    run: (input: { readonly id: string; readonly message: string }, flow: BuiltinFlow) => goOn(input, flow),
+    run: (input: { readonly id: string; readonly message: string }, ctx: BuiltinProcedureContext) => goOn(input, ctx),
   },
   compileSchema(INPUT, 'continue_worker'),
   { callsDelegates: true, namesWorker: true },
 );
 
-async function goOn({ id, message }: { readonly id: string; readonly message: string }, flow: BuiltinFlow) {
-  const { run, self, base, step, call } = flow.place;
+async function goOn({ id, message }: { readonly id: string; readonly message: string }, ctx: BuiltinProcedureContext) {
+  const { run, self, base, step, call } = ctx.place;
   self.threads ??= new Threads();
   const thread = self.threads.of(id);
   const { delegate } = thread;
@@ -46,21 +46,21 @@ async function goOn({ id, message }: { readonly id: string; readonly message: st
   thread.isRunning = true;
   const { ending: before } = thread;
   const key = `${base}/${agent.name}`;
-  const query = { key, step, callId: call?.callId ?? key, tool: delegate, args: { task: message }, label: flow.label };
+  const query = { key, step, callId: call?.callId ?? key, tool: delegate, args: { task: message }, label: ctx.label };
   const permit = await permitWorker(run, self, query);
   const { messages } = await before;
   thread.isRunning = false;
   if (!permit.ok) throw new ToolError('denied', permit.error.message);
   const next: Message = { role: 'user', content: taskOf(permit.args) ?? message, label: permit.label };
-  const ending = await flow.invoke({ key, agent, input: [...messages, next], delegate, thread: id });
+  const ending = await ctx.invoke({ key, agent, input: [...messages, next], delegate, thread: id });
   if (ending.status === 'completed') return ending.output;
   throw agentError(run, ending);
 }
 
 function agentOf(tool: Tool, id: string) {
   const delegate = tool.type === 'procedure' ? tool.delegate : undefined;
-  if (delegate === undefined || delegate.agent.type === 'code' || delegate.apart) {
-    const why = delegate?.apart ? 'runs apart' : 'is a procedure';
+  if (delegate === undefined || delegate.agent.type === 'code' || delegate.detached) {
+    const why = delegate?.detached ? 'runs detached' : 'is a procedure';
     throw new ToolError('threw', `Worker ${id} ${why}: it has no transcript to go on with. Give it a new brief.`);
   }
   return delegate.agent;

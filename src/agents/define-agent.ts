@@ -1,8 +1,8 @@
 import type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from '../core/contract/agent.ts';
-import type { Flow } from '../core/contract/flow.ts';
 import { HOOK_NAMES, type Hooks } from '../core/contract/hooks.ts';
 import type { MemoryGrant } from '../core/contract/memory.ts';
 import type { Permissions } from '../core/contract/permission.ts';
+import type { ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { DepsOf, Tool } from '../core/contract/tool.ts';
 import { isToolSource, type ToolSource } from '../core/contract/tool-source.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
@@ -67,7 +67,7 @@ export interface ModelAgentOptions<
 /** What `defineAgent` takes for an agent that is code: a procedure. */
 export interface CodeAgentOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined, Deps, Returned>
   extends CommonOptions<In, Out, Deps> {
-  run(input: InputOf<In>, flow: Flow<Deps>): Promise<Returned> | Returned;
+  run(input: InputOf<In>, ctx: ProcedureContext<Deps>): Promise<Returned> | Returned;
 }
 
 type InputOf<In> = In extends SchemaLike ? InferOutput<In> : Brief;

@@ -1,7 +1,7 @@
 import type { Agent, AgentContext } from '../core/contract/agent.ts';
 import { defineDelegate } from '../core/contract/define-tool.ts';
-import type { Flow } from '../core/contract/flow.ts';
 import type { Permissions } from '../core/contract/permission.ts';
+import type { ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { AskFunction, Delegate, ProcedureTool } from '../core/contract/tool.ts';
 import { checkLimits } from '../core/values/check-limits.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
@@ -32,7 +32,7 @@ export interface DelegateOptions<Input, Deps> {
    * carved out for it, and a limiter of its own. Default false. What it may spend of the parent's tokens or money is reserved
    * until it ends, so give it limits of its own where a cap holds.
    */
-  readonly apart?: boolean | undefined;
+  readonly detached?: boolean | undefined;
   /** Milliseconds of working time for each call of the worker, which then ends with `timeout`. Default: the agent's `limits.timeMs`. */
   readonly timeoutMs?: number | undefined;
   /**
@@ -53,7 +53,7 @@ export interface DelegateOptions<Input, Deps> {
 }
 
 const OPTIONS = [
-  ...['toolName', 'description', 'limits', 'share', 'tools', 'permissions', 'shared', 'apart'],
+  ...['toolName', 'description', 'limits', 'share', 'tools', 'permissions', 'shared', 'detached'],
   ...['timeoutMs', 'passThrough', 'ask', 'handoff'],
 ];
 
@@ -85,7 +85,7 @@ export function delegate<Input, Output, Deps>(
   checkFunction(`${field}.shared`, options.shared);
   checkPositive(`${field}.timeoutMs`, options.timeoutMs);
   checkShare(`${field}.share`, options.share);
-  for (const flag of ['apart', 'passThrough', 'handoff'] as const)
+  for (const flag of ['detached', 'passThrough', 'handoff'] as const)
     checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
   checkAsk(field, agent as Agent, options);
   checkQuarantined(field, agent as Agent, options);
@@ -112,7 +112,7 @@ export function delegate<Input, Output, Deps>(
     tools: tools === undefined ? undefined : Object.freeze(options.ask ? [...tools, ASK] : [...tools]),
     permissions: Object.freeze({ ...options.permissions }),
     shared: options.shared,
-    apart: options.apart ?? false,
+    detached: options.detached ?? false,
     passThrough: options.passThrough ?? false,
     ask: options.ask as Delegate['ask'],
     handoff: options.handoff ?? false,
@@ -124,7 +124,7 @@ export function delegate<Input, Output, Deps>(
     input: {},
     access: 'read',
     parallel: true,
-    run: (input: never, flow: Flow<never>) => flow.call(agent as Agent, input),
+    run: (input: never, ctx: ProcedureContext<never>) => ctx.call(agent as Agent, input),
   } as const;
   return defineDelegate(tool, agent.input, facts);
 }
@@ -152,7 +152,7 @@ function limitsOf({ limits, timeoutMs }: Pick<DelegateOptions<never, never>, 'li
   return { ...limits, timeMs: Math.min(timeoutMs, limits?.timeMs ?? timeoutMs) };
 }
 
-function checkAsk(field: string, agent: Agent, { ask, apart }: DelegateOptions<never, never>): void {
+function checkAsk(field: string, agent: Agent, { ask, detached }: DelegateOptions<never, never>): void {
   if (ask === undefined) return;
   if (typeof ask !== 'function') checkOneOf(`${field}.ask`, ask, ['supervisor', 'person']);
   if (agent.type === 'code')
@@ -167,8 +167,8 @@ function checkAsk(field: string, agent: Agent, { ask, apart }: DelegateOptions<n
       `duplicate name ${ASK}: the option gives that tool`,
       'Rename the tool.',
     );
-  if (apart === true)
-    throw new ConfigurationError(`${field}.ask`, 'a worker apart runs elsewhere', 'Leave out ask, or apart.');
+  if (detached === true)
+    throw new ConfigurationError(`${field}.ask`, 'a detached worker runs elsewhere', 'Leave out ask, or detached.');
 }
 
 /** Another name for {@link delegate}. */

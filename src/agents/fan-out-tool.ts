@@ -2,7 +2,7 @@ import type { FanOutPolicy } from '../core/call/fan-out.ts';
 import type { FanOutResult } from '../core/call/fan-out-call.ts';
 import type { Agent } from '../core/contract/agent.ts';
 import { defineBuiltin } from '../core/contract/define-tool.ts';
-import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
 import type { ProcedureTool } from '../core/contract/tool.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
 import { boundText } from '../core/values/bound.ts';
@@ -35,12 +35,12 @@ export function fanOutTool(
     input: {},
     access: 'read',
     maxResultChars: MAX_RESULT_CHARS,
-    async run(input: never, flow: BuiltinFlow<never>): Promise<Json> {
+    async run(input: never, ctx: BuiltinProcedureContext<never>): Promise<Json> {
       const { worker, briefs } = input as { worker: string; briefs: readonly never[] };
       const delegate = workers.get(worker) as DelegateTool;
       const { agent } = delegate.delegate;
-      const results = await flow.fanOut(agent as Agent<never>, briefs, { policy, delegate });
-      return census(agent, results, flow.place.self);
+      const results = await ctx.fanOut(agent as Agent<never>, briefs, { policy, delegate });
+      return census(agent, results, ctx.place.self);
     },
   } as const;
   return defineBuiltin(options, fanOutInput(workers, max, field), { callsDelegates: true });

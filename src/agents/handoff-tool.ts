@@ -1,6 +1,6 @@
 import type { Agent } from '../core/contract/agent.ts';
 import { defineDelegate } from '../core/contract/define-tool.ts';
-import type { BuiltinFlow } from '../core/contract/flow.ts';
+import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
 import type { Delegate, ProcedureTool } from '../core/contract/tool.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
 import { takeOver } from '../core/turn/handoff.ts';
@@ -31,15 +31,15 @@ export function handoffTool(
     input: {},
     access: 'read',
     parallel: true,
-    run: (input: { readonly message?: string }, flow: BuiltinFlow) => takeOver(input, flow),
+    run: (input: { readonly message?: string }, ctx: BuiltinProcedureContext) => takeOver(input, ctx),
   } as const;
   return defineDelegate(options as never, compileSchema(INPUT, field), delegate);
 }
 
-function checkHandoff(field: string, { agent, apart, ask, passThrough }: Delegate): void {
+function checkHandoff(field: string, { agent, detached, ask, passThrough }: Delegate): void {
   const refuse = (problem: string, mend: string) => new ConfigurationError(`${field}.handoff`, problem, mend);
   if (isCode(agent)) throw refuse(`${agent.name} is a procedure, which takes no conversation`, 'Leave out handoff.');
-  if (apart) throw refuse('a worker apart takes a brief alone', 'Leave out handoff, or apart.');
+  if (detached) throw refuse('a detached worker takes a brief alone', 'Leave out handoff, or detached.');
   if (passThrough) throw refuse('the end of the worker is the supervisor’s in any case', 'Leave out passThrough.');
   if (ask === 'supervisor')
     throw refuse('the supervisor is not there any more when the worker asks', "Let it ask a 'person' or a function.");

@@ -1,5 +1,5 @@
 import { defineTool } from '../core/contract/define-tool.ts';
-import type { BuiltinFlow, Flow } from '../core/contract/flow.ts';
+import type { BuiltinProcedureContext, ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { Tool } from '../core/contract/tool.ts';
 import { MAX_TEXT_CHARS, readMessages, sendMessage } from '../core/loop/mailbox.ts';
 
@@ -20,8 +20,8 @@ export const mailboxTools: readonly Tool[] = [
       required: ['to', 'text'],
       additionalProperties: false,
     },
-    run: async (input, flow: Flow) =>
-      sendMessage(input as { readonly to: string; readonly text: string }, flow as BuiltinFlow),
+    run: async (input, ctx: ProcedureContext) =>
+      sendMessage(input as { readonly to: string; readonly text: string }, ctx as BuiltinProcedureContext),
   }),
   defineTool({
     name: 'read_messages',
@@ -29,6 +29,6 @@ export const mailboxTools: readonly Tool[] = [
       'Gives the messages that came for you since you last looked, and the ids of the workers that run now. It never waits.',
     access: 'read',
     input: { type: 'object', properties: {}, additionalProperties: false },
-    run: async (_input, flow: Flow) => readMessages(flow as BuiltinFlow),
+    run: async (_input, ctx: ProcedureContext) => readMessages(ctx as BuiltinProcedureContext),
   }),
 ];

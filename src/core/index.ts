@@ -1,12 +1,11 @@
 export type { FanOutPolicy } from './call/fan-out.ts';
 export type { FanOutOptions, FanOutResult } from './call/fan-out-call.ts';
 export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './contract/agent.ts';
-export type { ApartChild, ApartOutcome, Grant, GrantedLevel, RunApart } from './contract/apart.ts';
 export type { Compact, CompactContext, Compactor, Summarize } from './contract/compactor.ts';
 export { type ApprovalContext, defineTool, type ToolOptions } from './contract/define-tool.ts';
+export type { DetachedChild, DetachedOutcome, Grant, GrantedLevel, RunDetached } from './contract/detached.ts';
 export type { RunResult, Spent, TreeNode } from './contract/ending.ts';
 export type { EventOf, EventType, RunEvent } from './contract/event.ts';
-export type { Flow } from './contract/flow.ts';
 export type {
   HookBlock,
   HookCall,
@@ -30,6 +29,7 @@ export type {
   RunPermissions,
   WaitRequest,
 } from './contract/permission.ts';
+export type { ProcedureContext } from './contract/procedure-context.ts';
 export type { ContextNote, ParentStep, RunRecord, View } from './contract/record.ts';
 export type {
   Access,
@@ -37,7 +37,7 @@ export type {
   AskFunction,
   LeafTool,
   Logger,
-  OnInDoubt,
+  OnUnknownOutcome,
   ProcedureTool,
   Progress,
   Risk,

@@ -11,7 +11,7 @@ export interface ForeignToolOptions
     ToolOptions<SchemaLike>,
     | 'risk'
     | 'idempotent'
-    | 'onInDoubt'
+    | 'onUnknownOutcome'
     | 'timeoutMs'
     | 'graceMs'
     | 'maxResultChars'
@@ -29,7 +29,17 @@ export interface ForeignToolOptions
 }
 
 const OPTIONS = [
-  ...['name', 'description', 'access', 'risk', 'idempotent', 'onInDoubt', 'timeoutMs', 'graceMs', 'maxResultChars'],
+  ...[
+    'name',
+    'description',
+    'access',
+    'risk',
+    'idempotent',
+    'onUnknownOutcome',
+    'timeoutMs',
+    'graceMs',
+    'maxResultChars',
+  ],
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases'],
 ];
 

@@ -14,7 +14,7 @@ export interface Beginning {
   readonly limits: Limits;
   /** The root's own. */
   readonly agentLimits: Limits;
-  /** The run that it is a child apart of. */
+  /** The run that it is a detached child of. */
   readonly parentRun?: string;
   /** The form of this; absent in those of before there was a second. */
   readonly version?: number;

@@ -131,9 +131,9 @@ async function doubt<T>(
 ): Promise<Outcome<T> | undefined> {
   const changed = call.kind === 'tool' ? changes(call, started.request) : [];
   if (changed.length > 0) throw parts.divergence(call.key, changed);
-  if (call.onInDoubt === 'retry') return undefined;
+  if (call.onUnknownOutcome === 'retry') return undefined;
   const settled = (outcome: Outcome<T>) => settle(parts, recorder, call, started, outcome);
-  if (call.onInDoubt === 'fail') return settled(UNKNOWN);
+  if (call.onUnknownOutcome === 'fail') return settled(UNKNOWN);
   const answer = await parts.askDoubt(call as Call<never>, started.attempt);
   if (!answer.ok) return answer;
   switch (answer.value.decision) {

@@ -74,7 +74,7 @@ export class Flight<T> implements Interruptible, Work, Attempt {
   readonly #threw = (thrown: unknown) => {
     // A model that cannot work at all (its SDK is missing) is the caller's mistake, not the provider's.
     if (this.#call.kind === 'model' && isA(thrown, ConfigurationError)) return this.#fail(thrown);
-    // The infrastructure of a child apart is that of its parent too.
+    // The infrastructure of a detached child is that of its parent too.
     if (this.#call.kind === 'child' && isFatal(thrown)) return this.#fail(thrown);
     if (this.#interrupted === undefined) this.#end({ ok: false, error: this.#call.failure(thrown) });
     else this.#end(this.#failed(this.#interrupted, 'failed'));

@@ -1,4 +1,4 @@
-import { type ApartOutcome, chargedFor, nodesOf } from '../core/contract/apart.ts';
+import { chargedFor, type DetachedOutcome, nodesOf } from '../core/contract/detached.ts';
 import type { Entry } from '../core/contract/record.ts';
 import type { Settled } from '../core/runtime/journal.ts';
 import { isWithin } from '../core/runtime/stops.ts';
@@ -41,7 +41,7 @@ export class History {
   readonly #unbegun = new Set<string>();
   readonly #spent: (Settled & { readonly key: string })[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
-  readonly #apart = new Map<string, ReturnType<typeof countsOf>>();
+  readonly #detached = new Map<string, ReturnType<typeof countsOf>>();
   #asks: Map<string, Row[]> | undefined;
   readonly rows: readonly Row[];
   readonly stops: { readonly path: string; readonly stop: Stop }[] = [];
@@ -88,7 +88,7 @@ export class History {
       this.#unbegun.add(row.key);
     if (row.kind === 'run' && row.event === 'started' && isFork(row)) this.inherit();
     if (row.kind === 'model' && ENDS.has(row.event)) this.#spend(row);
-    if (row.kind === 'child' && row.event === 'done') this.#countApart(row);
+    if (row.kind === 'child' && row.event === 'done') this.#countDetached(row);
     if (WORKING.has(row.kind)) this.#work(row, open);
   }
 
@@ -98,13 +98,13 @@ export class History {
     if (kind === 'tool') this.toolCalls += 1;
   }
 
-  /** Sums of a child apart are those since its start: the newest stands for all. */
-  #countApart({ key, value }: Row): void {
+  /** Sums of a detached child are those since its start: the newest stands for all. */
+  #countDetached({ key, value }: Row): void {
     const child = key.slice(0, key.lastIndexOf('/'));
-    const outcome = value as unknown as ApartOutcome;
+    const outcome = value as unknown as DetachedOutcome;
     const now = countsOf(outcome);
-    const before = this.#apart.get(child) ?? NOTHING_COUNTED;
-    this.#apart.set(child, now);
+    const before = this.#detached.get(child) ?? NOTHING_COUNTED;
+    this.#detached.set(child, now);
     this.steps += now.steps - before.steps;
     this.toolCalls += now.toolCalls - before.toolCalls;
     this.agents += now.agents - before.agents;
@@ -223,8 +223,8 @@ export class History {
 
 const NOTHING_COUNTED = { steps: 0, toolCalls: 0, agents: 0, tokens: 0, picoUsd: 0 };
 
-/** What a child apart adds to the sums of the run, itself left out where it has a record of its own. */
-function countsOf(outcome: ApartOutcome) {
+/** What a detached child adds to the sums of the run, itself left out where it has a record of its own. */
+function countsOf(outcome: DetachedOutcome) {
   const { steps, toolCalls, tree } = outcome;
   return { steps, toolCalls, agents: nodesOf(tree) - 1, ...chargedFor(outcome) };
 }

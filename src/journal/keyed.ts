@@ -1,9 +1,9 @@
-import type { ApartOutcome } from '../core/contract/apart.ts';
+import type { DetachedOutcome } from '../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/contract/permission.ts';
 import type { Draft, Entry } from '../core/contract/record.ts';
 import { Stopped } from '../core/runtime/guard.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
-import type { ApartCall, Call, Journal, Outcome } from '../core/runtime/journal.ts';
+import type { Call, DetachedCall, Journal, Outcome } from '../core/runtime/journal.ts';
 import type { ErrorRecord } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
 import { effect } from './effect.ts';
@@ -87,7 +87,7 @@ export class KeyedJournal implements Journal {
     return effect(this.#parts, this.#recorder, call);
   }
 
-  child(call: ApartCall): Promise<Outcome<ApartOutcome>> {
+  child(call: DetachedCall): Promise<Outcome<DetachedOutcome>> {
     return this.effect(call);
   }
 

@@ -1,18 +1,18 @@
 import type { RunSummary } from './record-store.ts';
 
-/** What a run's id may be cut to where a child apart is named after it. */
+/** What a run's id may be cut to where a detached child is named after it. */
 const LONGEST_STEM = 150;
 
-/** What a child apart adds to the id of the run it belongs to. */
+/** What a detached child adds to the id of the run it belongs to. */
 const CHILD = /^\.[0-9a-f]{16}(\.|$)/;
 
-/** Begins the ids of the children apart of a run. */
+/** Begins the ids of the detached children of a run. */
 export function stemOf(run: string): string {
   return run.slice(0, LONGEST_STEM);
 }
 
 /**
- * The runs that ended before a time and that nobody goes on with: a child apart stays as long as the run it belongs to, which
+ * The runs that ended before a time and that nobody goes on with: a detached child stays as long as the run it belongs to, which
  * may not have heard of its end yet and would begin it anew.
  */
 export function prunable(runs: readonly RunSummary[], before: number): readonly string[] {

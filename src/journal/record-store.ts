@@ -1,4 +1,4 @@
-import type { RunApart } from '../core/contract/apart.ts';
+import type { RunDetached } from '../core/contract/detached.ts';
 import type { Decision } from '../core/contract/permission.ts';
 import type { Json } from '../core/values/json.ts';
 import type { UserMessage } from '../core/values/message.ts';
@@ -93,7 +93,7 @@ export interface RecordStore {
   signal(run: string, signal: Signal): Promise<boolean>;
   /** Removes runs that ended before a time (milliseconds since 1970); gives their ids. */
   prune(before: number): Promise<readonly string[]>;
-  /** Runs a child apart where this store's runs are at home; without it, in the process of its parent. */
-  readonly runApart?: RunApart | undefined;
+  /** Runs a detached child where this store's runs are at home; without it, in the process of its parent. */
+  readonly runDetached?: RunDetached | undefined;
   close(): void;
 }

@@ -15,7 +15,7 @@ export function spanOf({
   return handle !== undefined && startsSpan(kind, event) && isValid(handle) ? handle : undefined;
 }
 
-/** A child apart has the span of its agent. */
+/** A detached child has the span of its agent. */
 function startsSpan(kind: Entry['kind'], event: Entry['event']): boolean {
   return event === 'started' && kind !== 'step' && kind !== 'wait' && kind !== 'child';
 }

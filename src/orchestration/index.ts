@@ -1,5 +1,5 @@
 export type { Approve } from './approvals/ask-somebody.ts';
-export { type ApartOptions, runApart } from './detached/run-apart.ts';
+export { type DetachedOptions, runDetached } from './detached/run-detached.ts';
 export { type AuditOptions, auditRun } from './entry/audit-run.ts';
 export { callAgent } from './entry/call-agent.ts';
 export { cancelRun } from './entry/cancel-run.ts';

@@ -208,7 +208,7 @@ it('leaves the caller’s input as it is', async () => {
 describe('options of a procedure', () => {
   it('refuse by name what only a leaf has', () => {
     const options = { name: 'flow', description: 'Flow', access: 'read', input: {}, run: async () => 'x' } as const;
-    for (const more of [{ timeoutMs: 50 }, { idempotent: true }, { onInDoubt: 'fail' as const }])
+    for (const more of [{ timeoutMs: 50 }, { idempotent: true }, { onUnknownOutcome: 'fail' as const }])
       expect(() => defineTool({ ...options, ...more })).toThrow(Object.keys(more)[0]);
   });
 

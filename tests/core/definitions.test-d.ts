@@ -6,8 +6,8 @@ import {
   defineSupervisor,
   defineTool,
   delegate,
-  type Flow,
   type Model,
+  type ProcedureContext,
   type RunResult,
   runAgent,
   type Status,
@@ -91,7 +91,7 @@ describe('defineTool', () => {
       description: 'b',
       input: z.object({ n: z.number() }),
       access: 'read',
-      async run({ n }, ctx: Flow<{ db: Db }>) {
+      async run({ n }, ctx: ProcedureContext<{ db: Db }>) {
         expectTypeOf(n).toBeNumber();
         expectTypeOf(ctx.deps.db).toEqualTypeOf<Db>();
         return n;
@@ -182,7 +182,10 @@ describe('deps', () => {
   });
 
   it('of a procedure are its annotation’s', () => {
-    const code = defineAgent({ name: 'code', run: async (_, ctx: Flow<{ db: Db }>) => ctx.deps.db.find('x') });
+    const code = defineAgent({
+      name: 'code',
+      run: async (_, ctx: ProcedureContext<{ db: Db }>) => ctx.deps.db.find('x'),
+    });
     startRun(code, { task: 'x' }, { deps: { db } });
     // @ts-expect-error deps are missing
     startRun(code, { task: 'x' });

@@ -377,10 +377,10 @@ describe('hooks in a tree', () => {
     expect(fired).toEqual([]);
   });
 
-  it('of the run fire in a worker apart as well, which another process gives hooks of its own', async () => {
+  it('of the run fire in a detached worker as well, which another process gives hooks of its own', async () => {
     fired.length = 0;
     const worker = defineAgent({ name: 'worker', description: 'w', instructions: 'x', tools: [look] });
-    const lead = defineSupervisor({ name: 'lead', instructions: 'x', workers: [delegate(worker, { apart: true })] });
+    const lead = defineSupervisor({ name: 'lead', instructions: 'x', workers: [delegate(worker, { detached: true })] });
     const script = scriptedModel({
       lead: [callTools(toolCall('delegate_worker', { task: 'x' })), say('ok')],
       worker: [callTools(toolCall('look')), say('ok')],

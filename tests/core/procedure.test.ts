@@ -6,8 +6,8 @@ import {
   defineSupervisor,
   defineTool,
   delegate,
-  type Flow,
   type ParentStep,
+  type ProcedureContext,
   type RunResult,
   runAgent,
   startRun,
@@ -28,7 +28,7 @@ const double = defineTool({
   access: 'read',
   execute: ({ n }) => ({ n: 2 * n }),
 });
-function flow<Returned>(run: (ctx: Flow<unknown>) => Promise<Returned>) {
+function flow<Returned>(run: (ctx: ProcedureContext<unknown>) => Promise<Returned>) {
   return defineAgent({ name: 'flow', description: 'f', run: (_, ctx) => run(ctx) });
 }
 const never = () => new Promise<never>(() => {});
@@ -188,7 +188,7 @@ describe('a procedure’s tool', () => {
     expect(kept).toEqual({ list: [1] });
   });
 
-  it.each<[string, (ctx: Flow<unknown>) => Promise<unknown>, string]>([
+  it.each<[string, (ctx: ProcedureContext<unknown>) => Promise<unknown>, string]>([
     ['invalid_args', (ctx) => ctx.tool(double, { n: 'x' } as never), 'invalid_args'],
     [
       'threw',
@@ -663,7 +663,7 @@ describe('procedures in a tree', () => {
       description: 'b',
       input: z.object({ n: z.number() }),
       access: 'read',
-      async run({ n }, ctx: Flow) {
+      async run({ n }, ctx: ProcedureContext) {
         const [text, value] = await Promise.all([ctx.call(writer, 'a'), ctx.tool(double, { n })]);
         return { text, value };
       },
@@ -698,7 +698,7 @@ describe('procedures in a tree', () => {
     description: 'h',
     input: z.object({}),
     access: 'read',
-    run: (_, ctx: Flow) => ctx.call(writer, 'a'),
+    run: (_, ctx: ProcedureContext) => ctx.call(writer, 'a'),
   });
 
   it('below a model name its step and call as the parent of what they start', async () => {
@@ -743,7 +743,7 @@ describe('procedures in a tree', () => {
       description: 'o',
       input: z.object({}),
       access: 'read',
-      run: (_, ctx: Flow) => ctx.tool(helper, {}),
+      run: (_, ctx: ProcedureContext) => ctx.tool(helper, {}),
     });
     const agent = defineAgent({ name: 'solo', instructions: 'x', tools: [outer] });
     const { found, calls } = await parents(

@@ -35,7 +35,7 @@ export function crew(outside: string) {
     description: 'sends',
     input: z.object({ at: z.string() }),
     access: 'send',
-    onInDoubt: 'fail',
+    onUnknownOutcome: 'fail',
     execute: (_input, ctx) => happens('send', ctx),
   });
   const worker = (name: string) =>

@@ -8,7 +8,7 @@ import type { StoredRow } from '../support/journals.ts';
 import { seeded } from '../support/random.ts';
 import { bundledProgram } from './bundled-program.ts';
 import { oneLife } from './one-life.ts';
-import { executions, type InDoubt, UNSAFE, voyage } from './voyage.ts';
+import { executions, type OnUnknown, UNSAFE, voyage } from './voyage.ts';
 
 /** How many runs are killed: the short form takes few, spread over all places; `CRASH_KILLS=1000 npm run test:crash` takes many. */
 const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 36);
@@ -16,12 +16,12 @@ const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31
 /** Processes at once. */
 const LANES = 2;
 /** What becomes of calls in doubt, and whether the workers are runs of their own. */
-const MODES: readonly { readonly inDoubt: InDoubt; readonly apart: boolean }[] = [
-  { inDoubt: 'retry', apart: false },
-  { inDoubt: 'fail', apart: false },
-  { inDoubt: 'ask', apart: false },
-  { inDoubt: 'retry', apart: true },
-  { inDoubt: 'fail', apart: true },
+const MODES: readonly { readonly onUnknown: OnUnknown; readonly detached: boolean }[] = [
+  { onUnknown: 'retry', detached: false },
+  { onUnknown: 'fail', detached: false },
+  { onUnknown: 'ask', detached: false },
+  { onUnknown: 'retry', detached: true },
+  { onUnknown: 'fail', detached: true },
 ];
 
 type Kill = { readonly KILL_RECORDS: string } | { readonly KILL_BEFORE: string } | { readonly KILL_MS: string };
@@ -39,8 +39,8 @@ function live({ file, outside, mode }: Case, kill: Kill | undefined): Promise<bo
   const env = {
     JOURNAL: file,
     OUTSIDE: outside,
-    IN_DOUBT: mode.inDoubt,
-    ...(mode.apart && { APART: '1' }),
+    ON_UNKNOWN: mode.onUnknown,
+    ...(mode.detached && { DETACHED: '1' }),
     ...kill,
   };
   return oneLife(program, env);
@@ -110,13 +110,13 @@ async function survive(at: Case, kills: readonly Kill[], { end: whole, decided }
     const open = [...wreck.leaves].filter(([, { outcome }]) => outcome === undefined);
     if (open.length > 0) tally.insideEffect += 1;
     tally.happenedUnrecorded += open.filter(([, { times }]) => times > 0).length;
-    if (at.mode.inDoubt === 'fail') for (const [key, { tool }] of open) if (UNSAFE.includes(tool)) unknown.add(key);
+    if (at.mode.onUnknown === 'fail') for (const [key, { tool }] of open) if (UNSAFE.includes(tool)) unknown.add(key);
     for (const [key, leaf] of wreck.leaves)
       if (leaf.outcome !== undefined && !certain.has(key)) certain.set(key, leaf.times);
   }
   if (records === 0) return;
   const store = sqlite(at.file);
-  const { lead, model, options } = voyage(at.outside, at.mode.inDoubt, at.mode);
+  const { lead, model, options } = voyage(at.outside, at.mode.onUnknown, at.mode);
   const result = await resumeRun(lead, 'r1', { ...options, model, journal: store }).result;
   store.close();
   const end = await leaves(at);
@@ -128,7 +128,7 @@ async function survive(at: Case, kills: readonly Kill[], { end: whole, decided }
       const error = outcome?.value as { kind?: string };
       expect(error.kind, `${key} is told as unknown`).toBe('unknown_outcome');
     } else expect(times, `${key} is lost`).toBeGreaterThan(0);
-    if (UNSAFE.includes(tool) && at.mode.inDoubt !== 'retry') expect(times, `${key} ran twice`).toBeLessThan(2);
+    if (UNSAFE.includes(tool) && at.mode.onUnknown !== 'retry') expect(times, `${key} ran twice`).toBeLessThan(2);
   }
   tally.toldUnknown += unknown.size;
   const now = essence(result);
@@ -160,7 +160,7 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
   console.log(`seed ${SEED}: ${KILLED_RUNS} runs are killed`);
   const wholes = new Map<(typeof MODES)[number], Whole>();
   for (const mode of MODES) {
-    const name = `${mode.inDoubt}-${mode.apart}`;
+    const name = `${mode.onUnknown}-${mode.detached}`;
     const at = { mode, file: join(folder, `${name}.db`), outside: join(folder, `${name}.outside`) };
     expect(await live(at, undefined)).toBe(false);
     const store = sqlite(at.file);
@@ -175,7 +175,7 @@ test(`killed anywhere, and again while it is resumed, a run loses nothing (seed 
       decided: await decisions(at.file),
       edges: calls.flatMap(({ key }) => [`tool ${key} started`, `tool ${key} done`]),
     });
-    // Apart or not, the same is said, done and spent.
+    // Detached or not, the same is said, done and spent.
     expect(wholes.get(mode)?.end).toEqual(wholes.get(MODES[0] as (typeof MODES)[number])?.end);
     expect((await leaves(at)).leaves.size).toBeGreaterThan(25);
     expect(wholes.get(mode)?.decided.length).toBeGreaterThan(5);

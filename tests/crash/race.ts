@@ -28,7 +28,7 @@ export function regatta(outside: string) {
     description: 'Leaves a mark outside',
     input: z.object({ at: z.string() }),
     access: 'send',
-    onInDoubt: 'retry',
+    onUnknownOutcome: 'retry',
     execute: ({ at }, ctx) => {
       done(ctx);
       return `marked ${at}`;

@@ -14,7 +14,7 @@ import {
 } from 'coxswain';
 import { z } from 'zod';
 
-export type InDoubt = 'retry' | 'fail' | 'ask';
+export type OnUnknown = 'retry' | 'fail' | 'ask';
 
 /** One execution of a tool, as the outside saw it. */
 export interface Execution {
@@ -40,7 +40,7 @@ const Place = z.object({ place: z.string() });
  * A team whose every turn follows from its transcript: four workers at once (one of them a supervisor, one a procedure), each
  * kind of tool, an approval. Its tools append to a file outside, with their idempotency keys.
  */
-export function voyage(outside: string, inDoubt: InDoubt, { apart = false } = {}) {
+export function voyage(outside: string, onUnknown: OnUnknown, { detached = false } = {}) {
   let turn = 0;
   async function happens(tool: string, place: string, ctx: ToolContext): Promise<{ tool: string; place: string }> {
     // What must not happen twice happens at once: not a moment is left for its record. Of the rest some end at once, some in a later turn of the event loop, some after a while.
@@ -50,7 +50,10 @@ export function voyage(outside: string, inDoubt: InDoubt, { apart = false } = {}
     if (turn % 3 === 2) await new Promise((resolve) => setTimeout(resolve, 2));
     return { tool, place };
   }
-  const make = (name: string, more: Pick<Parameters<typeof defineTool>[0], 'access' | 'idempotent' | 'onInDoubt'>) =>
+  const make = (
+    name: string,
+    more: Pick<Parameters<typeof defineTool>[0], 'access' | 'idempotent' | 'onUnknownOutcome'>,
+  ) =>
     defineTool({
       name,
       description: name,
@@ -61,9 +64,9 @@ export function voyage(outside: string, inDoubt: InDoubt, { apart = false } = {}
     });
   const look = make('look', { access: 'read' });
   const note = make('note', { access: 'write', idempotent: true });
-  const stamp = make('stamp', { access: 'write', onInDoubt: inDoubt });
-  const send = make('send', { access: 'send', onInDoubt: inDoubt });
-  const publish = make('publish', { access: 'send', onInDoubt: inDoubt });
+  const stamp = make('stamp', { access: 'write', onUnknownOutcome: onUnknown });
+  const send = make('send', { access: 'send', onUnknownOutcome: onUnknown });
+  const publish = make('publish', { access: 'send', onUnknownOutcome: onUnknown });
   const sink = defineTool({
     name: 'sink',
     description: 'always fails',
@@ -121,7 +124,7 @@ export function voyage(outside: string, inDoubt: InDoubt, { apart = false } = {}
     name: 'lead',
     instructions: 'Lead.',
     workers: [scout, deputy, audit].map((worker) =>
-      delegate(worker as Agent, apart ? { apart, limits: { tokens: 200_000 } } : {}),
+      delegate(worker as Agent, detached ? { detached, limits: { tokens: 200_000 } } : {}),
     ),
     tools: [publish],
   });

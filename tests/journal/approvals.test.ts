@@ -311,7 +311,7 @@ describe('a run that waits for a person', () => {
       description: 'draws',
       input: z.object({ to: z.string(), id: z.string().default(() => String(Math.random())) }),
       access: 'send',
-      onInDoubt: 'retry',
+      onUnknownOutcome: 'retry',
       execute({ to, id }) {
         seen.push(`${to} ${id}`);
         return 'drawn';
@@ -356,8 +356,8 @@ describe('a run that waits for a person', () => {
 });
 
 describe('a call of which nobody knows whether it happened', () => {
-  async function inDoubt(onInDoubt: 'retry' | 'fail' | 'ask') {
-    const { agent, ran, tool } = sender({ onInDoubt });
+  async function onUnknown(onUnknownOutcome: 'retry' | 'fail' | 'ask') {
+    const { agent, ran, tool } = sender({ onUnknownOutcome });
     const store = journal();
     const permissions = { rules: ['allow send'] };
     await runAgent(agent, 'Go', {
@@ -374,7 +374,7 @@ describe('a call of which nobody knows whether it happened', () => {
   }
 
   test('is told as unknown where it is to fail', async () => {
-    const { agent, ran, store, permissions } = await inDoubt('fail');
+    const { agent, ran, store, permissions } = await onUnknown('fail');
     const ends: unknown[] = [];
     const run = resumeRun(agent, 'r1', { model: scriptedModel([text('end')]), journal: store, permissions });
     run.on('tool.end', ({ error }) => ends.push(error?.kind));
@@ -387,7 +387,7 @@ describe('a call of which nobody knows whether it happened', () => {
   });
 
   test('is told as unknown, not as denied, where it may not run again', async () => {
-    const { agent, ran, store } = await inDoubt('retry');
+    const { agent, ran, store } = await onUnknown('retry');
     const permissions = { rules: ['deny send'] };
     const options = { journal: store, permissions };
     const { messages } = await resumeRun(agent, 'r1', { ...options, model: scriptedModel([text('end')]) }).result;
@@ -401,7 +401,7 @@ describe('a call of which nobody knows whether it happened', () => {
     [{ decision: 'failed' }, { text: expect.stringMatching(/a person said that it failed/), isError: true }, 1],
     [{ decision: 'deny' }, { text: expect.stringMatching(/is unknown/), isError: true }, 1],
   ] as const)('is asked for: %j', async (answer, expected, times) => {
-    const { agent, ran, store, permissions } = await inDoubt('ask');
+    const { agent, ran, store, permissions } = await onUnknown('ask');
     const waiting = await resumeRun(agent, 'r1', { model: scriptedModel([]), journal: store, permissions }).result;
     expect(waiting).toMatchObject({
       status: 'suspended',
@@ -418,7 +418,7 @@ describe('a call of which nobody knows whether it happened', () => {
   });
 
   test('is asked for again where it was killed again: an answer is good for one attempt', async () => {
-    const { agent, store, permissions } = await inDoubt('ask');
+    const { agent, store, permissions } = await onUnknown('ask');
     const first = resumeRun(agent, 'r1', {
       model: scriptedModel([text('end')]),
       journal: store,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type RunResult, resumeRun, runAgent } from 'coxswain';
 import { expect, test } from 'vitest';
-import { executions, type InDoubt, voyage } from '../crash/voyage.ts';
+import { executions, type OnUnknown, voyage } from '../crash/voyage.ts';
 import { folder, journal, killedAfter, type StoredRow } from '../support/journals.ts';
 
 /** What must be the same however often the run was killed. */
@@ -19,17 +19,17 @@ function essence({ status, text, messages, usage, steps, toolCalls, tree, byAgen
   };
 }
 
-async function whole(inDoubt: InDoubt) {
+async function whole(onUnknown: OnUnknown) {
   const store = journal();
   const outside = join(folder(), 'outside');
-  const { lead, model, options } = voyage(outside, inDoubt);
+  const { lead, model, options } = voyage(outside, onUnknown);
   const result = await runAgent(lead, 'Sail', { ...options, model, journal: store, runId: 'r1' });
   const rows = (await store.read('r1'))?.rows ?? [];
   return { rows, result, ran: executions(outside) };
 }
 
 /** Leaf calls whose start is there and whose outcome is not. */
-function inDoubtOf(rows: readonly StoredRow[]): StoredRow[] {
+function onUnknownOf(rows: readonly StoredRow[]): StoredRow[] {
   const ended = new Set(rows.filter(({ event }) => event !== 'started').map(({ kind, key }) => `${kind} ${key}`));
   return rows.filter(
     ({ kind, event, key, request }) =>
@@ -51,7 +51,7 @@ test.each(['retry', 'fail', 'ask'] as const)(
       const { lead, model, options } = voyage(outside, mode);
       const resumed = await resumeRun(lead, 'r1', { ...options, model, journal: store }).result;
       const at = `after record ${count}: ${rows[count - 1]?.key}`;
-      const doubted = inDoubtOf(rows.slice(0, count)).filter(({ request }) => {
+      const doubted = onUnknownOf(rows.slice(0, count)).filter(({ request }) => {
         const { tool } = request as { tool: string };
         return ['send', 'stamp', 'publish'].includes(tool);
       });

@@ -3,7 +3,7 @@ import {
   type Agent,
   defineAgent,
   defineTool,
-  type Flow,
+  type ProcedureContext,
   type RecordStore,
   resumeRun,
   runAgent,
@@ -15,12 +15,12 @@ import { z } from 'zod';
 import { journal, killedAfter } from '../support/journals.ts';
 import { results, text, turn } from '../support/turns.ts';
 
-function flow(run: (ctx: Flow) => Promise<unknown>) {
-  return defineAgent({ name: 'flow', description: 'code', run: (_input, ctx) => run(ctx as Flow) }) as unknown as Agent<
-    { task: string },
-    unknown,
-    unknown
-  >;
+function flow(run: (ctx: ProcedureContext) => Promise<unknown>) {
+  return defineAgent({
+    name: 'flow',
+    description: 'code',
+    run: (_input, ctx) => run(ctx as ProcedureContext),
+  }) as unknown as Agent<{ task: string }, unknown, unknown>;
 }
 
 const go = { task: 'Go' };

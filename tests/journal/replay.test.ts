@@ -3,11 +3,11 @@ import {
   DivergenceError,
   defineAgent,
   defineTool,
-  type Flow,
   type ForkOptions,
   forkRun,
   ModelError,
   type ModelTurn,
+  type ProcedureContext,
   type Run,
   type RunEvent,
   type RunRecord,
@@ -374,7 +374,7 @@ test('a procedure that reads deps is replayed with the deps that it is given', a
   const greeter = defineAgent({
     name: 'greeter',
     description: 'Greets',
-    run: async (_input: { task: string }, ctx: Flow<{ name: string }>) => `Ahoy, ${ctx.deps.name}`,
+    run: async (_input: { task: string }, ctx: ProcedureContext<{ name: string }>) => `Ahoy, ${ctx.deps.name}`,
   });
   const { runId, text } = await runAgent(greeter, { task: 'greet' }, { journal: store, deps: { name: 'Ann' } });
   const again = await replayRun(greeter, { journal: store, runId }, { deps: { name: 'Ann' } }).result;

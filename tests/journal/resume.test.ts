@@ -128,7 +128,7 @@ describe('what has an outcome stands', () => {
       description: 'draws',
       input: z.object({ id: z.string().default(() => `id${++ids}`) }),
       access: 'send',
-      onInDoubt: 'retry',
+      onUnknownOutcome: 'retry',
       execute({ id }) {
         seen.push(id);
         return id;

@@ -91,7 +91,7 @@ describe('what a run left', () => {
   });
 });
 
-describe('a worker apart under a cap', () => {
+describe('a detached worker under a cap', () => {
   const team = (tokens: number | undefined) => {
     const worker = defineAgent({
       name: 'worker',
@@ -102,7 +102,7 @@ describe('a worker apart under a cap', () => {
     const lead = defineSupervisor({
       name: 'lead',
       instructions: 'Lead.',
-      workers: [delegate(worker, { apart: true, ...(tokens === undefined ? {} : { limits: { tokens: 50_000 } }) })],
+      workers: [delegate(worker, { detached: true, ...(tokens === undefined ? {} : { limits: { tokens: 50_000 } }) })],
     });
     const model = scriptedModel(({ instructions, messages }) => {
       if (instructions.startsWith('You keep a memory')) {

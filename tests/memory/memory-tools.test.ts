@@ -1,6 +1,6 @@
 import { type Embedder, longTermMemory, type MemoryStore, memoryReviewTools, proposeOnly } from 'coxswain/memory';
 import { describe, expect, it } from 'vitest';
-import type { BuiltinFlow, FlowEffect } from '../../src/core/contract/flow.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../src/core/contract/procedure-context.ts';
 import type { Tool } from '../../src/core/contract/tool.ts';
 import type { Outcome } from '../../src/core/runtime/journal.ts';
 import { messageOf } from '../../src/core/values/errors.ts';
@@ -11,7 +11,7 @@ const secret: Label = { integrity: 'untrusted', confidentiality: 'secret', origi
 
 /** The part of a flow that memory tools use: effects are done and kept, or replayed from what was kept. */
 function flowOf(recorded: Outcome[] = [], label: Label = TRUSTED) {
-  const effects: FlowEffect[] = [];
+  const effects: ProcedureEffect[] = [];
   const outcomes: Outcome[] = [];
   const flow = {
     agent: 'clerk',
@@ -21,7 +21,7 @@ function flowOf(recorded: Outcome[] = [], label: Label = TRUSTED) {
     join(other: Label) {
       flow.joined = joinLabels(flow.joined, other);
     },
-    async effect(effect: FlowEffect): Promise<Outcome> {
+    async effect(effect: ProcedureEffect): Promise<Outcome> {
       expect(effects.map(({ id }) => id)).not.toContain(effect.id);
       effects.push(effect);
       const outcome = recorded[effects.length - 1] ?? (await done(effect));
@@ -32,7 +32,7 @@ function flowOf(recorded: Outcome[] = [], label: Label = TRUSTED) {
   return { flow, effects, outcomes };
 }
 
-async function done(effect: FlowEffect): Promise<Outcome> {
+async function done(effect: ProcedureEffect): Promise<Outcome> {
   try {
     return { ok: true, value: await effect.execute(AbortSignal.timeout(5_000)) };
   } catch (thrown) {
@@ -44,7 +44,7 @@ function run(tool: Tool | undefined, args: unknown, flow: object): Promise<unkno
   if (tool?.type !== 'procedure') throw new Error('no procedure');
   const input = tool.input.validate(args);
   if (!input.ok) throw new Error(JSON.stringify(input.issues));
-  return tool.run(input.value as never, flow as BuiltinFlow<never>);
+  return tool.run(input.value as never, flow as BuiltinProcedureContext<never>);
 }
 
 const grant = (store: MemoryStore, rights = { read: true, write: true }) => ({ store, namespace: 'team', ...rights });

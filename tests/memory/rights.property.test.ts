@@ -1,7 +1,7 @@
 import { longTermMemory, proposeOnly } from 'coxswain/memory';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { BuiltinFlow, FlowEffect } from '../../src/core/contract/flow.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../src/core/contract/procedure-context.ts';
 import type { Outcome } from '../../src/core/runtime/journal.ts';
 import { messageOf } from '../../src/core/values/errors.ts';
 import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../../src/core/values/label.ts';
@@ -50,7 +50,7 @@ function flowOf(label: Label) {
     join(other: Label) {
       flow.joined = joinLabels(flow.joined, other);
     },
-    async effect(effect: FlowEffect): Promise<Outcome> {
+    async effect(effect: ProcedureEffect): Promise<Outcome> {
       try {
         return { ok: true, value: await effect.execute(AbortSignal.timeout(5_000)) };
       } catch (thrown) {
@@ -88,7 +88,7 @@ it('an agent reads, writes, changes and proposes what its grants say, and nothin
           const tool = tools.find((one) => one.name === name);
           if (tool === undefined) return 'no tool' as const;
           if (tool.type !== 'procedure') throw new Error('no procedure');
-          return tool.run(args as never, flow as BuiltinFlow<never>).then(
+          return tool.run(args as never, flow as BuiltinProcedureContext<never>).then(
             (value) => value as { readonly [key: string]: unknown },
             () => 'refused' as const,
           );

@@ -254,7 +254,7 @@ describe('what is wrong with a definition of asking', () => {
     const own = defineTool({ name: 'ask_supervisor', description: 'x', input: {}, access: 'read', execute: () => '' });
     expect(() => delegate(code, { ask: 'person' })).toThrow(/delegate code\.ask: code is a procedure/);
     expect(() => delegate(ada, { ask: 'boss' as never })).toThrow(/delegate ada\.ask: got/);
-    expect(() => delegate(ada, { ask: 'person', apart: true })).toThrow(/apart/);
+    expect(() => delegate(ada, { ask: 'person', detached: true })).toThrow(/detached/);
     expect(() =>
       delegate(defineAgent({ name: 'x', description: 'x', instructions: 'x', tools: [own] }), { ask: 'person' }),
     ).toThrow(/duplicate name ask_supervisor/);

@@ -439,7 +439,7 @@ describe('a worker in the background', () => {
     expect(started('lead/1.0/ada')?.place).toMatchObject({ parentStep: { path: 'lead', step: 1 } });
   });
 
-  it('may be a procedure, a supervisor, or one apart', async () => {
+  it('may be a procedure, a supervisor, or one detached', async () => {
     const code = defineAgent({ name: 'code', description: 'c', run: async ({ task }) => `ran ${task}` });
     const nested = defineSupervisor({
       name: 'deputy',
@@ -448,7 +448,7 @@ describe('a worker in the background', () => {
       workers: [bob],
       background: true,
     });
-    const lead = leadOf({ workers: [code, nested, delegate(ada, { apart: true })] });
+    const lead = leadOf({ workers: [code, nested, delegate(ada, { detached: true })] });
     const model = scriptedModel({
       lead: [
         turn(start('code'), start('deputy'), start('ada')),

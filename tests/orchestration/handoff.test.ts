@@ -264,7 +264,7 @@ describe('a handoff', () => {
     const code = defineAgent({ name: 'code', description: 'c', run: async () => 'x' });
     const long = defineAgent({ name: 'a'.repeat(54), description: 'x', instructions: 'x' });
     expect(() => delegate(code, { handoff: true })).toThrow(/delegate code\.handoff: code is a procedure/);
-    expect(() => delegate(billing, { handoff: true, apart: true })).toThrow(/handoff: .*apart/);
+    expect(() => delegate(billing, { handoff: true, detached: true })).toThrow(/handoff: .*detached/);
     expect(() => delegate(billing, { handoff: true, ask: 'supervisor' })).toThrow(
       /handoff: the supervisor is not there/,
     );

@@ -22,8 +22,8 @@ const model = () =>
   });
 
 describe('a parked supervisor', () => {
-  test.each([false, true])('says what its worker waits for, by names, apart: %s', async (apart) => {
-    const lead = defineSupervisor({ name: 'lead', instructions: 'Lead.', workers: [delegate(worker, { apart })] });
+  test.each([false, true])('says what its worker waits for, by names, detached: %s', async (detached) => {
+    const lead = defineSupervisor({ name: 'lead', instructions: 'Lead.', workers: [delegate(worker, { detached })] });
     const run = startRun(lead, 'Go', { model: model(), journal: journal() });
     const [events, result] = await Promise.all([eventsOf(run), run.result]);
     const cause = 'Waits for a person: approval of save by lead/1.0/worker.';

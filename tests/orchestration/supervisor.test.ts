@@ -617,7 +617,7 @@ describe('options of a delegate', () => {
 
   it('that are unknown or have no meaning are refused by name', () => {
     expect(() => delegate(worker('ada'), { colour: 'red' } as object)).toThrow(/colour/);
-    expect(() => delegate(worker('ada'), { apart: 'yes' } as object)).toThrow(/apart/);
+    expect(() => delegate(worker('ada'), { detached: 'yes' } as object)).toThrow(/detached/);
     expect(() => delegate(defineAgent({ name: 'ada', instructions: 'x' }))).toThrow(/description/);
   });
 });

@@ -2,8 +2,8 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import {
-  type ApartChild,
-  type ApartOutcome,
+  type DetachedChild,
+  type DetachedOutcome,
   defineAgent,
   defineSupervisor,
   defineTool,
@@ -174,16 +174,16 @@ describe('what a run leaves to be done once it is over', () => {
   });
 });
 
-describe('a worker apart', () => {
+describe('a detached worker', () => {
   const acceptAll = { mode: 'acceptAll' } as const;
-  const apart = defineSupervisor({
+  const detached = defineSupervisor({
     name: 'lead',
     instructions: 'Lead.',
-    workers: [delegate(clerk, { apart: true })],
+    workers: [delegate(clerk, { detached: true })],
   });
 
   it('lies in the trace of its supervisor, below the call that asked for it', async () => {
-    const run = startRun(apart, 'go', { model: model(), instrument: otel(), permissions: acceptAll });
+    const run = startRun(detached, 'go', { model: model(), instrument: otel(), permissions: acceptAll });
     expect((await run.result).status).toBe('completed');
     const spans = await collector.spans();
     expect(treeFaults(spans)).toEqual([]);
@@ -196,18 +196,18 @@ describe('a worker apart', () => {
   });
 
   it('does so also in another process', async () => {
-    const program = fileURLToPath(new URL('apart-program.ts', import.meta.url));
+    const program = fileURLToPath(new URL('detached-program.ts', import.meta.url));
     const execArgv = ['--conditions=@coxswain/source'];
     const child = fork(program, { execArgv, env: { ...process.env, OTLP: collector.endpoint } });
     onTestFinished(() => void child.kill('SIGKILL'));
-    const runElsewhere = async (asked: ApartChild): Promise<ApartOutcome> => {
+    const runElsewhere = async (asked: DetachedChild): Promise<DetachedOutcome> => {
       child.send(asked);
       const [outcome] = await once(child, 'message');
-      return outcome as ApartOutcome;
+      return outcome as DetachedOutcome;
     };
-    const store = Object.assign(journal(), { runApart: runElsewhere });
+    const store = Object.assign(journal(), { runDetached: runElsewhere });
     const options = { model: model(), instrument: otel(), permissions: acceptAll, journal: store };
-    const run = startRun(apart, 'go', options);
+    const run = startRun(detached, 'go', options);
     expect((await run.result).status).toBe('completed');
     child.send('end');
     await once(child, 'exit');

@@ -30,23 +30,23 @@ export async function runCode(
     label: self.label,
     guard,
   };
-  const flow = openProcedure(run, place);
+  const ctx = openProcedure(run, place);
   const begun = run.journal.hasBegun(self.path);
   const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): Ending => {
     const stop = run.stops.at(self.path);
-    self.label = flow.label;
-    const facts = { self, messages: brief, label: flow.label, text: more.text ?? '' };
-    if (stop !== undefined && wasCut(run, self.path, stop, status !== 'completed' || flow.isCut))
+    self.label = ctx.label;
+    const facts = { self, messages: brief, label: ctx.label, text: more.text ?? '' };
+    if (stop !== undefined && wasCut(run, self.path, stop, status !== 'completed' || ctx.isCut))
       return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };
   const ending = await driven();
-  await flow.close();
+  await ctx.close();
   return ending;
 
   async function driven(): Promise<Ending> {
     try {
-      const returned = await guard.over(async () => agent.run(input as never, flow as never), run.graceMs, begun);
+      const returned = await guard.over(async () => agent.run(input as never, ctx as never), run.graceMs, begun);
       const output = asJson(returned);
       if (!output.ok)
         return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });
@@ -58,9 +58,9 @@ export async function runCode(
     } catch (thrown) {
       if (isFatal(thrown)) throw thrown;
       const message = messageOf(thrown);
-      if (flow.limited !== undefined && isA(thrown, ToolError)) return end('tool_limit', { error: flow.limited });
+      if (ctx.limited !== undefined && isA(thrown, ToolError)) return end('tool_limit', { error: ctx.limited });
       const failed = failureOf(thrown);
-      flow.join(thrownLabel(thrown, flow.label, self.agent));
+      ctx.join(thrownLabel(thrown, ctx.label, self.agent));
       if (failed === undefined) return end('model_error', { error: { kind: 'unknown', message, retryable: false } });
       return end(failed.status, { error: { ...failed.error, message } });
     }

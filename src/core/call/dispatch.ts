@@ -73,7 +73,7 @@ export async function dispatch(
   if (!permit.ok) {
     const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
     const error = unknown
-      ? inDoubt(permit.error)
+      ? onUnknown(permit.error)
       : permit.stop && isDelegate(tool)
         ? notBegun(permit.error)
         : permit.error;
@@ -127,7 +127,7 @@ async function runProcedure(
   const begun = run.journal.recallStart('tool', at.key) !== undefined;
   const since = run.journal.note({ ...entry, kind: 'tool', event: 'started' });
   const guard = new Guard(at.key, run.stops);
-  const flow = openProcedure(run, {
+  const ctx = openProcedure(run, {
     self,
     base: at.key,
     span,
@@ -140,7 +140,7 @@ async function runProcedure(
     guard,
   });
   const { handle } = span;
-  const drive = () => tool.run(args as never, flow as never);
+  const drive = () => tool.run(args as never, ctx as never);
   const work = async () => (handle === undefined ? drive() : handle.run(drive));
   let out: ToolOut;
   let value: ToolValue | undefined;
@@ -149,14 +149,14 @@ async function runProcedure(
     const over = () => guard.over(work, tool.graceMs ?? run.graceMs, begun);
     value = toolValue(await (tool.delegate ? work() : over()));
     const bounds = { max: tool.maxResultChars, ...at.told, byField: isData(tool) };
-    out = toolOut(value, bounds, procedureLabel(tool, flow.label));
+    out = toolOut(value, bounds, procedureLabel(tool, ctx.label));
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
-    const thrownBy = thrownLabel(thrown, flow.label, tool.name);
-    const stop = flow.isCut ? run.stops.at(at.key) : undefined;
+    const thrownBy = thrownLabel(thrown, ctx.label, tool.name);
+    const stop = ctx.isCut ? run.stops.at(at.key) : undefined;
     out = failedOut(tool, ownFailure(tool, thrown, stop), procedureLabel(tool, thrownBy), at.told);
   }
-  await flow.close();
+  await ctx.close();
   // Where a stop met it is a matter of timing: the failure that was told then stands.
   const child = tool.delegate === undefined ? at.key : `${at.key}/${tool.delegate.agent.name}`;
   const past = run.stops.at(child) && (run.journal.recall('tool', at.key) as Pick<ToolOut, 'error'> | undefined);
@@ -209,7 +209,7 @@ function notBegun(error: ErrorRecord): ErrorRecord {
 }
 
 /** It was under way when the process died, and may not run again: "denied" would say that it did not happen. */
-function inDoubt({ message }: ErrorRecord): ErrorRecord {
+function onUnknown({ message }: ErrorRecord): ErrorRecord {
   return {
     kind: 'unknown_outcome',
     message: `the process died while this call was under way; whether it took effect is unknown, and it did not run again: ${message}`,

@@ -1,6 +1,6 @@
 import type { Agent } from '../contract/agent.ts';
 import type { Ending } from '../contract/ending.ts';
-import type { BuiltinFlow } from '../contract/flow.ts';
+import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Tool } from '../contract/tool.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
@@ -57,13 +57,13 @@ const DEFAULT_CONCURRENCY = 4;
  * `address` follows from what is called and with what.
  */
 export async function callFanOut(
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
   address: (name: string, input: unknown) => string,
   agent: Agent,
   briefs: readonly unknown[],
   options: BuiltinFanOut,
 ): Promise<readonly FanOutResult[]> {
-  const { run, self, base } = flow.place;
+  const { run, self, base } = ctx.place;
   const { policy = 'collect', delegate } = options;
   const decision = address('@fanout', [agent.name, policy, briefs]);
   const keys = briefs.map((brief) => address(agent.name, brief));
@@ -73,8 +73,8 @@ export async function callFanOut(
     keys.map(async (key, index) => {
       const onEnd = (isCompleted: boolean) => fanOut?.ended(key, isCompleted);
       try {
-        const input = delegate === undefined ? briefs[index] : await permitted(flow, key, delegate, briefs[index]);
-        return resultOf(await flow.invoke({ key, agent, input, delegate, onEnd, places }));
+        const input = delegate === undefined ? briefs[index] : await permitted(ctx, key, delegate, briefs[index]);
+        return resultOf(await ctx.invoke({ key, agent, input, delegate, onEnd, places }));
       } catch (thrown) {
         if (!isA(thrown, ToolError) && !isA(thrown, Stopped)) throw thrown;
         onEnd(false);
@@ -95,15 +95,15 @@ function isCut({ journal }: RunContext, { path, status }: FanOutResult, stop: St
 }
 
 /** The brief that a worker of a model's fan-out may have; a ToolError where it may not. */
-async function permitted(flow: BuiltinFlow, key: string, tool: Tool, brief: unknown): Promise<unknown> {
-  const { run, self, step, call } = flow.place;
-  const query = { key, step, callId: call?.callId ?? key, tool, args: brief as Json, label: flow.label };
+async function permitted(ctx: BuiltinProcedureContext, key: string, tool: Tool, brief: unknown): Promise<unknown> {
+  const { run, self, step, call } = ctx.place;
+  const query = { key, step, callId: call?.callId ?? key, tool, args: brief as Json, label: ctx.label };
   const permit = await permitWorker(run, self, query);
   if (!permit.ok) {
     const stop = run.stops.at(key);
     throw stop?.status === permit.error.kind ? new Stopped(stop) : new ToolError('denied', permit.error.message);
   }
-  flow.join(permit.label);
+  ctx.join(permit.label);
   return permit.args;
 }
 

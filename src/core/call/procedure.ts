@@ -1,7 +1,7 @@
 import type { Agent, InputArgument } from '../contract/agent.ts';
 import type { ToolIn } from '../contract/boundary.ts';
 import type { Ending } from '../contract/ending.ts';
-import type { BuiltinFlow, FlowEffect } from '../contract/flow.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../contract/procedure-context.ts';
 import type { ParentStep, Span } from '../contract/record.ts';
 import type { Progress, Tool } from '../contract/tool.ts';
 import { admitCode, limited } from '../runtime/admission.ts';
@@ -46,8 +46,8 @@ export interface ProcedurePlace {
   readonly guard: Guard;
 }
 
-/** A flow, and what its driver does with it when the code is over. */
-export interface OpenProcedure extends BuiltinFlow {
+/** A context, and what its driver does with it when the code is over. */
+export interface OpenProcedure extends BuiltinProcedureContext {
   /** What the code did not wait for is stopped and waited for, so that it lies inside; nothing begins after it. */
   close(): Promise<void>;
   /** The limit of tool calls that it ran into. */
@@ -286,7 +286,7 @@ class Procedure implements OpenProcedure {
     return this.#run.journal.once(this.#addresses.of('@random', null), this.#place.self, () => Math.random());
   }
 
-  effect(effect: FlowEffect): Promise<Outcome> {
+  effect(effect: ProcedureEffect): Promise<Outcome> {
     const { self, step, span } = this.#place;
     const at = { key: this.#addresses.named(effect.id), self, step, parent: span };
     return this.#run.journal.effect(plainEffect(this.#run, at, effect));

@@ -60,8 +60,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   get sideEffect() {
     return this.tool.sideEffect;
   }
-  get onInDoubt() {
-    return this.tool.onInDoubt;
+  get onUnknownOutcome() {
+    return this.tool.onUnknownOutcome;
   }
   get aliases() {
     return this.tool.aliases;

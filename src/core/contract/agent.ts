@@ -3,10 +3,10 @@ import type { Schema } from '../schema/schema.ts';
 import type { AgentLimits } from '../values/limits.ts';
 import type { Model, ModelSettings } from '../values/model.ts';
 import type { Compact } from './compactor.ts';
-import type { Flow } from './flow.ts';
 import type { Hooks } from './hooks.ts';
 import type { MemoryGrant } from './memory.ts';
 import type { Permissions } from './permission.ts';
+import type { ProcedureContext } from './procedure-context.ts';
 import type { Tool } from './tool.ts';
 import type { ToolSource } from './tool-source.ts';
 import type { ConversationOptions } from './working-summary.ts';
@@ -87,7 +87,7 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
 /** An agent that the user's code drives: a procedure. */
 export interface CodeAgent<Input = never, Output = unknown, Deps = never> extends AgentFacts<Input, Output, Deps> {
   readonly type: 'code';
-  run(input: never, flow: Flow<never>): Promise<unknown>;
+  run(input: never, ctx: ProcedureContext<never>): Promise<unknown>;
 }
 
 /** A frozen description: it holds no state, no client and no history, so it can run many times at once. */

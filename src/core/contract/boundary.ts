@@ -101,11 +101,11 @@ export interface RunIn {
   /** What a resume starts with; only durable journals keep it. */
   readonly beginning?: Json | undefined;
   readonly forkedFrom?: string | undefined;
-  /** The run that this one is a child apart of, or follows. */
+  /** The run that this one is a detached child of, or follows. */
   readonly parentRun?: string | undefined;
   /** The span it goes on from: then its own begins a new trace. */
   readonly from?: SpanLink | undefined;
-  /** The span of its parent's run that a child apart runs below. */
+  /** The span of its parent's run that a detached child runs below. */
   readonly under?: SpanAbove | undefined;
   /** The caller's span, in a record that is told again. */
   readonly caller?: Caller | undefined;

@@ -14,12 +14,12 @@ import {
   checkWhole,
   shown,
 } from '../values/options.ts';
-import type { BuiltinFlow, Flow } from './flow.ts';
+import type { BuiltinProcedureContext, ProcedureContext } from './procedure-context.ts';
 import type {
   Access,
   Delegate,
   LeafTool,
-  OnInDoubt,
+  OnUnknownOutcome,
   ProcedureTool,
   Remember,
   Risk,
@@ -43,7 +43,7 @@ export interface ToolOptions<S extends SchemaLike> {
   /** The same call twice does what it does once. Default false; makes doubt `retry`. */
   readonly idempotent?: boolean | undefined;
   /** Default: `ask` where the call may not be repeated (neither read nor idempotent), else `retry`. */
-  readonly onInDoubt?: OnInDoubt | undefined;
+  readonly onUnknownOutcome?: OnUnknownOutcome | undefined;
   /** Milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined;
   /** How long work that ignores its signal is waited for, in milliseconds; default the run's, 5,000. */
@@ -86,7 +86,7 @@ const OPTIONS = [
     'access',
     'risk',
     'idempotent',
-    'onInDoubt',
+    'onUnknownOutcome',
     'timeoutMs',
     'graceMs',
     'maxResultChars',
@@ -122,7 +122,7 @@ export function defineTool<const S extends SchemaLike, Output, Deps = unknown>(
   options: ToolOptions<S> & { execute(input: InferOutput<S>, context: ToolContext<Deps>): Output | Promise<Output> },
 ): LeafTool<InferOutput<S>, Output, Deps>;
 export function defineTool<const S extends SchemaLike, Output, Deps = unknown>(
-  options: ToolOptions<S> & { run(input: InferOutput<S>, flow: Flow<Deps>): Promise<Output> },
+  options: ToolOptions<S> & { run(input: InferOutput<S>, ctx: ProcedureContext<Deps>): Promise<Output> },
 ): ProcedureTool<InferOutput<S>, Output, Deps>;
 export function defineTool(
   options: ToolOptions<SchemaLike> & { execute?: LeafTool['execute']; run?: ProcedureTool['run'] },
@@ -140,7 +140,7 @@ export function defineTool(
       'Give execute for a leaf, run for a procedure.',
     );
   }
-  for (const name of run === undefined ? [] : (['timeoutMs', 'idempotent', 'onInDoubt'] as const)) {
+  for (const name of run === undefined ? [] : (['timeoutMs', 'idempotent', 'onUnknownOutcome'] as const)) {
     if (options[name] === undefined) continue;
     const mend = 'Leave it out, and set it on the tools that the procedure calls.';
     throw new ConfigurationError(`${field}.${name}`, 'this option is not built yet for a procedure', mend);
@@ -182,9 +182,9 @@ export function defineDelegate(
   return defineBuiltin(options, input, { delegate });
 }
 
-/** A procedure of our own, whose schema is made already and whose flow has more than a user's. */
+/** A procedure of our own, whose schema is made already and whose context has more than a user's. */
 export function defineBuiltin(
-  options: ToolOptions<SchemaLike> & { run(input: never, flow: BuiltinFlow<never>): Promise<unknown> },
+  options: ToolOptions<SchemaLike> & { run(input: never, ctx: BuiltinProcedureContext<never>): Promise<unknown> },
   input: Schema,
   more: Pick<ProcedureTool, 'delegate' | 'callsDelegates' | 'namesWorker'>,
 ): ProcedureTool {
@@ -203,7 +203,7 @@ function checkToolOptions(field: string, options: ToolOptions<SchemaLike>): void
   }
   checkOneOf(`${field}.access`, options.access, ACCESSES);
   checkOneOf(`${field}.risk`, options.risk, ['low', 'medium', 'high']);
-  checkOneOf(`${field}.onInDoubt`, options.onInDoubt, ['retry', 'fail', 'ask']);
+  checkOneOf(`${field}.onUnknownOutcome`, options.onUnknownOutcome, ['retry', 'fail', 'ask']);
   for (const flag of ['idempotent', 'parallel', 'repeatable'] as const)
     checkOneOf(`${field}.${flag}`, options[flag], [true, false]);
   checkPositive(`${field}.timeoutMs`, options.timeoutMs);
@@ -249,7 +249,7 @@ function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
     access,
     risk: options.risk ?? RISK[access],
     sideEffect,
-    onInDoubt: options.onInDoubt ?? (sideEffect === 'unsafe' ? 'ask' : 'retry'),
+    onUnknownOutcome: options.onUnknownOutcome ?? (sideEffect === 'unsafe' ? 'ask' : 'retry'),
     timeoutMs: options.timeoutMs ?? DEFAULTS.toolTimeoutMs,
     graceMs: options.graceMs,
     maxResultChars: options.maxResultChars ?? DEFAULTS.maxResultChars,

@@ -96,11 +96,11 @@ export function agentResult(
   let steps = 0;
   let toolCalls = 0;
   walk(self, (node) => {
-    if (node.apart !== undefined) {
-      steps += node.apart.steps;
-      toolCalls += node.apart.toolCalls;
-      for (const [agent, spent] of Object.entries(node.apart.byAgent)) addTo(byAgent, agent, spendingOf(spent));
-      for (const [model, spent] of Object.entries(node.apart.byModel)) addTo(byModel, model, spendingOf(spent));
+    if (node.detached !== undefined) {
+      steps += node.detached.steps;
+      toolCalls += node.detached.toolCalls;
+      for (const [agent, spent] of Object.entries(node.detached.byAgent)) addTo(byAgent, agent, spendingOf(spent));
+      for (const [model, spent] of Object.entries(node.detached.byModel)) addTo(byModel, model, spendingOf(spent));
       return;
     }
     steps += node.step;
@@ -142,7 +142,7 @@ export function treeOf(node: Invocation): TreeNode {
     step,
     usage: spending.usage,
     ...(cost !== undefined && { costUsd: cost }),
-    children: node.apart?.tree.children ?? node.children.map(treeOf),
+    children: node.detached?.tree.children ?? node.children.map(treeOf),
   };
 }
 

@@ -1,8 +1,8 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { ModelTurn } from '../values/model.ts';
-import type { ApartChild, ApartOutcome } from './apart.ts';
 import type { AgentIn, AgentOut, ModelIn, RunIn, RunOut, StepIn, ToolIn, ToolOut } from './boundary.ts';
+import type { DetachedChild, DetachedOutcome } from './detached.ts';
 import type { SpanHandle } from './instrument.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 
@@ -33,7 +33,7 @@ export interface Place {
  * | tool | one | ToolIn | done ToolOut, failed ToolOut, cancel; refused = failed without a start |
  * | memory, embedding | one | facts | done, failed, cancel |
  * | wait | none | request | done decision, cancel |
- * | child | none | what is asked for | done ApartOutcome, failed, cancel |
+ * | child | none | what is asked for | done DetachedOutcome, failed, cancel |
  * | decision, once, sleep, limit, context, gate, stop, diverged | none | – | done |
  */
 export type Entry = Common &
@@ -61,8 +61,8 @@ export type Entry = Common &
         readonly request: { readonly [key: string]: Json | undefined };
       }
     | { readonly kind: 'memory' | 'embedding'; readonly event: 'done'; readonly value: Json; readonly request?: never }
-    | { readonly kind: 'child'; readonly event: 'started'; readonly request: ApartChild }
-    | { readonly kind: 'child'; readonly event: 'done'; readonly value: ApartOutcome; readonly request?: never }
+    | { readonly kind: 'child'; readonly event: 'started'; readonly request: DetachedChild }
+    | { readonly kind: 'child'; readonly event: 'done'; readonly value: DetachedOutcome; readonly request?: never }
     | {
         readonly kind: 'child';
         readonly event: 'failed' | 'cancel';

@@ -5,8 +5,8 @@ import type { Label } from '../values/label.ts';
 import type { AgentLimits } from '../values/limits.ts';
 import type { ToolValue } from '../values/tool-value.ts';
 import type { Agent, AgentContext } from './agent.ts';
-import type { Flow } from './flow.ts';
 import type { Permissions } from './permission.ts';
+import type { ProcedureContext } from './procedure-context.ts';
 
 /** What a call does to the world. Risk, side effect, doubt and asking follow from it. */
 export type Access = 'read' | 'write' | 'send' | 'spend' | 'delete' | 'execute';
@@ -14,7 +14,7 @@ export type Access = 'read' | 'write' | 'send' | 'spend' | 'delete' | 'execute';
 export type Risk = 'low' | 'medium' | 'high';
 export type SideEffect = 'none' | 'idempotent' | 'unsafe';
 /** What a resume does with a call that was started and has no outcome. */
-export type OnInDoubt = 'retry' | 'fail' | 'ask';
+export type OnUnknownOutcome = 'retry' | 'fail' | 'ask';
 
 /** Lines go where progress goes: to whoever watches the run. `data` is shown as it is. */
 export type Logger = {
@@ -71,7 +71,7 @@ interface ToolFacts<Deps> {
   readonly access: Access;
   readonly risk: Risk;
   readonly sideEffect: SideEffect;
-  readonly onInDoubt: OnInDoubt;
+  readonly onUnknownOutcome: OnUnknownOutcome;
   readonly timeoutMs: number;
   readonly graceMs: number | undefined;
   readonly maxResultChars: number;
@@ -115,7 +115,7 @@ export type Remember = (call: {
 /** Code that awaits calls of the port under keys below its own; never itself an effect. */
 export interface ProcedureTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Deps> {
   readonly type: 'procedure';
-  run(input: Input, flow: Flow<Deps>): Promise<Output>;
+  run(input: Input, ctx: ProcedureContext<Deps>): Promise<Output>;
   /** The agent that a delegate hands its brief to. */
   readonly delegate?: Delegate;
   /** It calls no agents but those of the delegates that stand beside it. */
@@ -140,7 +140,7 @@ export interface Delegate {
   /** Whether it takes the conversation over instead of a brief. */
   readonly handoff: boolean;
   /** Whether it is a run of its own, which another process may take. */
-  readonly apart: boolean;
+  readonly detached: boolean;
   /** Its answer is the supervisor's, where that may be. */
   readonly passThrough: boolean;
 }

@@ -1,4 +1,4 @@
-import type { BuiltinFlow } from '../contract/flow.ts';
+import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Arrival } from '../runtime/inbox.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { workerId } from '../runtime/worker-id.ts';
@@ -29,15 +29,18 @@ export function mailboxOf(path: string): string {
 }
 
 /** From whom a message is follows from where it was sent, never from what a model says. */
-export function sendMessage({ to, text }: { readonly to: string; readonly text: string }, flow: BuiltinFlow): Json {
-  const { run, self, base } = flow.place;
-  const sent = run.journal.once(`${base}/@sent`, self, (): Sent => deliver(to, text, flow));
+export function sendMessage(
+  { to, text }: { readonly to: string; readonly text: string },
+  ctx: BuiltinProcedureContext,
+): Json {
+  const { run, self, base } = ctx.place;
+  const sent = run.journal.once(`${base}/@sent`, self, (): Sent => deliver(to, text, ctx));
   if ('error' in sent) throw new ToolError('threw', sent.error);
   run.inbox.put(sent.to, { id: sent.id, message: deepFreeze(sent.message) });
   return { sent: true, to: shownTo(sent.to, self) };
 }
 
-function deliver(to: string, text: string, { place, label }: BuiltinFlow): Sent {
+function deliver(to: string, text: string, { place, label }: BuiltinProcedureContext): Sent {
   const { run, self, base } = place;
   const { parent } = self;
   const id = `@mail ${base}`;
@@ -66,8 +69,8 @@ function deliver(to: string, text: string, { place, label }: BuiltinFlow): Sent 
   return { to: box, id, message: { role: 'user', content: text, from: workerId(self), label } };
 }
 
-export function readMessages(flow: BuiltinFlow): Json {
-  const { run, self, base } = flow.place;
+export function readMessages(ctx: BuiltinProcedureContext): Json {
+  const { run, self, base } = ctx.place;
   const read = run.journal.once(`${base}/@read`, self, (): Read => {
     const box = mailboxOf(self.path);
     const waiting = run.inbox.waiting(box);
@@ -77,7 +80,7 @@ export function readMessages(flow: BuiltinFlow): Json {
   const messages = read.messages.flatMap((arrival) => {
     if (!('message' in arrival)) return [];
     const { content, from = '?', label } = arrival.message;
-    if (label !== undefined) flow.join(label);
+    if (label !== undefined) ctx.join(label);
     return [{ from, text: textOf(content) }];
   });
   return { messages, ...(read.more > 0 && { more: read.more }), workers: read.workers };
@@ -104,7 +107,7 @@ function othersOf(self: Invocation): readonly Invocation[] {
 /** Whether an invocation is one of the workers that may write to each other. */
 export function mayWrite({ parent, definition, delegate }: Invocation): boolean {
   if (parent?.definition.type !== 'model' || !parent.definition.mailbox) return false;
-  return definition.type === 'model' && delegate?.handoff !== true && delegate?.apart !== true;
+  return definition.type === 'model' && delegate?.handoff !== true && delegate?.detached !== true;
 }
 
 function shownTo(to: string, { parent }: Invocation): string {

@@ -1,4 +1,4 @@
-import type { BuiltinFlow } from '../contract/flow.ts';
+import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Workers } from '../runtime/workers.ts';
 import { ToolError } from '../values/errors.ts';
 import type { Stop } from '../values/status.ts';
@@ -14,9 +14,9 @@ export interface Waited {
 export async function waitForWorkers(
   workers: Workers,
   { ids, timeoutMs }: { readonly ids?: readonly string[] | undefined; readonly timeoutMs?: number | undefined },
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
 ): Promise<Waited> {
-  const { run, self, base } = flow.place;
+  const { run, self, base } = ctx.place;
   const recorded = run.journal.recall('once', `${base}/@waited`) as unknown as Waited | undefined;
   if (recorded !== undefined) return claimed(workers, recorded);
   workers.check(ids ?? []);
@@ -26,7 +26,7 @@ export async function waitForWorkers(
     throw new ToolError('threw', `${those} result was given before.`);
   }
   const until = timeoutMs && run.journal.once(`${base}/@until`, self, () => Date.now() + timeoutMs);
-  const waited = await live(workers, ids, until, flow);
+  const waited = await live(workers, ids, until, ctx);
   workers.checkStop(base);
   return run.journal.once(`${base}/@waited`, self, () => claimed(workers, waited));
 }
@@ -41,7 +41,7 @@ async function live(
   workers: Workers,
   ids: readonly string[] | undefined,
   until: number | undefined,
-  { place }: BuiltinFlow,
+  { place }: BuiltinProcedureContext,
 ): Promise<Waited> {
   const { run, self, base } = place;
   const { inbox, stops } = run;

@@ -1,5 +1,5 @@
 import type { Agent } from '../contract/agent.ts';
-import type { ApartOutcome } from '../contract/apart.ts';
+import type { DetachedOutcome } from '../contract/detached.ts';
 import type { ParentStep, Place, Span } from '../contract/record.ts';
 import type { Delegate } from '../contract/tool.ts';
 import type { Talk } from '../turn/talk.ts';
@@ -56,7 +56,7 @@ export class Invocation implements Place {
   /** When it started, in nanoseconds since 1970. */
   since = 0n;
   /** What is known of its tree, where it is a run of its own: `spending` is then that of the whole. */
-  apart: ApartOutcome | undefined;
+  detached: DetachedOutcome | undefined;
   /** How long it stood in line for a place among its supervisor's workers before that. */
   waitedMs = 0;
   /** Resolves when it is over, however. */

@@ -1,7 +1,7 @@
-import type { ApartChild, ApartOutcome } from '../contract/apart.ts';
+import type { DetachedChild, DetachedOutcome } from '../contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../contract/permission.ts';
 import type { Draft, EffectEnd, EffectKind, EffectStart, Entry, Span } from '../contract/record.ts';
-import type { OnInDoubt, SideEffect } from '../contract/tool.ts';
+import type { OnUnknownOutcome, SideEffect } from '../contract/tool.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { RetryOptions } from '../values/model.ts';
@@ -41,7 +41,7 @@ export interface Call<T = unknown> {
   /** The span that encloses the call's own. */
   readonly parent: Span;
   readonly sideEffect: SideEffect;
-  readonly onInDoubt: OnInDoubt;
+  readonly onUnknownOutcome: OnUnknownOutcome;
   readonly timeoutMs: number;
   readonly graceMs: number;
   readonly retry?: RetryOptions;
@@ -87,10 +87,10 @@ export interface Call<T = unknown> {
   kept?(failure: Failure): EffectEnd;
 }
 
-/** A child apart as an effect. `execute` runs it where this process may; an engine of its own goes by `child`. */
-export interface ApartCall extends Call<ApartOutcome> {
+/** A detached child as an effect. `execute` runs it where this process may; an engine of its own goes by `child`. */
+export interface DetachedCall extends Call<DetachedOutcome> {
   readonly kind: 'child';
-  readonly child: ApartChild;
+  readonly child: DetachedChild;
 }
 
 /** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */
@@ -125,8 +125,8 @@ export interface Work {
 /** The one port to the outside world. `effect` rejects only with JournalError, FencedError, DivergenceError, which no layer catches. */
 export interface Journal {
   effect<T>(call: Call<T>): Promise<Outcome<T>>;
-  /** A child apart, by name and JSON: how it ended, or what it waits for. */
-  child(call: ApartCall): Promise<Outcome<ApartOutcome>>;
+  /** A detached child, by name and JSON: how it ended, or what it waits for. */
+  child(call: DetachedCall): Promise<Outcome<DetachedOutcome>>;
   /** Whether an earlier epoch has a record of this key. */
   has(key: string): boolean;
   /** The recorded end of a boundary, or its recorded start. */

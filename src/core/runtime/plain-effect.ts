@@ -1,4 +1,4 @@
-import type { FlowEffect } from '../contract/flow.ts';
+import type { ProcedureEffect } from '../contract/procedure-context.ts';
 import type { Span } from '../contract/record.ts';
 import { isA, ModelError, messageOf } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
@@ -12,14 +12,14 @@ import type { RunContext } from './run-context.ts';
 export function plainEffect(
   run: RunContext,
   at: { readonly key: string; readonly self: Invocation; readonly step: number; readonly parent: Span },
-  effect: Omit<FlowEffect, 'id'>,
+  effect: Omit<ProcedureEffect, 'id'>,
 ): Call<Json> {
   const { kind, sideEffect, timeoutMs, facts, retry, gate } = effect;
   return {
     ...at,
     kind,
     sideEffect,
-    onInDoubt: 'retry',
+    onUnknownOutcome: 'retry',
     timeoutMs,
     graceMs: run.graceMs,
     ...(retry !== undefined && { retry }),

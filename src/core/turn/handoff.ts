@@ -1,5 +1,5 @@
 import type { Ending } from '../contract/ending.ts';
-import type { BuiltinFlow } from '../contract/flow.ts';
+import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { parseOutput } from '../schema/parse-output.ts';
@@ -20,8 +20,11 @@ export interface Handoff {
 }
 
 /** A call of a handoff: the worker is admitted, and begins when the turn's other calls have ended. Gives what the model is told. */
-export async function takeOver({ message }: { readonly message?: string }, flow: BuiltinFlow): Promise<string> {
-  const { run, self, base, step, parentStep, delegate } = flow.place;
+export async function takeOver(
+  { message }: { readonly message?: string },
+  ctx: BuiltinProcedureContext,
+): Promise<string> {
+  const { run, self, base, step, parentStep, delegate } = ctx.place;
   const { talk } = self;
   const agent = delegate?.type === 'procedure' ? delegate.delegate?.agent : undefined;
   if (agent === undefined || delegate === undefined) throw new ToolError('threw', 'this is no handoff');
@@ -38,7 +41,7 @@ export async function takeOver({ message }: { readonly message?: string }, flow:
   if (running > 0)
     throw new ToolError('denied', `${running} of your workers run: wait for them, or cancel them, then hand over`);
   const { promise, resolve } = Promise.withResolvers<readonly Message[]>();
-  const place = { key: `${base}/${agent.name}`, parent: self, parentStep, parentSpan: self.span, label: flow.label };
+  const place = { key: `${base}/${agent.name}`, parent: self, parentStep, parentSpan: self.span, label: ctx.label };
   const started = run.start({ ...place, agent, input: undefined, delegate, transcript: promise });
   // Nobody waits for it until the turn is over.
   started.ending.catch(() => {});

@@ -29,7 +29,7 @@ interface Sent {
 export class ModelCallEffect implements Call<ModelTurn> {
   readonly kind = 'model';
   readonly sideEffect = 'none';
-  readonly onInDoubt = 'retry';
+  readonly onUnknownOutcome = 'retry';
   readonly key: string;
   readonly self: Invocation;
   readonly step: number;

@@ -17,13 +17,13 @@ export function timeNow(): bigint {
 }
 
 /** More than this behind is another clock, which is followed. */
-const APART = 10_000_000n;
+const DETACHED = 10_000_000n;
 
 /** Makes the clock go on from a time that was recorded, or that a caller's span shows: it does not go back where the machine's did. */
 export function advanceTime(to: bigint): void {
   if (to <= last) return;
   const behind = to - (offset + process.hrtime.bigint());
-  if (behind > APART) offset += behind;
+  if (behind > DETACHED) offset += behind;
   last = to;
 }
 

@@ -39,7 +39,17 @@ type Headers = { readonly [name: string]: string };
 
 const OWN = ['cardHash', 'hosts', 'localHosts', 'headers', 'onInput', 'maxBytes', 'resolve', 'connect', 'maxRedirects'];
 const OF_TOOL = [
-  ...['name', 'description', 'access', 'risk', 'idempotent', 'onInDoubt', 'timeoutMs', 'graceMs', 'maxResultChars'],
+  ...[
+    'name',
+    'description',
+    'access',
+    'risk',
+    'idempotent',
+    'onUnknownOutcome',
+    'timeoutMs',
+    'graceMs',
+    'maxResultChars',
+  ],
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases'],
 ];
 const TIMEOUT_MS = 300_000;

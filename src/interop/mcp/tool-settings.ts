@@ -7,7 +7,17 @@ import type { Label } from '../../core/values/label.ts';
 import { checkOneOf, checkOptions, checkPositive, checkWhole, shown } from '../../core/values/options.ts';
 
 const OF_TOOL = [
-  ...['name', 'description', 'access', 'risk', 'idempotent', 'onInDoubt', 'timeoutMs', 'graceMs', 'maxResultChars'],
+  ...[
+    'name',
+    'description',
+    'access',
+    'risk',
+    'idempotent',
+    'onUnknownOutcome',
+    'timeoutMs',
+    'graceMs',
+    'maxResultChars',
+  ],
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases'],
 ] as const;
 

@@ -1,6 +1,6 @@
 import type { ModelAgent } from '../../core/contract/agent.ts';
-import type { BuiltinFlow } from '../../core/contract/flow.ts';
 import type { MemoryHit, MemorySelect } from '../../core/contract/memory.ts';
+import type { BuiltinProcedureContext } from '../../core/contract/procedure-context.ts';
 import { boundText } from '../../core/values/bound.ts';
 import { AgentError, isA } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
@@ -13,7 +13,7 @@ export const CANDIDATES = 20;
 const SHOWN = 1_000;
 
 /**
- * What a model picks from candidates, as a child of the flow: recorded, traced and within the run's budget. Undefined where it
+ * What a model picks from candidates, as a child of the procedure: recorded, traced and within the run's budget. Undefined where it
  * fails, whatever the reason. It is shown what it is given, so that has to be what the caller may read.
  */
 export async function selectHits(
@@ -21,7 +21,7 @@ export async function selectHits(
   query: string,
   candidates: readonly MemoryHit[],
   topK: number,
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
   id: string,
 ): Promise<readonly MemoryHit[] | undefined> {
   if (candidates.length === 0) return candidates;
@@ -31,7 +31,7 @@ export async function selectHits(
     source,
   }));
   try {
-    const { pick } = await flow.call(selectorOf(select), { query, most: topK, entries }, { id });
+    const { pick } = await ctx.call(selectorOf(select), { query, most: topK, entries }, { id });
     return picked(pick, candidates, topK);
   } catch (thrown) {
     if (isA(thrown, AgentError)) return undefined;

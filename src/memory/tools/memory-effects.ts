@@ -1,5 +1,5 @@
-import type { BuiltinFlow } from '../../core/contract/flow.ts';
 import type { Embedder } from '../../core/contract/memory.ts';
+import type { BuiltinProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Outcome } from '../../core/runtime/journal.ts';
 import { ConfigurationError, MemoryConflict, toolError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
@@ -14,12 +14,12 @@ import { embedOne } from '../search/embed-one.ts';
 export async function embedEffect(
   embedder: Embedder,
   text: string,
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
   id: string,
   retry?: RetryOptions,
 ): Promise<Float32Array | 'failed' | undefined> {
   if (!/[\p{L}\p{N}]/u.test(text)) return undefined;
-  const outcome = await flow.effect({
+  const outcome = await ctx.effect({
     id,
     kind: 'embedding',
     facts: { operation: 'embeddings', model: embedder.id, dimensions: embedder.dimensions },

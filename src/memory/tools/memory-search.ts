@@ -1,6 +1,6 @@
 import { defineTool } from '../../core/contract/define-tool.ts';
-import type { BuiltinFlow, Flow } from '../../core/contract/flow.ts';
 import type { Embedder, MemoryHit, MemoryStore } from '../../core/contract/memory.ts';
+import type { BuiltinProcedureContext, ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Tool } from '../../core/contract/tool.ts';
 import { boundText } from '../../core/values/bound.ts';
 import type { Json } from '../../core/values/json.ts';
@@ -40,8 +40,8 @@ export function memorySearch(grants: readonly ResolvedGrant[], recalled: Recalle
       required: ['query'],
       additionalProperties: false,
     },
-    run: (input, flow: Flow) =>
-      search(grants, recalled, input as { query: string; topK?: number }, flow as BuiltinFlow),
+    run: (input, ctx: ProcedureContext) =>
+      search(grants, recalled, input as { query: string; topK?: number }, ctx as BuiltinProcedureContext),
   });
 }
 
@@ -54,18 +54,18 @@ async function search(
   grants: readonly ResolvedGrant[],
   recalled: Recalled,
   { query, topK = DEFAULTS.memoryTopK }: { query: string; topK?: number },
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
 ): Promise<Json> {
   const asked = { query, topK };
-  const { lists, byWords } = await candidatesOf(grants, asked, flow);
-  const { chosen, byScore } = await chosenOf(grants, lists, asked, flow);
+  const { lists, byWords } = await candidatesOf(grants, asked, ctx);
+  const { chosen, byScore } = await chosenOf(grants, lists, asked, ctx);
   const hits = manySources(distinct(chosen.flat()), topK);
   for (const { text } of hits) recalled.mark(text);
   const most = fairShare(
     hits.map(({ text }) => text.length),
     ROOM,
   );
-  flow.join(labelOf(hits));
+  ctx.join(labelOf(hits));
   const notes = [
     ...(byWords ? ['Searched by words only: the embedder did not answer.'] : []),
     ...(byScore ? ['Chosen by score: the model that selects did not answer.'] : []),
@@ -78,12 +78,12 @@ async function search(
 async function candidatesOf(
   grants: readonly ResolvedGrant[],
   { query, topK }: Query,
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
 ): Promise<{ readonly lists: readonly (readonly MemoryHit[])[]; readonly byWords: boolean }> {
   // Stores of one embedder share the query's vector.
   const embedders = [...new Map(grants.flatMap(({ store }) => keyed(store.embedder))).values()];
   const vectors = await Promise.all(
-    embedders.map(async (embedder, index) => embedEffect(embedder, query, flow, numbered('embed', index))),
+    embedders.map(async (embedder, index) => embedEffect(embedder, query, ctx, numbered('embed', index))),
   );
   const lists = await Promise.all(
     grants.map(async ({ store, namespace, select }, index) => {
@@ -93,7 +93,7 @@ async function candidatesOf(
       // An embedder that failed is not asked again inside of the search, where nobody would see it.
       const ready = vector === undefined ? {} : { vector: vector === 'failed' ? null : vector };
       const most = select === undefined ? topK : Math.max(topK, select.candidates ?? CANDIDATES);
-      const outcome = await flow.effect({
+      const outcome = await ctx.effect({
         id: numbered('search', index),
         kind: 'memory',
         facts: { operation: 'search_memory', store: store.id, namespace, query, topK: most },
@@ -119,7 +119,7 @@ async function chosenOf(
   grants: readonly ResolvedGrant[],
   lists: readonly (readonly MemoryHit[])[],
   { query, topK }: Query,
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
 ): Promise<{ readonly chosen: readonly (readonly MemoryHit[])[]; readonly byScore: boolean }> {
   const bySelect = Map.groupBy(
     lists.map((list, index) => ({ list, select: grants[index]?.select })),
@@ -127,10 +127,10 @@ async function chosenOf(
   );
   const groups = [...bySelect].map(([select, members]) => ({ select, found: members.flatMap(({ list }) => list) }));
   // What a model was shown may have steered its choice.
-  for (const { select, found } of groups) if (select !== undefined) flow.join(labelOf(found));
+  for (const { select, found } of groups) if (select !== undefined) ctx.join(labelOf(found));
   const picks = await Promise.all(
     groups.map(async ({ select, found }, index) =>
-      select === undefined ? found : selectHits(select, query, distinct(found), topK, flow, numbered('select', index)),
+      select === undefined ? found : selectHits(select, query, distinct(found), topK, ctx, numbered('select', index)),
     ),
   );
   const chosen = picks.map((hits, index) => hits ?? manySources(groups[index]?.found ?? [], topK));

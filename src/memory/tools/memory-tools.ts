@@ -1,6 +1,6 @@
 import { defineTool } from '../../core/contract/define-tool.ts';
-import type { BuiltinFlow, Flow } from '../../core/contract/flow.ts';
 import type { MemoryExtract, MemorySelect, MemoryStore } from '../../core/contract/memory.ts';
+import type { BuiltinProcedureContext, ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Tool } from '../../core/contract/tool.ts';
 import { memorySearch } from './memory-search.ts';
 import { type Changeable, type Entry, forgetEntry, type Save, saveEntry, updateEntry } from './memory-writes.ts';
@@ -71,7 +71,8 @@ function memorySave(grant: ResolvedGrant, recalled: Recalled): Tool {
       required: ['text'],
       additionalProperties: false,
     },
-    run: (input, flow: Flow) => saveEntry({ grant, recalled, flow: flow as BuiltinFlow }, input as Save),
+    run: (input, ctx: ProcedureContext) =>
+      saveEntry({ grant, recalled, ctx: ctx as BuiltinProcedureContext }, input as Save),
   });
 }
 
@@ -86,7 +87,7 @@ function memoryUpdate(grants: readonly Changeable[]): Tool {
       required: ['id', 'version', 'text'],
       additionalProperties: false,
     },
-    run: (input, flow: Flow) => updateEntry(grants, input as Save & Entry, flow as BuiltinFlow),
+    run: (input, ctx: ProcedureContext) => updateEntry(grants, input as Save & Entry, ctx as BuiltinProcedureContext),
   });
 }
 
@@ -96,6 +97,6 @@ function memoryForget(grants: readonly Changeable[]): Tool {
     description: 'Removes an entry that memory_search gave, with all its versions, for good.',
     ...WRITING,
     input: { type: 'object', properties: ENTRY, required: ['id', 'version'], additionalProperties: false },
-    run: (input, flow: Flow) => forgetEntry(grants, input as Entry, flow as BuiltinFlow),
+    run: (input, ctx: ProcedureContext) => forgetEntry(grants, input as Entry, ctx as BuiltinProcedureContext),
   });
 }

@@ -1,5 +1,5 @@
-import type { BuiltinFlow, FlowEffect } from '../../core/contract/flow.ts';
 import type { MemoryStore } from '../../core/contract/memory.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../core/contract/procedure-context.ts';
 import { MemoryConflict, ToolError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels, type Label } from '../../core/values/label.ts';
@@ -29,25 +29,25 @@ export interface Entry {
 export interface Saving {
   readonly grant: Pick<ResolvedGrant, 'store' | 'namespace'>;
   readonly recalled: Recalled;
-  readonly flow: BuiltinFlow;
-  /** Default: the flow's own. */
+  readonly ctx: BuiltinProcedureContext;
+  /** Default: the procedure's own. */
   readonly writer?: { readonly agent: string; readonly run: string };
 }
 
-/** Saves under the rights of a grant and the label of all that was seen; `index` counts the saves of one flow. */
+/** Saves under the rights of a grant and the label of all that was seen; `index` counts the saves of one call. */
 export async function saveEntry(saving: Saving, input: Save, index = 0): Promise<Json> {
-  const { grant, recalled, flow, writer = { agent: flow.agent, run: flow.runId } } = saving;
+  const { grant, recalled, ctx, writer = { agent: ctx.agent, run: ctx.runId } } = saving;
   const { store, namespace } = grant;
   if (recalled.has(input.text))
     return { saved: false, note: 'The memory has this already: it was recalled from there.' };
   const vector = isProposing(store)
     ? undefined
-    : store.embedder && (await embedEffect(store.embedder, input.text, flow, numbered('embed', index), DEFAULTS.retry));
+    : store.embedder && (await embedEffect(store.embedder, input.text, ctx, numbered('embed', index), DEFAULTS.retry));
   if (vector === 'failed') throw new ToolError('threw', 'the embedder did not answer, so nothing was saved');
   const own = isEditable(store) ? writer : {};
-  const entry = { ...input, namespace, source: `${writer.agent}/${writer.run}`, label: flow.label, ...own };
+  const entry = { ...input, namespace, source: `${writer.agent}/${writer.run}`, label: ctx.label, ...own };
   const facts = { operation: 'create_memory', store: store.id, namespace };
-  return write(flow, numbered('save', index), facts, async (signal) => {
+  return write(ctx, numbered('save', index), facts, async (signal) => {
     const add = () => store.add(vector === undefined ? entry : { ...entry, vector }, signal);
     if (!isEditable(store)) return stored(await add());
     return orProposed(store, async () => stored(await add()), { operation: 'add', entry });
@@ -58,14 +58,14 @@ export async function saveEntry(saving: Saving, input: Save, index = 0): Promise
 export async function updateEntry(
   grants: readonly Changeable[],
   { id, version, text }: Save & Entry,
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
 ): Promise<Json> {
-  const writer = { source: `${flow.agent}/${flow.runId}`, agent: flow.agent, run: flow.runId };
-  return write(flow, 'update', { operation: 'update_memory', entry: id }, async (signal) => {
+  const writer = { source: `${ctx.agent}/${ctx.runId}`, agent: ctx.agent, run: ctx.runId };
+  return write(ctx, 'update', { operation: 'update_memory', entry: id }, async (signal) => {
     const store = await storeOf(grants, id);
     const entry = await store.get(id);
     // Its metadata stays, and is no better than it was.
-    const label = entry?.metadata === undefined ? flow.label : joinLabels(flow.label, entry.label);
+    const label = entry?.metadata === undefined ? ctx.label : joinLabels(ctx.label, entry.label);
     const change = { text, version, label, ...writer };
     return orProposed(store, async () => stored(await store.update(id, change, signal)), {
       operation: 'update',
@@ -79,14 +79,14 @@ export async function updateEntry(
 export async function forgetEntry(
   grants: readonly Changeable[],
   { id, version }: Entry,
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
 ): Promise<Json> {
-  const source = `${flow.agent}/${flow.runId}`;
-  return write(flow, 'forget', { operation: 'delete_memory', entry: id }, async () => {
+  const source = `${ctx.agent}/${ctx.runId}`;
+  return write(ctx, 'forget', { operation: 'delete_memory', entry: id }, async () => {
     const store = await storeOf(grants, id);
     const entry = await store.get(id);
     // What is untrusted may propose that a trusted entry goes, no more.
-    if (store.proposes || (entry?.label.integrity === 'trusted' && isUntrusted(flow.label))) {
+    if (store.proposes || (entry?.label.integrity === 'trusted' && isUntrusted(ctx.label))) {
       await store.propose({ operation: 'remove', id, version, source });
       return { proposed: true };
     }
@@ -117,12 +117,12 @@ async function orProposed(
 }
 
 async function write(
-  flow: BuiltinFlow,
+  ctx: BuiltinProcedureContext,
   id: string,
-  facts: FlowEffect['facts'],
+  facts: ProcedureEffect['facts'],
   execute: (signal: AbortSignal) => Promise<Json>,
 ): Promise<Json> {
-  const outcome = await flow.effect({
+  const outcome = await ctx.effect({
     id,
     kind: 'memory',
     facts,

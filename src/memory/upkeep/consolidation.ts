@@ -1,5 +1,9 @@
 import type { CodeAgent, ModelAgent } from '../../core/contract/agent.ts';
-import type { BuiltinFlow, Flow, FlowEffect } from '../../core/contract/flow.ts';
+import type {
+  BuiltinProcedureContext,
+  ProcedureContext,
+  ProcedureEffect,
+} from '../../core/contract/procedure-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
 import { ConfigurationError, toolError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
@@ -68,8 +72,8 @@ export function consolidation(
     tools: Object.freeze([]),
     limits: Object.freeze({ ...options.limits }),
     permissions: Object.freeze({}),
-    run: (_: never, flow: Flow<never>) =>
-      consolidate({ store, namespace, judge, batch, since }, flow as BuiltinFlow<never>),
+    run: (_: never, ctx: ProcedureContext<never>) =>
+      consolidate({ store, namespace, judge, batch, since }, ctx as BuiltinProcedureContext<never>),
   } as const);
 }
 
@@ -81,20 +85,20 @@ interface Night {
   readonly since: number;
 }
 
-async function consolidate(night: Night, flow: BuiltinFlow<never>): Promise<ConsolidationResult> {
+async function consolidate(night: Night, ctx: BuiltinProcedureContext<never>): Promise<ConsolidationResult> {
   const { store, namespace, judge, batch, since } = night;
   const facts = { store: store.id, namespace };
-  const read = (await memoryEffect(flow, 'read', { operation: 'list_memory', ...facts }, async (signal) =>
+  const read = (await memoryEffect(ctx, 'read', { operation: 'list_memory', ...facts }, async (signal) =>
     asJson(await readout(night, signal)),
   )) as Readout;
   const total = { closed: 0, merged: 0, skipped: 0 };
-  const name = `${flow.runId}/${flow.path}`;
+  const name = `${ctx.runId}/${ctx.path}`;
   let number = 0;
   for (const group of batchesOf(read, batch)) {
     if (!group.some(({ validFrom }) => validFrom > since)) continue;
     number += 1;
     const label = group.reduce<Label>((joined, entry) => joinLabels(joined, entry.label), TRUSTED);
-    flow.join(label);
+    ctx.join(label);
     const entries = group.map(({ text, validFrom, kind, key, metadata }, index) => ({
       entry: index + 1,
       text,
@@ -103,12 +107,12 @@ async function consolidate(night: Night, flow: BuiltinFlow<never>): Promise<Cons
       ...(key === undefined ? {} : { key }),
       ...(metadata === undefined ? {} : { metadata }),
     }));
-    const verdict = await flow.call(judge, { entries }, { id: `judge-${number}` });
+    const verdict = await ctx.call(judge, { entries }, { id: `judge-${number}` });
     const changes = changesOf(verdict, group);
     if (changes.length === 0) continue;
     const part = partName(name, number);
     const done = (await memoryEffect(
-      flow,
+      ctx,
       `write-${number}`,
       { operation: 'consolidate_memory', ...facts },
       async (signal) => asJson(await store.consolidated(part, namespace, changes, signal)),
@@ -207,13 +211,13 @@ function judgeOf({ model, instructions }: ConsolidationOptions): ModelAgent<Judg
 }
 
 async function memoryEffect(
-  flow: BuiltinFlow<never>,
+  ctx: BuiltinProcedureContext<never>,
   id: string,
-  facts: FlowEffect['facts'],
+  facts: ProcedureEffect['facts'],
   execute: (signal: AbortSignal) => Promise<Json>,
 ): Promise<unknown> {
   const timeoutMs = DEFAULTS.toolTimeoutMs;
-  const outcome = await flow.effect({
+  const outcome = await ctx.effect({
     id,
     kind: 'memory',
     facts,

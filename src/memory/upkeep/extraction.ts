@@ -1,6 +1,6 @@
 import type { CodeAgent, ModelAgent } from '../../core/contract/agent.ts';
-import type { BuiltinFlow, Flow } from '../../core/contract/flow.ts';
 import type { MemoryExtract, MemoryHit, MemoryStore } from '../../core/contract/memory.ts';
+import type { BuiltinProcedureContext, ProcedureContext } from '../../core/contract/procedure-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
 import { boundText } from '../../core/values/bound.ts';
 import { ConfigurationError, isA, ToolError } from '../../core/values/errors.ts';
@@ -77,7 +77,8 @@ export function extraction(
     tools: Object.freeze([]),
     limits: Object.freeze({ ...options.limits }),
     permissions: Object.freeze({}),
-    run: (input: ExtractionInput, flow: Flow<never>) => extract(grant, judge, most, input, flow as BuiltinFlow<never>),
+    run: (input: ExtractionInput, ctx: ProcedureContext<never>) =>
+      extract(grant, judge, most, input, ctx as BuiltinProcedureContext<never>),
   } as const);
 }
 
@@ -88,24 +89,24 @@ async function extract(
   judge: ModelAgent<Question, Verdict>,
   most: number,
   { messages, writer, recalled: before = [] }: ExtractionInput,
-  flow: BuiltinFlow<never>,
+  ctx: BuiltinProcedureContext<never>,
 ): Promise<ExtractionResult> {
   const result = { saved: 0, proposed: 0, known: 0, failed: 0 };
   messages.forEach((message, index) => {
     const unlabelled = message.role === 'user' ? TRUSTED : UNTRUSTED;
-    flow.join(labelOf(message.label, `messages[${index}].label`) ?? unlabelled);
+    ctx.join(labelOf(message.label, `messages[${index}].label`) ?? unlabelled);
   });
   const conversation = conversationOf(messages);
   if (!conversation.some(({ role }) => role !== 'tool')) return result;
-  const there = grant.read ? await thereAlready(grant, conversation, flow) : [];
+  const there = grant.read ? await thereAlready(grant, conversation, ctx) : [];
   const seen = [...before, ...recalledIn(messages)].map((text): Known => ({ text }));
   const recalled = new Recalled();
   for (const { text } of [...seen, ...there]) recalled.mark(text);
   // What would taint the conversation is not shown: what a user said stays as trusted as it was.
-  const shown = there.filter(({ label }) => joinLabels(flow.label, label) === flow.label);
+  const shown = there.filter(({ label }) => joinLabels(ctx.label, label) === ctx.label);
   const known = [...seen, ...shown].slice(-KNOWN).map(asKnown);
-  const { memories } = await flow.call(judge, { conversation, known, most }, { id: 'judge' });
-  const saving = { grant, recalled, flow, ...(writer === undefined ? {} : { writer }) };
+  const { memories } = await ctx.call(judge, { conversation, known, most }, { id: 'judge' });
+  const saving = { grant, recalled, ctx, ...(writer === undefined ? {} : { writer }) };
   for (const [index, { text, kind, key }] of memories.slice(0, most).entries()) {
     if (text.trim() === '' || text.length > MAX_TEXT || Math.max(kind.length, key.length) > MAX_NAME) {
       result.failed += 1;
@@ -134,15 +135,15 @@ async function saved(save: () => Promise<Json>): Promise<keyof ExtractionResult>
 async function thereAlready(
   { store, namespace }: Grant,
   conversation: readonly Said[],
-  flow: BuiltinFlow<never>,
+  ctx: BuiltinProcedureContext<never>,
 ): Promise<readonly (MemoryHit & Known)[]> {
   const query = conversation
     .flatMap(({ role, text }) => (role === 'user' ? text : []))
     .join('\n')
     .slice(-MAX_TEXT);
-  const vector = store.embedder && (await embedEffect(store.embedder, query, flow, 'embed-known'));
+  const vector = store.embedder && (await embedEffect(store.embedder, query, ctx, 'embed-known'));
   const ready = vector === undefined ? {} : { vector: vector === 'failed' ? null : vector };
-  const outcome = await flow.effect({
+  const outcome = await ctx.effect({
     id: 'known',
     kind: 'memory',
     facts: { operation: 'search_memory', store: store.id, namespace, topK: KNOWN },

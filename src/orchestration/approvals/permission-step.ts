@@ -1,5 +1,5 @@
 import type { ToolCallEffect } from '../../core/call/tool-call.ts';
-import type { Grant } from '../../core/contract/apart.ts';
+import type { Grant } from '../../core/contract/detached.ts';
 import type {
   ApprovalRequest,
   Decision,
@@ -33,7 +33,7 @@ export interface PermissionParts {
   /** Of files of the project and the user. */
   readonly scopes: readonly Level[];
   readonly approve: Approve | undefined;
-  /** Of a child apart: what all above it say. */
+  /** Of a detached child: what all above it say. */
   readonly granted: Grant | undefined;
   readonly waits: Waits;
   readonly journal: Journal;
@@ -236,7 +236,7 @@ export class PermissionStep {
     }
   }
 
-  /** A question of a child apart, put to whoever is asked in this run. */
+  /** A question of a detached child, put to whoever is asked in this run. */
   async relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
     const { approve, waits, journal } = this.#parts;
     const waiting = journal.wait(request.id, self, self.step, request);

@@ -1,5 +1,5 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import type { Grant } from '../../core/contract/apart.ts';
+import type { Grant } from '../../core/contract/detached.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { ChildCall } from '../../core/runtime/run-context.ts';
 import { signatureOf } from '../../core/turn/repeats.ts';
@@ -12,7 +12,7 @@ export interface AdmissionParts {
   readonly limits: CheckedOptions['limits'];
   readonly root: Invocation;
   readonly count: { readonly agents: number };
-  /** Of a child apart. */
+  /** Of a detached child. */
   readonly granted: Grant | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { treeFacts } from '../../agents/tree-facts.ts';
-import type { ApartOutcome, Grant, GrantedLevel } from '../../core/contract/apart.ts';
+import type { DetachedOutcome, Grant, GrantedLevel } from '../../core/contract/detached.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Journal } from '../../core/runtime/journal.ts';
 import { ToolError } from '../../core/values/errors.ts';
@@ -17,7 +17,7 @@ export interface GrantSource {
 }
 
 /**
- * The limits of a child apart: its own, and of what is left above no more than half. Tokens and money are reserved for it as a
+ * The limits of a detached child: its own, and of what is left above no more than half. Tokens and money are reserved for it as a
  * whole, so where a cap holds above it needs limits of its own.
  */
 function grantedLimits({ limits, count }: GrantSource, self: Invocation): Limits | { readonly refused: string } {
@@ -25,7 +25,7 @@ function grantedLimits({ limits, count }: GrantSource, self: Invocation): Limits
   for (const name of ['tokens', 'costUsd'] as const) {
     if (own[name] !== undefined || !isCapped(limits, self, name)) continue;
     const mend = `give its delegate limits.${name} of its own`;
-    return { refused: `${self.agent} runs apart and a limit of ${name} holds above it: ${mend}` };
+    return { refused: `${self.agent} runs detached and a limit of ${name} holds above it: ${mend}` };
   }
   if (limits.steps !== undefined && count.steps >= limits.steps)
     return { refused: `the limit of ${limits.steps} steps in this run is reached` };
@@ -49,7 +49,7 @@ function share(cap: number | undefined, used: number, own: number): number | und
 }
 
 /**
- * What a child apart is granted. Its limits depend on what the rest of the tree did until then, so a resume keeps to them; all
+ * What a detached child is granted. Its limits depend on what the rest of the tree did until then, so a resume keeps to them; all
  * else follows from where it stands.
  *
  * @throws ToolError where nothing is left for it.
@@ -83,10 +83,10 @@ function grantedLevel({ source, rules, mode, tools }: Level): GrantedLevel {
 /** Holds what was granted. A child that has ended holds nothing, one that had given something the rest. */
 export function heldFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): HeldCounts {
   if (journal.recall('agent', path) !== undefined) return new HeldCounts(count, { agents: 1 }, undefined);
-  let before: ApartOutcome | undefined;
+  let before: DetachedOutcome | undefined;
   for (let stretch = 0; ; stretch += 1) {
     const ended = journal.recall('child', `${path}/@apart.${stretch}`);
     if (ended === undefined) return new HeldCounts(count, limits, before);
-    before = ended as unknown as ApartOutcome;
+    before = ended as unknown as DetachedOutcome;
   }
 }

@@ -1,4 +1,4 @@
-import { type ApartOutcome, nodesOf } from '../../core/contract/apart.ts';
+import { type DetachedOutcome, nodesOf } from '../../core/contract/detached.ts';
 import type { Limits } from '../../core/values/limits.ts';
 
 /** What limits count of a tree. */
@@ -9,7 +9,7 @@ export interface Counts {
 }
 
 /**
- * What a child apart may still use of the counts of its run. Held from its grant to its end, since it may use all of it at any
+ * What a detached child may still use of the counts of its run. Held from its grant to its end, since it may use all of it at any
  * moment: so the caps above hold beside its siblings, and while it waits for a person. What it has used counts, and is no longer held.
  */
 export class HeldCounts {
@@ -18,7 +18,7 @@ export class HeldCounts {
   #used: Counts;
 
   /** `before` is what it had given in an earlier epoch, which counts already. */
-  constructor(count: Counts, { steps = 0, toolCalls = 0, agents = 1 }: Limits, before: ApartOutcome | undefined) {
+  constructor(count: Counts, { steps = 0, toolCalls = 0, agents = 1 }: Limits, before: DetachedOutcome | undefined) {
     this.#count = count;
     this.#used = countsOf(before);
     this.#left = less({ steps, toolCalls, agents }, this.#used);
@@ -26,7 +26,7 @@ export class HeldCounts {
   }
 
   /** What it used until the end of a stretch. */
-  used(outcome: ApartOutcome): void {
+  used(outcome: DetachedOutcome): void {
     const now = countsOf(outcome);
     const more = less(now, this.#used);
     this.#used = now;
@@ -46,7 +46,7 @@ export class HeldCounts {
 const NOTHING: Counts = { steps: 0, toolCalls: 0, agents: 0 };
 
 /** The child itself counts already. */
-function countsOf(outcome: ApartOutcome | undefined): Counts {
+function countsOf(outcome: DetachedOutcome | undefined): Counts {
   if (outcome === undefined) return { steps: 0, toolCalls: 0, agents: 1 };
   const { steps, toolCalls, tree } = outcome;
   return { steps, toolCalls, agents: nodesOf(tree) };

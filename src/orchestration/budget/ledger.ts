@@ -1,4 +1,4 @@
-import type { Charged } from '../../core/contract/apart.ts';
+import type { Charged } from '../../core/contract/detached.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Call, Failure, Layer, Outcome, Settled, Work } from '../../core/runtime/journal.ts';
 import { stopped } from '../../core/runtime/stops.ts';

@@ -1,12 +1,12 @@
 import { treeFacts } from '../../agents/tree-facts.ts';
-import type { ApartChild, ApartOutcome } from '../../core/contract/apart.ts';
+import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
 import { find } from '../run/child.ts';
 import type { RunTree } from '../run/run-tree.ts';
 
-/** A child apart whose store has no place of its own for it: a run of its own in the process of its parent. */
-export async function runHere(tree: RunTree, child: ApartChild, signal: AbortSignal): Promise<ApartOutcome> {
+/** A detached child whose store has no place of its own for it: a run of its own in the process of its parent. */
+export async function runHere(tree: RunTree, child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome> {
   // Loaded late: it starts runs, as what calls this does.
-  const { runApart } = await import('./run-apart.ts');
+  const { runDetached } = await import('./run-detached.ts');
   const { deps, model, models, graceMs, hooks, instrument, journal, onObserverError } = tree.options;
   const agent = find(tree.root, child.parent.key)?.definition;
   const agents = agent === undefined ? [] : [agent];
@@ -22,5 +22,5 @@ export async function runHere(tree: RunTree, child: ApartChild, signal: AbortSig
     journal,
     onObserverError,
   };
-  return runApart(agents, child, { ...options, signal });
+  return runDetached(agents, child, { ...options, signal });
 }

@@ -22,14 +22,14 @@ const SLACK_MS = 60_000;
  */
 export async function afterRun(
   tree: RunTree,
-  { left, apart, written }: Afterwards,
+  { left, detached, written }: Afterwards,
 ): Promise<{ readonly over: Promise<void> }> {
   const after = new AfterRun(tree);
   const held: Held[] = [];
   for (const one of left) held.push({ ...one, forget: await after.kept(one, held.length + 1) });
-  const over = after.all(held, apart, written);
+  const over = after.all(held, detached, written);
   const stores = [...left.map(({ grant }) => grant.store), ...written.keys()];
-  for (const store of new Set([...stores, ...apart.flatMap(({ grants }) => grants.map((grant) => grant.store))]))
+  for (const store of new Set([...stores, ...detached.flatMap(({ grants }) => grants.map((grant) => grant.store))]))
     store.background?.(over);
   return { over };
 }
@@ -50,7 +50,7 @@ class AfterRun {
     this.#follows = following(tree);
   }
 
-  /** A worker apart under a cap has nothing left of its own: what it leaves is for the run that it belongs to, at once. */
+  /** A detached worker under a cap has nothing left of its own: what it leaves is for the run that it belongs to, at once. */
   get #isForParent(): boolean {
     return this.#tree.child !== undefined && this.#isSpent;
   }
@@ -71,13 +71,13 @@ class AfterRun {
     return forget;
   }
 
-  async all(held: readonly Held[], apart: Afterwards['apart'], written: Afterwards['written']): Promise<void> {
+  async all(held: readonly Held[], detached: Afterwards['detached'], written: Afterwards['written']): Promise<void> {
     for (const one of held) await this.#quietly(() => this.#extract(one));
     for (const { self, grant } of held) {
       const { store, namespace } = grant;
       await this.#quietly(() => this.#takeUp(grant, store, { agent: self.agent, namespace }));
     }
-    for (const { agent, run, grants } of apart) {
+    for (const { agent, run, grants } of detached) {
       for (const grant of grants) await this.#quietly(() => this.#takeUp(grant, grant.store, { agent, run }));
     }
     for (const [store, namespaces] of written) {

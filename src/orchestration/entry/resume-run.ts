@@ -28,7 +28,7 @@ export type ResumeArgument<Deps> = ResumeOptions<Deps> & { readonly journal: Rec
 
 /**
  * Goes on with a run after a crash, a suspension or a deploy: from the top, with what is recorded. Finished effects never run
- * again; one that was started and has no outcome follows its `onInDoubt`. A run that ended on a limit goes on where that is now
+ * again; one that was started and has no outcome follows its `onUnknownOutcome`. A run that ended on a limit goes on where that is now
  * larger; any other run that is over gives its result.
  *
  * `result` rejects with a ConfigurationError (`runId`) for a run that the journal does not know, a FencedError for one that is

@@ -1,5 +1,5 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import { nodesOf } from '../../core/contract/apart.ts';
+import { nodesOf } from '../../core/contract/detached.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
 import type { Label } from '../../core/values/label.ts';
@@ -52,6 +52,6 @@ export function find(node: Invocation, path: string): Invocation | undefined {
 
 /** Invocations at and below a node. */
 export function countOf(node: Invocation): number {
-  if (node.apart !== undefined) return nodesOf(node.apart.tree);
+  if (node.detached !== undefined) return nodesOf(node.detached.tree);
   return node.children.reduce((sum, child) => sum + countOf(child), 1);
 }

@@ -1,4 +1,4 @@
-import type { Grant } from '../../core/contract/apart.ts';
+import type { Grant } from '../../core/contract/detached.ts';
 import type { Ending } from '../../core/contract/ending.ts';
 import type { Delegate } from '../../core/contract/tool.ts';
 import { Stopped } from '../../core/runtime/guard.ts';
@@ -24,8 +24,8 @@ import { childStart, narrow, shareOfCaps } from './child.ts';
 import type { Start } from './input.ts';
 import { copyShared, type Shared } from './shared-store.ts';
 
-/** What a child apart is handed: as JSON. */
-export interface Apart {
+/** What a detached child is handed: as JSON. */
+export interface Detached {
   readonly input: unknown;
   readonly grant: Grant;
   /** Of what is granted to it, what it has not used. */
@@ -44,12 +44,12 @@ export interface ChildrenParts extends AdmissionParts {
   endsBefore(key: string): Stop | undefined;
   /** The permissions of a new node. */
   enter(self: Invocation, delegate: Delegate | undefined): void;
-  /** What a child apart gets, and what is held for it; a ToolError where nothing is left. */
-  grant(self: Invocation): Pick<Apart, 'grant' | 'held'>;
+  /** What a detached child gets, and what is held for it; a ToolError where nothing is left. */
+  grant(self: Invocation): Pick<Detached, 'grant' | 'held'>;
   /** The clock of a node that has a time limit of its own. */
   deadline(self: Invocation): Deadline | undefined;
   /** Runs a node to its end, between its two records. */
-  live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending>;
+  live(self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending>;
 }
 
 /** A child that has started. */
@@ -101,15 +101,15 @@ export class Children {
       label: child.label,
     });
     this.#run.enter(self, delegate);
-    const apart = delegate?.apart ? { input, ...this.#run.grant(self) } : undefined;
+    const detached = delegate?.detached ? { input, ...this.#run.grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
-    const ending = this.#drive(child, self, start, apart);
+    const ending = this.#drive(child, self, start, detached);
     keepThread(child, self, ending);
     return { self, ending };
   }
 
-  async #drive(child: ChildCall, self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
+  async #drive(child: ChildCall, self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending> {
     let over = () => {};
     self.ended = new Promise((resolve) => {
       over = resolve;
@@ -126,11 +126,11 @@ export class Children {
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
-      const ending = await this.#run.live(self, opening, apart);
+      const ending = await this.#run.live(self, opening, detached);
       child.onEnd?.(ending.status === 'completed');
       return ending;
     } finally {
-      apart?.held.release();
+      detached?.held.release();
       deadline?.clear();
       if (deadline !== undefined) this.#activity.remove(deadline);
       this.#places?.give(self);

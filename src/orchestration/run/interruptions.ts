@@ -3,7 +3,7 @@ const LONGEST_MS = 30_000;
 /** How often in a row it may be interrupted and not get on: about two minutes. */
 const MOST = 10;
 
-/** How often a child apart was interrupted where it runs (a shutdown there), and when it is taken up again. */
+/** How often a detached child was interrupted where it runs (a shutdown there), and when it is taken up again. */
 export class Interruptions {
   #furthest = 0;
   #inVain = 0;

@@ -10,16 +10,16 @@ import type { RunContext } from '../../core/runtime/run-context.ts';
 import { INTERRUPTED } from '../../journal/history.ts';
 import type { RunLog } from '../../journal/record-store.ts';
 import type { Ledger } from '../budget/ledger.ts';
-import { apartRunId } from '../detached/apart-run-id.ts';
-import { type ApartParts, driveApart } from '../detached/drive-apart.ts';
-import type { Apart } from './children.ts';
+import { detachedRunId } from '../detached/detached-run-id.ts';
+import { type DetachedParts, driveDetached } from '../detached/drive-detached.ts';
+import type { Detached } from './children.ts';
 import type { Start } from './input.ts';
 import type { RunMemories } from './run-memories.ts';
 import { agentDone, agentStarted } from './run-records.ts';
 import type { TreeModels } from './tree-models.ts';
 
 type LifeParts = RunContext &
-  ApartParts & {
+  DetachedParts & {
     readonly inbox: Inbox;
     readonly log: RunLog | undefined;
     readonly perCall: readonly [Ledger];
@@ -36,15 +36,15 @@ export class NodeLife {
     this.#models = models;
   }
 
-  async live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
+  async live(self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending> {
     const run = this.#run;
-    if (apart === undefined) {
+    if (detached === undefined) {
       self.since = run.journal.note(this.started(self, start));
       return this.over(self, await this.drive(self, start));
     }
     self.since = run.journal.note(agentStarted(self, start, undefined));
-    const ending = await driveApart(run, self, start, apart);
-    if (!run.isReplay) run.memories.endedApart(self, apartRunId(run.id, self.path));
+    const ending = await driveDetached(run, self, start, detached);
+    if (!run.isReplay) run.memories.endedDetached(self, detachedRunId(run.id, self.path));
     return this.over(self, ending);
   }
 

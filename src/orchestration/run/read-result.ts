@@ -1,5 +1,5 @@
 import { defineBuiltin } from '../../core/contract/define-tool.ts';
-import type { BuiltinFlow } from '../../core/contract/flow.ts';
+import type { BuiltinProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { ProcedureTool, Tool } from '../../core/contract/tool.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
 import { codePointBorder } from '../../core/values/bound.ts';
@@ -30,10 +30,10 @@ export const readResult: ProcedureTool = defineBuiltin(
     input: {},
     access: 'read',
     maxResultChars: PAGE + 200,
-    async run(args: never, flow: BuiltinFlow<never>): Promise<string> {
+    async run(args: never, ctx: BuiltinProcedureContext<never>): Promise<string> {
       const { ref, from = 0, length = PAGE } = args as { ref: string; from?: number; length?: number };
       // A later process may know less of what was received: what was read is a record.
-      const page = await flow.once('page', () => pageOf(flow.read(ref), from, length));
+      const page = await ctx.once('page', () => pageOf(ctx.read(ref), from, length));
       if (page.ok) return page.text;
       throw new ToolError('invalid_args', page.message);
     },
@@ -42,7 +42,7 @@ export const readResult: ProcedureTool = defineBuiltin(
   {},
 );
 
-type Page = ReturnType<BuiltinFlow['read']>;
+type Page = ReturnType<BuiltinProcedureContext['read']>;
 
 function pageOf(whole: Page, from: number, length: number): Page {
   if (!whole.ok) return whole;

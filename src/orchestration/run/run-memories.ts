@@ -19,8 +19,8 @@ export interface Left {
   readonly recalled: readonly string[];
 }
 
-/** A worker that ran apart, and may have left something that nothing was left for there. */
-export interface LeftApart {
+/** A worker that ran detached, and may have left something that nothing was left for there. */
+export interface LeftDetached {
   readonly agent: string;
   readonly run: string;
   readonly grants: readonly (MemoryGrant & { readonly extract: MemoryExtract })[];
@@ -42,7 +42,7 @@ export class RunMemories {
   /** By invocation, what of its brief was recalled in earlier runs of the conversation. */
   #before: WeakMap<Invocation, readonly string[]> | undefined;
   #left: Left[] = NONE_LEFT;
-  #apart: readonly LeftApart[] = NONE_APART;
+  #detached: readonly LeftDetached[] = NONE_DETACHED;
   #written: Map<MemoryStore, Set<string>> = NOTHING_WRITTEN;
 
   /** An invocation with grants begins: what was recalled before is no more to be stored again than what it recalls itself. */
@@ -76,10 +76,10 @@ export class RunMemories {
   }
 
   /** A worker ends that is a run of its own, under this id. */
-  endedApart({ definition, agent }: Invocation, run: string): void {
+  endedDetached({ definition, agent }: Invocation, run: string): void {
     if (definition.type === 'code') return;
     const grants = definition.memory.filter(hasExtract);
-    if (grants.length > 0) this.#apart = [...this.#apart, { agent, run, grants }];
+    if (grants.length > 0) this.#detached = [...this.#detached, { agent, run, grants }];
   }
 
   /** What is to be done now that the run ended so; undefined where that is nothing. */
@@ -87,25 +87,25 @@ export class RunMemories {
     const left = this.#left;
     const written = this.#written;
     // Whoever keeps the run's handle keeps no transcripts with it.
-    const apart = this.#apart;
+    const detached = this.#detached;
     this.#left = NONE_LEFT;
-    this.#apart = NONE_APART;
+    this.#detached = NONE_DETACHED;
     if (STOPPED.includes(status)) return undefined;
     const isAsked =
-      left.length > 0 || apart.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
-    return isAsked ? { left, apart, written } : undefined;
+      left.length > 0 || detached.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
+    return isAsked ? { left, detached, written } : undefined;
   }
 }
 
 export interface Afterwards {
   readonly left: readonly Left[];
-  readonly apart: readonly LeftApart[];
+  readonly detached: readonly LeftDetached[];
   /** Namespaces that the run may have written to. */
   readonly written: ReadonlyMap<MemoryStore, ReadonlySet<string>>;
 }
 
 const NONE_LEFT: Left[] = [];
-const NONE_APART: readonly LeftApart[] = [];
+const NONE_DETACHED: readonly LeftDetached[] = [];
 const NOTHING_WRITTEN = new Map<MemoryStore, Set<string>>();
 
 /** What is new of a transcript: not what the caller handed in of an earlier conversation, nor what was saved of it. */

@@ -45,7 +45,8 @@ export function runDone(
 export function agentStarted(self: Invocation, { brief, value }: Start, model: ModelFacts | undefined): Draft {
   const { definition, depth, waitedMs } = self;
   const { description, type } = definition;
-  const apart = self.delegate?.apart && ({ apart: true } as const);
+  // Its name in stored records.
+  const apart = self.delegate?.detached && ({ apart: true } as const);
   const facts = { agent: self.agent, description, type, brief, depth, ...apart };
   const entry = {
     ...({ key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const),

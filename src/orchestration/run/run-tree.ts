@@ -5,8 +5,8 @@ import { readSummary } from '../../context/read-summary.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../../context/window.ts';
 import type { ToolCallEffect } from '../../core/call/tool-call.ts';
 import type { Agent, ModelAgent } from '../../core/contract/agent.ts';
-import type { ApartChild, Grant, RunApart } from '../../core/contract/apart.ts';
 import type { RunIn } from '../../core/contract/boundary.ts';
+import type { DetachedChild, Grant, RunDetached } from '../../core/contract/detached.ts';
 import type { Ending } from '../../core/contract/ending.ts';
 import type { Hooks } from '../../core/contract/hooks.ts';
 import type { Instrument } from '../../core/contract/instrument.ts';
@@ -44,10 +44,10 @@ import { Gate, type GateNote } from '../budget/gate.ts';
 import { grantFor, heldFor } from '../budget/grant.ts';
 import { Ledger, type Reached } from '../budget/ledger.ts';
 import { Limiter } from '../budget/limiter.ts';
-import { apartHome } from '../detached/apart-home.ts';
-import type { ApartParts } from '../detached/drive-apart.ts';
+import { detachedRunner } from '../detached/detached-runner.ts';
+import type { DetachedParts } from '../detached/drive-detached.ts';
 import { find } from './child.ts';
-import { type Apart, Children, type ChildrenParts, type Started } from './children.ts';
+import { Children, type ChildrenParts, type Detached, type Started } from './children.ts';
 import { divergenceError } from './divergence-error.ts';
 import { Divergences } from './divergences.ts';
 import { grantedTools } from './granted-tools.ts';
@@ -70,7 +70,7 @@ import { TreeModels } from './tree-models.ts';
 import { TreeStops } from './tree-stops.ts';
 
 /** A run's tree in this process: composes the rooms into what loops and procedures reach. */
-export class RunTree implements RunContext, JournalParts, PermissionParts, ChildrenParts, ApartParts {
+export class RunTree implements RunContext, JournalParts, PermissionParts, ChildrenParts, DetachedParts {
   /** Of another run, where a resume goes on in a fork. */
   id: string;
   root: Invocation;
@@ -113,10 +113,10 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   readonly readCompacted = compacted;
   readonly readSummary = readSummary;
   readonly estimate = estimateTextTokens;
-  /** Where it is a child apart: what it was granted. */
-  readonly child: ApartChild | undefined;
+  /** Where it is a detached child: what it was granted. */
+  readonly child: DetachedChild | undefined;
 
-  constructor(id: string, agent: Agent, options: CheckedOptions, child?: ApartChild) {
+  constructor(id: string, agent: Agent, options: CheckedOptions, child?: DetachedChild) {
     this.id = id;
     this.options = options;
     this.child = child;
@@ -313,7 +313,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.#rootLife.finish(ending, since);
   }
 
-  /** Of the caps of the run and its root, what nobody has spent. What a child apart leaves is its parent's. */
+  /** Of the caps of the run and its root, what nobody has spent. What a detached child leaves is its parent's. */
   left(): Limits {
     const left = this.perCall[0].left(this.root);
     return this.child === undefined ? left : Object.fromEntries(Object.keys(left).map((name) => [name, 0]));
@@ -335,8 +335,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.#permissions.enter(self, delegate);
   }
 
-  get runApart(): RunApart {
-    return apartHome(this);
+  get runDetached(): RunDetached {
+    return detachedRunner(this);
   }
 
   relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
@@ -349,13 +349,13 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return new Deadline(self, timeMs, this, this.history?.worked(self.path));
   }
 
-  grant(self: Invocation): Pick<Apart, 'grant' | 'held'> {
+  grant(self: Invocation): Pick<Detached, 'grant' | 'held'> {
     const grant = grantFor(this, self, this.#permissions.levelsAbove(self));
     return { grant, held: heldFor(this, self, grant.limits) };
   }
 
-  live(self: Invocation, start: Start, apart: Apart | undefined): Promise<Ending> {
-    return this.#life.live(self, start, apart);
+  live(self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending> {
+    return this.#life.live(self, start, detached);
   }
 
   waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome> {

@@ -9,7 +9,7 @@ import { shown } from '../../core/values/options.ts';
 import { timeNow } from '../../core/values/time.ts';
 import type { Signal } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
-import { apartRunId } from '../detached/apart-run-id.ts';
+import { detachedRunId } from '../detached/detached-run-id.ts';
 import { find } from './child.ts';
 import type { RunTree } from './run-tree.ts';
 
@@ -74,7 +74,7 @@ export function steerProblem(
   if (typeof path !== 'string' || !isWithin(path, root.path)) return `${shown(path)} is not in this run`;
   const node = find(root, path);
   if (node !== undefined) {
-    if (node.delegate?.apart) return apartProblem(id, path);
+    if (node.delegate?.detached) return detachedProblem(id, path);
     if (node.definition.type === 'code') return `${path} is the procedure ${node.agent}, which has no transcript`;
     return node.status === 'running' || node.status === 'waiting' ? undefined : `${path} has ended: ${node.status}`;
   }
@@ -91,16 +91,16 @@ export function recordedProblem(run: string, rows: readonly Row[], path: string)
   const { type, agent, apart } = started.request as { type?: string; agent?: string; apart?: boolean };
   // An older journal says it of those alone that have begun elsewhere.
   if (apart || rows.some(({ kind, key }) => kind === 'child' && key.startsWith(`${path}/@apart.`)))
-    return apartProblem(run, path);
+    return detachedProblem(run, path);
   if (type === 'code') return `${path} is the procedure ${agent}, which has no transcript`;
   const ended = own.find(({ event }) => event === 'done');
   const { status } = (ended?.value ?? {}) as { readonly status?: string };
   return ended === undefined ? undefined : `${path} has ended: ${status}`;
 }
 
-/** What is for a worker apart must be told to the run that it is. */
-function apartProblem(run: string, path: string): string {
-  return `${path} runs apart, as run ${apartRunId(run, path)}, which is steered by its own id`;
+/** What is for a detached worker must be told to the run that it is. */
+function detachedProblem(run: string, path: string): string {
+  return `${path} runs detached, as run ${detachedRunId(run, path)}, which is steered by its own id`;
 }
 
 /** The worker that a node has handed its conversation over to. */

@@ -24,7 +24,7 @@ export interface OpenFacts {
   readonly isDelegate: boolean;
   readonly workerFault: string | undefined;
   readonly finishReason: string | undefined;
-  readonly isApart: boolean;
+  readonly isDetached: boolean;
 }
 
 /** The end of a span, by the record that ends it. Pure: live and from a log, the same record ends a span the same way. */
@@ -99,7 +99,7 @@ function toolOutcome({ isError, error, content }: ToolOut, { isDelegate, workerF
 function agentOutcome(out: AgentOut, open: OpenFacts): SpanOutcome {
   const { ownUsage, text } = out;
   const attributes: Attributes = {};
-  if (ownUsage.modelCallsWithUsage > 0 && !open.isApart) {
+  if (ownUsage.modelCallsWithUsage > 0 && !open.isDetached) {
     attributes['gen_ai.usage.input_tokens'] = ownUsage.inputTokens;
     attributes['gen_ai.usage.output_tokens'] = ownUsage.outputTokens;
   }

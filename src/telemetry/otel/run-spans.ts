@@ -149,7 +149,7 @@ export class RunSpans {
     if (record.kind === 'tool') this.#noteRefusal(record);
     if (record.kind === 'context') this.#compacted.add(stepOf(record));
     const agent = record.kind === 'child' ? this.#agentOf(record) : undefined;
-    if (agent !== undefined) agent.isApart = true;
+    if (agent !== undefined) agent.isDetached = true;
     const event = told(record);
     if (event === undefined) return;
     const { span } = (event.on === 'agent' ? this.#agentOf(record) : undefined) ?? this.root;

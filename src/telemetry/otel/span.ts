@@ -27,7 +27,7 @@ export class OpenSpan implements SpanHandle {
   /** How the agent's last turn ended. */
   finishReason: string | undefined;
   /** An agent that runs as a run of its own, which tells what it used. */
-  isApart = false;
+  isDetached = false;
 
   constructor(span: Span, parent: Context, start: SpanStart, caller?: Caller) {
     const { traceId, spanId } = span.spanContext();
@@ -56,7 +56,7 @@ export function openSpan(tracer: Tracer, start: SpanStart, parent: Context, tran
 }
 
 /**
- * Starts the span of a run: a child of the caller's; of a child apart, of its parent's; else, where it goes on from another, the
+ * Starts the span of a run: a child of the caller's; of a detached child, of its parent's; else, where it goes on from another, the
  * root of a new trace. It links to where it goes on from.
  */
 export function openRun(tracer: Tracer, start: SpanStart & { kind: 'run' }, active: Context): OpenSpan {

@@ -43,7 +43,7 @@ const look = defineTool({
 });
 
 /** So many workers at once, each of which takes two turns and one call. */
-function crew(count: number, more: Parameters<typeof delegate>[1] = { apart: true }) {
+function crew(count: number, more: Parameters<typeof delegate>[1] = { detached: true }) {
   const worker = defineAgent({
     name: 'worker',
     description: 'w',
@@ -61,7 +61,7 @@ function crew(count: number, more: Parameters<typeof delegate>[1] = { apart: tru
   });
 }
 
-describe('the caps of a run hold beside workers apart that run at once', () => {
+describe('the caps of a run hold beside detached workers that run at once', () => {
   test.each([
     ['steps', 6],
     ['toolCalls', 6],
@@ -101,7 +101,7 @@ describe('the caps of a run hold beside workers apart that run at once', () => {
     const lead = defineSupervisor({
       name: 'lead',
       instructions: 'l',
-      workers: [delegate(worker, { apart: true })],
+      workers: [delegate(worker, { detached: true })],
       model: model((seen) =>
         seen === 0
           ? callTools(toolCall('delegate_worker', { task: 'a' }), toolCall('delegate_worker', { task: 'b' }))
@@ -121,7 +121,7 @@ describe('the caps of a run hold beside workers apart that run at once', () => {
   });
 });
 
-describe('a worker apart that is interrupted with its run', () => {
+describe('a detached worker that is interrupted with its run', () => {
   test('has no outcome: a resume goes on with it', async () => {
     let asked = 0;
     const abort = new AbortController();
@@ -141,7 +141,7 @@ describe('a worker apart that is interrupted with its run', () => {
     const lead = defineSupervisor({
       name: 'lead',
       instructions: 'l',
-      workers: [delegate(worker, { apart: true })],
+      workers: [delegate(worker, { detached: true })],
       model: model((seen) => (seen === 0 ? callTools(toolCall('delegate_worker', { task: 'a' })) : say('end'))),
     });
     const store = journal();
@@ -167,7 +167,7 @@ describe('a worker apart that is interrupted with its run', () => {
     const lead = defineSupervisor({
       name: 'lead',
       instructions: 'l',
-      workers: [delegate(worker, { apart: true })],
+      workers: [delegate(worker, { detached: true })],
       model: model((seen) => (seen === 0 ? callTools(toolCall('delegate_worker', { task: 'a' })) : say('end'))),
     });
     const store = journal();
@@ -180,7 +180,7 @@ describe('a worker apart that is interrupted with its run', () => {
   });
 });
 
-describe('what a worker apart was charged by estimate', () => {
+describe('what a detached worker was charged by estimate', () => {
   /** A lead of many workers in a row, whose models report nothing; it aborts `abort` before the third. */
   const silent = (abort?: AbortController) => {
     const worker = defineAgent({
@@ -192,7 +192,7 @@ describe('what a worker apart was charged by estimate', () => {
     return defineSupervisor({
       name: 'lead',
       instructions: 'l',
-      workers: [delegate(worker, { apart: true, limits: { tokens: 2_000 } })],
+      workers: [delegate(worker, { detached: true, limits: { tokens: 2_000 } })],
       model: model((seen, signal) => {
         if (seen === 2 && abort?.signal.aborted === false) {
           void setImmediate().then(() => abort.abort());
@@ -226,7 +226,7 @@ describe('what a worker apart was charged by estimate', () => {
   });
 });
 
-test('a message for a worker apart is refused, with the run that takes it, and reaches it there', async () => {
+test('a message for a detached worker is refused, with the run that takes it, and reaches it there', async () => {
   const held = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const seen: string[] = [];
@@ -249,7 +249,7 @@ test('a message for a worker apart is refused, with the run that takes it, and r
   const lead = defineSupervisor({
     name: 'lead',
     instructions: 'l',
-    workers: [delegate(worker, { apart: true })],
+    workers: [delegate(worker, { detached: true })],
     model: model((n) => (n === 0 ? callTools(toolCall('delegate_worker', { task: 'a' })) : say('end'))),
   });
   const store = journal();
@@ -262,10 +262,10 @@ test('a message for a worker apart is refused, with the run that takes it, and r
   } catch (thrown) {
     refused = String(thrown);
   }
-  const child = /runs apart, as run (\S+),/.exec(refused)?.[1] ?? '';
+  const child = /runs detached, as run (\S+),/.exec(refused)?.[1] ?? '';
   // Its records are on disk once the turn of the event loop is over.
   await setImmediate();
-  await expect(steerRun(run.id, path, 'Hurry', { journal: store })).rejects.toThrow(`runs apart, as run ${child},`);
+  await expect(steerRun(run.id, path, 'Hurry', { journal: store })).rejects.toThrow(`runs detached, as run ${child},`);
   await steerRun(child, 'worker', 'Hurry', { journal: store });
   await setImmediate();
   held.resolve();

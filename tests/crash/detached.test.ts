@@ -1,13 +1,20 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type ApartChild, type ApartOutcome, type RecordStore, type RunResult, replayRun, runAgent } from 'coxswain';
+import {
+  type DetachedChild,
+  type DetachedOutcome,
+  type RecordStore,
+  type RunResult,
+  replayRun,
+  runAgent,
+} from 'coxswain';
 import { expect, test } from 'vitest';
 import { journal, throughJson } from '../support/journals.ts';
 import { bundledProgram } from './bundled-program.ts';
 import { executions, UNSAFE, voyage } from './voyage.ts';
 
-const { folder, program } = bundledProgram('apart-program.ts');
+const { folder, program } = bundledProgram('detached-program.ts');
 
 type Ends = 'KILL_RECORDS' | 'TERM_RECORDS';
 
@@ -15,10 +22,10 @@ type Ends = 'KILL_RECORDS' | 'TERM_RECORDS';
 async function inProcess(
   file: string,
   outside: string,
-  child: ApartChild,
+  child: DetachedChild,
   ends: number[],
   by: Ends,
-): Promise<ApartOutcome> {
+): Promise<DetachedOutcome> {
   for (;;) {
     const end = ends.shift();
     const env = { ...process.env, JOURNAL: file, OUTSIDE: outside, ...(end && { [by]: String(end) }) };
@@ -27,11 +34,11 @@ async function inProcess(
     work.stdin.end(JSON.stringify(child));
     const said = await text(work.stdout);
     if ((await exit) === 'SIGKILL') continue;
-    return JSON.parse(said) as ApartOutcome;
+    return JSON.parse(said) as DetachedOutcome;
   }
 }
 
-/** A journal as a distributed engine would be: all that crosses it is JSON, and children apart run in processes of their own. */
+/** A journal as a distributed engine would be: all that crosses it is JSON, and detached children run in processes of their own. */
 function elsewhere(
   store: RecordStore,
   outside: string,
@@ -40,11 +47,11 @@ function elsewhere(
 ): { store: RecordStore; calls: string[] } {
   const calls: string[] = [];
   const file = join(folder, `${calls.length}-${Math.random()}.db`);
-  const runApart = (child: ApartChild) => {
+  const runDetached = (child: DetachedChild) => {
     calls.push(child.agent);
     return inProcess(`${file}-${child.agent}-${child.run.slice(-6)}`, outside, child, ends(), by);
   };
-  return { store: { ...throughJson(store), runApart }, calls };
+  return { store: { ...throughJson(store), runDetached }, calls };
 }
 
 function essence({ status, text, messages, usage, steps, toolCalls, tree }: RunResult<unknown>) {
@@ -66,7 +73,7 @@ test('children in processes of their own, killed on the way, end as they would h
     kill += 7;
     return [kill, kill + 5];
   });
-  const { lead, model, options } = voyage(outside, 'retry', { apart: true });
+  const { lead, model, options } = voyage(outside, 'retry', { detached: true });
   const approve: typeof options.approve = (request) => {
     asked.push(request.id);
     return options.approve(request);
@@ -100,12 +107,12 @@ test('children whose processes are told to shut down go on in others, and none o
     return shutdowns > 6 ? [] : [3 + 4 * shutdowns];
   };
   const { store: json, calls } = elsewhere(store, outside, ends, 'TERM_RECORDS');
-  const { lead, model, options } = voyage(outside, 'retry', { apart: true });
+  const { lead, model, options } = voyage(outside, 'retry', { detached: true });
   const permissions = { rules: ['allow! note', 'allow! stamp', 'allow! send', 'ask publish'] };
   const result = await runAgent(lead, 'Sail', { ...options, permissions, model, journal: json, runId: 'r1' });
   const rows = (await store.read('r1'))?.rows ?? [];
   const outcomes = rows.filter(({ kind, event }) => kind === 'child' && event === 'done');
-  const statuses = outcomes.map(({ value }) => (value as unknown as ApartOutcome).status);
+  const statuses = outcomes.map(({ value }) => (value as unknown as DetachedOutcome).status);
   expect(statuses.filter((status) => status === 'aborted').length).toBeGreaterThan(2);
   expect(calls).toHaveLength(statuses.length);
   const { usage, ...same } = whole;

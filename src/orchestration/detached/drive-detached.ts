@@ -1,4 +1,4 @@
-import type { ApartChild, ApartOutcome, RunApart } from '../../core/contract/apart.ts';
+import type { DetachedChild, DetachedOutcome, RunDetached } from '../../core/contract/detached.ts';
 import type { Ending, TreeNode } from '../../core/contract/ending.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
@@ -11,36 +11,36 @@ import type { Status } from '../../core/values/status.ts';
 import { asJson } from '../../journal/row.ts';
 import type { Waits } from '../../journal/waits.ts';
 import type { GrantSource } from '../budget/grant.ts';
-import type { Apart } from '../run/children.ts';
+import type { Detached } from '../run/children.ts';
 import type { Start } from '../run/input.ts';
 import { Interruptions } from '../run/interruptions.ts';
-import { ApartStretch } from './apart-call.ts';
-import { apartRunId } from './apart-run-id.ts';
+import { DetachedStretch } from './detached-call.ts';
+import { detachedRunId } from './detached-run-id.ts';
 
 type Request = ApprovalRequest | WaitRequest;
 
-/** What a child apart needs of the run it belongs to. */
-export interface ApartParts extends GrantSource {
+/** What a detached child needs of the run it belongs to. */
+export interface DetachedParts extends GrantSource {
   readonly id: string;
   readonly graceMs: number;
   readonly isInterrupted: boolean;
   readonly stops: Stops;
   readonly waits: Waits;
-  readonly runApart: RunApart;
+  readonly runDetached: RunDetached;
   /** Puts a question of the child to whoever is asked in this run. */
   relay(request: Request, self: Invocation): Promise<Outcome<Decision>>;
 }
 
 /** Runs a child as a run of its own, wherever that is. What it asks is asked here, and it goes on with the answer. */
-export async function driveApart(
-  run: ApartParts,
+export async function driveDetached(
+  run: DetachedParts,
   self: Invocation,
   start: Start,
-  { input, grant, held }: Apart,
+  { input, grant, held }: Detached,
 ): Promise<Ending> {
   const { parentStep } = self;
   const child = {
-    run: apartRunId(run.id, self.path),
+    run: detachedRunId(run.id, self.path),
     parent: { run: run.id, key: self.path, ...(parentStep !== undefined && { step: parentStep }) },
     agent: self.agent,
     input: asJson(input) ?? null,
@@ -48,11 +48,11 @@ export async function driveApart(
   };
   const questions = new Questions(run, self);
   const interruptions = new Interruptions();
-  let answers: ApartChild['answers'] = [];
+  let answers: DetachedChild['answers'] = [];
   for (let stretch = 0; ; stretch += 1) {
     const key = `${self.path}/@apart.${stretch}`;
-    const past = { before: self.apart, held, interrupted: (cut: ApartOutcome) => account(self, cut) };
-    const outcome = await run.journal.child(new ApartStretch(run, self, key, { ...child, answers }, past));
+    const past = { before: self.detached, held, interrupted: (cut: DetachedOutcome) => account(self, cut) };
+    const outcome = await run.journal.child(new DetachedStretch(run, self, key, { ...child, answers }, past));
     if (!outcome.ok) return failed(self, start, outcome);
     account(self, outcome.value);
     if (outcome.value.status === 'aborted') {
@@ -75,7 +75,12 @@ export async function driveApart(
  * What interrupts a child where it runs (a shutdown there) is no end of it: it goes on, with the same answers, since it may not have
  * come to them. Fails with the stop where that is what ended it.
  */
-async function takenUp(run: ApartParts, self: Invocation, key: string, pauseMs: number | undefined): Promise<Outcome> {
+async function takenUp(
+  run: DetachedParts,
+  self: Invocation,
+  key: string,
+  pauseMs: number | undefined,
+): Promise<Outcome> {
   if (pauseMs !== undefined || run.stops.at(self.path) !== undefined)
     return run.journal.sleep(`${key}/@again`, self, pauseMs ?? 0);
   const message = 'it was interrupted time and again where it runs, and did not get on';
@@ -84,19 +89,19 @@ async function takenUp(run: ApartParts, self: Invocation, key: string, pauseMs: 
 
 /** What a child waits for, asked in its parent's run. Each question stays open there until it is answered. */
 class Questions {
-  readonly #run: ApartParts;
+  readonly #run: DetachedParts;
   readonly #self: Invocation;
   readonly #open = new Map<string, { readonly id: string; readonly answer: Promise<Outcome<Decision>> }>();
   readonly #asked = new Set<string>();
   readonly #answers = new Map<string, Outcome<Decision>>();
 
-  constructor(run: ApartParts, self: Invocation) {
+  constructor(run: DetachedParts, self: Invocation) {
     this.#run = run;
     this.#self = self;
   }
 
   /** The answers that are there as soon as there is one; which these are depends on timing, so it is recorded. */
-  async ask(pending: readonly Request[], stretch: number): Promise<Outcome<ApartChild['answers']>> {
+  async ask(pending: readonly Request[], stretch: number): Promise<Outcome<DetachedChild['answers']>> {
     for (const request of pending) if (!this.#open.has(request.id)) this.#begin(request, stretch);
     await Promise.race([...this.#open.values()].map(({ answer }) => answer));
     const key = `${this.#self.path}/@answers.${stretch}`;
@@ -144,14 +149,14 @@ function addressOf(own: string, self: Invocation): string {
   return `${self.path}${own.slice(self.agent.length)}`;
 }
 
-function account(self: Invocation, outcome: ApartOutcome): void {
-  self.apart = { ...outcome, tree: placed(outcome.tree, self) };
+function account(self: Invocation, outcome: DetachedOutcome): void {
+  self.detached = { ...outcome, tree: placed(outcome.tree, self) };
   self.spending = spendingOf(outcome);
   self.step = outcome.tree.step;
   self.label = joinLabels(self.label, outcome.label);
 }
 
-function ended(self: Invocation, start: Start, { status, text, output, error }: ApartOutcome): Ending {
+function ended(self: Invocation, start: Start, { status, text, output, error }: DetachedOutcome): Ending {
   const facts = { self, text, messages: start.brief, label: self.label };
   if (status === 'completed') return { ...facts, status, output: output as Json };
   return { ...facts, status, error: error ?? { kind: status, message: 'no cause given', retryable: false } };
@@ -160,6 +165,6 @@ function ended(self: Invocation, start: Start, { status, text, output, error }: 
 const LIMITS: Partial<Record<string, Status>> = { token_limit: 'token_limit', cost_limit: 'cost_limit' };
 
 function failed(self: Invocation, { brief }: Start, { error, stop }: Failure): Ending {
-  const facts = { self, text: self.apart?.text ?? '', messages: brief, label: self.label, error };
+  const facts = { self, text: self.detached?.text ?? '', messages: brief, label: self.label, error };
   return { ...facts, status: stop?.status ?? LIMITS[error.kind] ?? 'model_error' };
 }

@@ -1,6 +1,6 @@
 import {
-  type ApartChild,
-  type ApartOutcome,
+  type DetachedChild,
+  type DetachedOutcome,
   defineAgent,
   defineSupervisor,
   defineTool,
@@ -9,7 +9,7 @@ import {
   replayRun,
   resumeRun,
   runAgent,
-  runApart,
+  runDetached,
   startRun,
 } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
@@ -23,7 +23,9 @@ const usage = { modelCalls: 4, inputTokens: 40, outputTokens: 20 };
 const ask = () => turn(['delegate_worker', { task: 'Go' }]);
 
 /** A team whose worker runs in other processes, which share a journal of theirs: `each` is what they do with each call. */
-function team(each: (call: number, run: (signal: AbortSignal) => Promise<ApartOutcome>) => Promise<ApartOutcome>) {
+function team(
+  each: (call: number, run: (signal: AbortSignal) => Promise<DetachedOutcome>) => Promise<DetachedOutcome>,
+) {
   const shutdown = new AbortController();
   const looking = Promise.withResolvers<void>();
   let looks = 0;
@@ -40,17 +42,17 @@ function team(each: (call: number, run: (signal: AbortSignal) => Promise<ApartOu
     },
   });
   const worker = defineAgent({ name: 'worker', description: 'Works', instructions: 'Work.', tools: [look] });
-  const delegated = delegate(worker, { apart: true, limits: { tokens: 20_000 } });
+  const delegated = delegate(worker, { detached: true, limits: { tokens: 20_000 } });
   const lead = defineSupervisor({ name: 'lead', instructions: 'Lead.', workers: [delegated] });
   const there = journal();
   const model = scriptedModel(({ messages }) => (messages.length > 1 ? text('done') : turn(['look'])));
-  const calls: ApartChild[] = [];
+  const calls: DetachedChild[] = [];
   const here = journal();
   const store: RecordStore = Object.assign(here, {
-    runApart: (child: ApartChild, signal: AbortSignal) => {
+    runDetached: (child: DetachedChild, signal: AbortSignal) => {
       calls.push(child);
       return each(calls.length, (stop) =>
-        runApart([worker], child, {
+        runDetached([worker], child, {
           journal: there,
           model,
           signal: AbortSignal.any([signal, stop]),
@@ -67,7 +69,7 @@ async function waitsToGoOn(store: RecordStore): Promise<void> {
   await expect.poll(deadline, { interval: 10 }).toBe(true);
 }
 
-test('a worker apart whose process shuts down goes on, and is never told to be cancelled', async () => {
+test('a detached worker whose process shuts down goes on, and is never told to be cancelled', async () => {
   const { lead, store, calls, shutdown, looking } = team((call, run) =>
     run(call === 1 ? shutdown.signal : new AbortController().signal),
   );

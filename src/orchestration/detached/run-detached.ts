@@ -1,5 +1,5 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import type { ApartChild, ApartOutcome } from '../../core/contract/apart.ts';
+import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { deepFreeze } from '../../core/values/json.ts';
 import { inMemoryStore } from '../../journal/in-memory-store.ts';
@@ -11,27 +11,27 @@ import { LiveRun, type Origin } from '../run/run.ts';
 import { checkRunOptions, type RunOptions } from '../run/run-options.ts';
 import { RunTree } from '../run/run-tree.ts';
 
-/** What a process gives the children apart that it runs. Limits, permissions and shared values come with the child. */
-export type ApartOptions = Pick<
+/** What a process gives the detached children that it runs. Limits, permissions and shared values come with the child. */
+export type DetachedOptions = Pick<
   RunOptions,
   'deps' | 'model' | 'models' | 'signal' | 'graceMs' | 'hooks' | 'instrument' | 'journal' | 'views' | 'onObserverError'
 >;
 
 /**
- * Runs a child apart in this process: begins it, or goes on with it where this process's journal has it. For whoever takes
+ * Runs a detached child in this process: begins it, or goes on with it where this process's journal has it. For whoever takes
  * such children in another process, by name: `agents` are the workers that may be asked for.
  *
  * Resolves to how it ended. What needs a person's answer ends the stretch as `suspended`, and is asked where its parent runs;
  * an aborted `signal` (this process shuts down) ends it as `aborted`, and its parent asks for it again. Rejects like `startRun` and `resumeRun`.
  *
  * @example
- * process.on('message', async (child) => process.send?.(await runApart([researcher, writer], child, { journal, model })));
+ * process.on('message', async (child) => process.send?.(await runDetached([researcher, writer], child, { journal, model })));
  */
-export async function runApart(
+export async function runDetached(
   agents: readonly Agent[],
-  child: ApartChild,
-  options: ApartOptions = {},
-): Promise<ApartOutcome> {
+  child: DetachedChild,
+  options: DetachedOptions = {},
+): Promise<DetachedOutcome> {
   const agent = agents.find(({ name }) => name === child.agent);
   if (agent === undefined) {
     const names = agents.map(({ name }) => name).join(', ');

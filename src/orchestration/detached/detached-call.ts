@@ -1,7 +1,12 @@
-import { type ApartChild, type ApartOutcome, chargedFor, type RunApart } from '../../core/contract/apart.ts';
+import {
+  chargedFor,
+  type DetachedChild,
+  type DetachedOutcome,
+  type RunDetached,
+} from '../../core/contract/detached.ts';
 import type { EffectEnd, Span } from '../../core/contract/record.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { ApartCall, Attempt, Outcome, Settled } from '../../core/runtime/journal.ts';
+import type { Attempt, DetachedCall, Outcome, Settled } from '../../core/runtime/journal.ts';
 import { type ErrorRecord, messageOf } from '../../core/values/errors.ts';
 import { fromPicoUsd } from '../../core/values/spending.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
@@ -9,9 +14,9 @@ import type { CallUsage } from '../../core/values/usage.ts';
 import { type Amount, NOTHING } from '../budget/account.ts';
 import type { HeldCounts } from '../budget/held-counts.ts';
 
-interface ApartRun {
+interface DetachedRun {
   readonly graceMs: number;
-  readonly runApart: RunApart;
+  readonly runDetached: RunDetached;
   /** True once the run was stopped in a way that a resume takes up again. */
   readonly isInterrupted: boolean;
 }
@@ -20,31 +25,31 @@ interface ApartRun {
 const TO_TELL_MS = 2_000;
 
 /** What a stretch goes on from, and whom it tells. */
-export interface ApartPast {
+export interface DetachedPast {
   /** How the stretch before ended. */
-  readonly before: ApartOutcome | undefined;
+  readonly before: DetachedOutcome | undefined;
   readonly held: HeldCounts;
   /** Told what it had spent when it was interrupted with its run, which is no outcome. */
-  interrupted(outcome: ApartOutcome): void;
+  interrupted(outcome: DetachedOutcome): void;
 }
 
-/** One stretch of a child apart, until it ends or waits for a person. It is paid for what it spent since the stretch before. */
-export class ApartStretch implements ApartCall {
+/** One stretch of a detached child, until it ends or waits for a person. It is paid for what it spent since the stretch before. */
+export class DetachedStretch implements DetachedCall {
   readonly kind = 'child';
   /** Asked for again it goes on, under the same run id. */
   readonly sideEffect = 'idempotent';
-  readonly onInDoubt = 'retry';
+  readonly onUnknownOutcome = 'retry';
   /** Its own limits and its parent's deadline end it. */
   readonly timeoutMs = LONGEST_TIMER_MS;
   readonly step = 0;
   readonly graceMs: number;
   readonly key: string;
   readonly self: Invocation;
-  readonly child: ApartChild;
-  readonly #past: ApartPast;
-  readonly #run: ApartRun;
+  readonly child: DetachedChild;
+  readonly #past: DetachedPast;
+  readonly #run: DetachedRun;
 
-  constructor(run: ApartRun, self: Invocation, key: string, child: ApartChild, past: ApartPast) {
+  constructor(run: DetachedRun, self: Invocation, key: string, child: DetachedChild, past: DetachedPast) {
     this.graceMs = run.graceMs + TO_TELL_MS;
     this.#run = run;
     this.self = self;
@@ -78,26 +83,26 @@ export class ApartStretch implements ApartCall {
   }
 
   /** Interrupted with its run it has no outcome: it was cut off, and a resume goes on with it. */
-  async execute(attempt: Attempt): Promise<ApartOutcome> {
-    const outcome = await this.#run.runApart(this.child, attempt.signal);
+  async execute(attempt: Attempt): Promise<DetachedOutcome> {
+    const outcome = await this.#run.runDetached(this.child, attempt.signal);
     this.#past.held.used(outcome);
     if (outcome.status !== 'aborted' || !this.#run.isInterrupted) return outcome;
     this.#past.interrupted(outcome);
     throw new Error('interrupted with its run');
   }
 
-  usage({ usage }: ApartOutcome): CallUsage {
+  usage({ usage }: DetachedOutcome): CallUsage {
     const before = this.#past.before?.usage;
     const inputTokens = usage.inputTokens - (before?.inputTokens ?? 0);
     return { inputTokens, outputTokens: usage.outputTokens - (before?.outputTokens ?? 0) };
   }
 
-  cost({ costUsd }: ApartOutcome): number | undefined {
+  cost({ costUsd }: DetachedOutcome): number | undefined {
     return costUsd === undefined ? undefined : costUsd - (this.#past.before?.costUsd ?? 0);
   }
 
   /** As its own ledger has it, with the estimates for what its providers did not report. */
-  charged(outcome: ApartOutcome): Settled {
+  charged(outcome: DetachedOutcome): Settled {
     const now = chargedFor(outcome);
     const before = this.#chargedBefore;
     const estimated = outcome.charged?.estimated ?? [];
@@ -116,7 +121,7 @@ export class ApartStretch implements ApartCall {
     return { kind: 'child', event: 'started', request: this.child } as const;
   }
 
-  ended(outcome: Outcome<ApartOutcome>): EffectEnd {
+  ended(outcome: Outcome<DetachedOutcome>): EffectEnd {
     if (outcome.ok) return { kind: 'child', event: 'done', value: outcome.value };
     return { kind: 'child', event: outcome.stop === undefined ? 'failed' : 'cancel', value: outcome.error };
   }

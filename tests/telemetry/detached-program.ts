@@ -1,5 +1,5 @@
-/** Runs workers apart for another process, which sends them here; ends by itself when it is told to. */
-import { type ApartChild, defineAgent, defineTool, runApart } from 'coxswain';
+/** Runs detached workers for another process, which sends them here; ends by itself when it is told to. */
+import { type DetachedChild, defineAgent, defineTool, runDetached } from 'coxswain';
 import { otel, setupOtel } from 'coxswain/otel';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ const save = defineTool({
 const clerk = defineAgent({ name: 'clerk', description: 'Saves', instructions: 'Save.', tools: [save] });
 const model = scriptedModel([callTools(toolCall('save', { text: 'x' })), 'done']);
 
-process.on('message', async (asked: ApartChild | 'end') => {
+process.on('message', async (asked: DetachedChild | 'end') => {
   if (asked === 'end') process.disconnect();
-  else process.send?.(await runApart([clerk], asked, { model, instrument: otel() }));
+  else process.send?.(await runDetached([clerk], asked, { model, instrument: otel() }));
 });

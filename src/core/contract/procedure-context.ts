@@ -12,7 +12,7 @@ import type { Ending } from './ending.ts';
 import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
 
 /** What a procedure is given: each method is a recorded call of the port. Its code depends on its input and on these, on nothing else. */
-export interface Flow<Deps = unknown> {
+export interface ProcedureContext<Deps = unknown> {
   /** The agent's output; rejects with an AgentError where it did not complete. */
   call<Input, Output>(
     agent: Agent<Input, Output, never>,
@@ -56,7 +56,7 @@ export interface Flow<Deps = unknown> {
 }
 
 /** An effect that a built-in procedure does itself: an embedding, a memory read or write. */
-export interface FlowEffect {
+export interface ProcedureEffect {
   readonly id: string;
   readonly kind: 'memory' | 'embedding';
   /** What views show of it; JSON. */
@@ -70,14 +70,14 @@ export interface FlowEffect {
   execute(signal: AbortSignal): Promise<Json>;
 }
 
-/** A flow as built-in procedures see it. */
-export interface BuiltinFlow<Deps = unknown> extends Flow<Deps> {
+/** The context as built-in procedures see it. */
+export interface BuiltinProcedureContext<Deps = unknown> extends ProcedureContext<Deps> {
   fanOut<Input, Output>(
     agent: Agent<Input, Output, never>,
     briefs: readonly InputArgument<Input>[],
     options?: BuiltinFanOut,
   ): Promise<readonly FanOutResult<Output>[]>;
-  effect(effect: FlowEffect): Promise<Outcome>;
+  effect(effect: ProcedureEffect): Promise<Outcome>;
   /** The join of all that the caller had seen: what is written on its behalf carries it. */
   readonly label: Label;
   /** What was read by other ways than these calls joins the label of the result. */

@@ -20,8 +20,8 @@ import { results, text, turn } from '../support/turns.ts';
 
 const told = (messages: Parameters<typeof results>[0]) => results(messages).map((one) => one.text);
 
-/** A lead with one worker that saves what it is told, run apart or not. */
-function team(options: Parameters<typeof delegate>[1] = { apart: true }) {
+/** A lead with one worker that saves what it is told, run detached or not. */
+function team(options: Parameters<typeof delegate>[1] = { detached: true }) {
   const saved: unknown[] = [];
   const save = defineTool({
     name: 'save',
@@ -44,16 +44,16 @@ const script = (worker: Parameters<typeof scriptedModel>[0] = [turn(['save', { w
 const twice = <T>(turns: readonly T[]): T[] => [...turns, ...turns];
 const allow = { mode: 'acceptAll' } as const;
 
-describe('a child apart', () => {
+describe('a detached child', () => {
   test('ends as one that is not', async () => {
-    const apart = team();
+    const detached = team();
     const beside = team({});
     const [a, b] = await Promise.all([
-      runAgent(apart.lead, 'Go', { model: script(), permissions: allow, runId: 'r' }),
+      runAgent(detached.lead, 'Go', { model: script(), permissions: allow, runId: 'r' }),
       runAgent(beside.lead, 'Go', { model: script(), permissions: allow, runId: 'r' }),
     ]);
     expect(a.status).toBe('completed');
-    expect(apart.saved).toEqual(['x']);
+    expect(detached.saved).toEqual(['x']);
     const facts = ({ messages: _, traceId: __, tree, ...rest }: typeof a) => ({ ...rest, tree });
     expect(facts(a)).toEqual(facts(b));
     expect(told(a.messages)).toEqual(told(b.messages));
@@ -78,7 +78,7 @@ describe('a child apart', () => {
     const lead = defineSupervisor({
       name: 'lead',
       instructions: 'Lead.',
-      workers: [delegate(worker, { apart: true })],
+      workers: [delegate(worker, { detached: true })],
       tools: [write],
     });
     const model = scriptedModel({
@@ -107,10 +107,10 @@ describe('a child apart', () => {
     });
     expect(denied.saved).toEqual([]);
     expect(a.status).toBe('completed');
-    const planned = team({ apart: true, permissions: { mode: 'plan' } });
+    const planned = team({ detached: true, permissions: { mode: 'plan' } });
     await runAgent(planned.lead, 'Go', { model: script(), permissions: allow });
     expect(planned.saved).toEqual([]);
-    const capped = team({ apart: true, tools: [] });
+    const capped = team({ detached: true, tools: [] });
     await runAgent(capped.lead, 'Go', { model: script(), permissions: allow });
     expect(capped.saved).toEqual([]);
   });
@@ -180,7 +180,7 @@ describe('a child apart', () => {
     const lead = defineSupervisor({
       name: 'lead',
       instructions: 'Lead.',
-      workers: [delegate(worker, { apart: true })],
+      workers: [delegate(worker, { detached: true })],
     });
     const run = startRun(lead, 'Go', { model: script([turn(['stuck'])]) });
     await expect.poll(() => run.tree().children.length).toBe(1);
@@ -197,10 +197,10 @@ describe('a grant', () => {
     const a = await runAgent(open.lead, 'Go', { model: script(), permissions: allow, limits: { tokens: 100_000 } });
     expect(told(a.messages)[0]).toContain('limits.tokens');
     expect(open.saved).toEqual([]);
-    const closed = team({ apart: true, limits: { tokens: 20_000 } });
+    const closed = team({ detached: true, limits: { tokens: 20_000 } });
     const b = await runAgent(closed.lead, 'Go', { model: script(), permissions: allow, limits: { tokens: 100_000 } });
     expect([b.status, closed.saved]).toEqual(['completed', ['x']]);
-    const over = team({ apart: true, limits: { tokens: 200_000 } });
+    const over = team({ detached: true, limits: { tokens: 200_000 } });
     const c = await runAgent(over.lead, 'Go', { model: script(), permissions: allow, limits: { tokens: 100_000 } });
     expect([told(c.messages)[0]?.slice(0, 11), over.saved]).toEqual(['token_limit', []]);
   });
@@ -226,7 +226,7 @@ describe('a grant', () => {
     const above = defineSupervisor({
       name: 'lead',
       instructions: 'l',
-      workers: [delegate(worker, { apart: true })],
+      workers: [delegate(worker, { detached: true })],
     });
     const model = scriptedModel({
       lead: [turn(['delegate_worker', { task: 'Go' }]), text('end')],
@@ -245,7 +245,7 @@ describe('a grant', () => {
   });
 });
 
-describe('a child apart lives on', () => {
+describe('a detached child lives on', () => {
   test('across processes while it waits for a person', async () => {
     const { lead, saved } = team();
     const store = journal();
@@ -286,7 +286,7 @@ describe('a child apart lives on', () => {
     const rows = (await store.read('r1'))?.rows ?? [];
     const started = rows.findIndex(({ kind, key }) => kind === 'agent' && key === path);
     const half = await killedAfter(rows, started + 1, { id: 'r1', agent: 'lead' });
-    const refusal = `${path} runs apart, as run ${child},`;
+    const refusal = `${path} runs detached, as run ${child},`;
     await expect(steerRun('r1', path, 'Hurry', { journal: half })).rejects.toThrow(refusal);
     const run = resumeRun(lead, 'r1', { model: script(), permissions: allow, journal: half });
     await expect(run.steer(path, 'Hurry')).rejects.toThrow(refusal);

@@ -20,7 +20,7 @@ export interface GrantedLevel {
   readonly tools?: readonly string[];
 }
 
-/** What a child apart may spend, call and see: carved out of what its parent has, reserved there, and all of it JSON. */
+/** What a detached child may spend, call and see: carved out of what its parent has, reserved there, and all of it JSON. */
 export interface Grant {
   /** Of its whole tree. */
   readonly limits: Limits;
@@ -38,7 +38,7 @@ export interface Grant {
 }
 
 /** A child that may run in another process: by name and JSON, never a closure. */
-export interface ApartChild {
+export interface DetachedChild {
   /** The id of the run that it is: the same at each attempt, so whoever has begun it goes on with it. */
   readonly run: string;
   /** Where it stands: the run it belongs to, its address there, and the model step that asked for it. */
@@ -52,8 +52,8 @@ export interface ApartChild {
   readonly answers: readonly { readonly id: string; readonly decision: Decision }[];
 }
 
-/** How a child apart ended, or what it waits for. Sums are those of its whole tree from its start; addresses begin with its name. */
-export interface ApartOutcome {
+/** How a detached child ended, or what it waits for. Sums are those of its whole tree from its start; addresses begin with its name. */
+export interface DetachedOutcome {
   readonly status: Status;
   readonly text: string;
   readonly output?: Json;
@@ -81,8 +81,8 @@ export interface Charged {
   readonly estimated?: readonly ('tokens' | 'picoUsd')[];
 }
 
-/** What a child apart costs under the caps above it. */
-export function chargedFor({ charged, usage, costUsd = 0 }: ApartOutcome): {
+/** What a detached child costs under the caps above it. */
+export function chargedFor({ charged, usage, costUsd = 0 }: DetachedOutcome): {
   readonly tokens: number;
   readonly picoUsd: number;
 } {
@@ -91,10 +91,10 @@ export function chargedFor({ charged, usage, costUsd = 0 }: ApartOutcome): {
 }
 
 /**
- * Runs a child apart, wherever that is. An abort of the signal interrupts it; it may be asked for again. So it is where it was interrupted
+ * Runs a detached child, wherever that is. An abort of the signal interrupts it; it may be asked for again. So it is where it was interrupted
  * there: an outcome that is `aborted` while the signal is not.
  */
-export type RunApart = (child: ApartChild, signal: AbortSignal) => Promise<ApartOutcome>;
+export type RunDetached = (child: DetachedChild, signal: AbortSignal) => Promise<DetachedOutcome>;
 
 /** How many invocations a tree has. */
 export function nodesOf({ children }: TreeNode): number {

@@ -1,23 +1,23 @@
 import { text } from 'node:stream/consumers';
-import { type ApartChild, type RecordStore, type RunLog, runApart } from 'coxswain';
+import { type DetachedChild, type RecordStore, type RunLog, runDetached } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { killing } from './killing.ts';
 import { voyage } from './voyage.ts';
 
 /**
- * Runs one child apart in a process of its own: JSON comes in, JSON goes out. Killed after so many records, where it is told to be, or
+ * Runs one detached child in a process of its own: JSON comes in, JSON goes out. Killed after so many records, where it is told to be, or
  * asked to shut down.
  */
 const { JOURNAL = '', OUTSIDE = '', KILL_RECORDS, TERM_RECORDS } = process.env;
 
-const child = JSON.parse(await text(process.stdin)) as ApartChild;
+const child = JSON.parse(await text(process.stdin)) as DetachedChild;
 const store = sqlite(JOURNAL);
 const killed = KILL_RECORDS === undefined ? store : killing(store, Number(KILL_RECORDS));
 const journal = TERM_RECORDS === undefined ? killed : shutDownAfter(killed, Number(TERM_RECORDS));
 const { workers, model } = voyage(OUTSIDE, 'retry');
 const shutdown = new AbortController();
 process.once('SIGTERM', () => shutdown.abort());
-const outcome = await runApart(workers, child, { journal, model, signal: shutdown.signal });
+const outcome = await runDetached(workers, child, { journal, model, signal: shutdown.signal });
 store.close();
 process.stdout.write(JSON.stringify(outcome));
 
