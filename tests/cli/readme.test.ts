@@ -1,18 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join, relative } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { blocksOf, pages, textOf } from '../docs/pages.ts';
 import { cox, ROOT } from './cox.ts';
-
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-
-/** The fenced blocks of a page, in order. */
-function blocksOf(page: string): { readonly language: string; readonly text: string }[] {
-  return [...page.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({ language, text }));
-}
 
 /** Writes a program into a folder of the project that git ignores: there `coxswain` and `zod` are found. */
 function programFile(name: string, text: string): string {
@@ -23,8 +17,8 @@ function programFile(name: string, text: string): string {
   return join(folder, name);
 }
 
-const blocks = blocksOf(README);
-const programs = blocks.filter(({ language }) => language === 'ts');
+const blocks = blocksOf('README.md');
+const programs = blocks.filter(({ language, info }) => language === 'ts' && info === '');
 
 test('each program of the README has its test here', () => {
   expect(programs.length).toBe(2);
@@ -66,27 +60,13 @@ test('the supervisor asks both workers over the wire of a real SDK, and cox prin
   expect(code).toBe(0);
 });
 
-test.for(['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: ROOT })])(
-  'the links of %s lead to what exists',
-  (page) => {
-    const text = readFileSync(join(ROOT, page), 'utf8');
-    const links = [...text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, link = '']) => link);
-    const broken = links.filter((link) => {
-      const [path = '', anchor] = link.split('#');
-      const target = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
-      if (!existsSync(target)) return true;
-      return anchor !== undefined && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor);
-    });
-    expect(broken).toEqual([]);
-  },
-);
-
 test('what is to be installed beside coxswain is of a version that it takes', () => {
   const { peerDependencies: peers } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const pages = ['README.md', ...globSync('docs/*.md', { cwd: ROOT })].map((page) =>
-    readFileSync(join(ROOT, page), 'utf8'),
-  );
-  const wanted = pages.join('').match(/@opentelemetry\/[\w-]+(?:@[\w.]+)?(?= |\n)/g) ?? [];
+  const wanted =
+    pages()
+      .map(textOf)
+      .join('')
+      .match(/@opentelemetry\/[\w-]+(?:@[\w.]+)?(?= |\n)/g) ?? [];
   expect(wanted.length).toBeGreaterThanOrEqual(6);
   // The newest of each need not go together, so each has its version.
   const loose = wanted.filter((name) => {
@@ -97,25 +77,9 @@ test('what is to be installed beside coxswain is of a version that it takes', ()
   expect(loose).toEqual([]);
 });
 
-test('the index lists every page of docs/', () => {
-  const index = readFileSync(join(ROOT, 'docs/index.md'), 'utf8');
-  const pages = globSync(join(ROOT, 'docs/**/*.md')).map((page) => relative(join(ROOT, 'docs'), page));
-  expect(pages.filter((page) => page !== 'index.md' && !index.includes(`(${page})`))).toEqual([]);
-});
-
 /** Without what differs from run to run: times and run ids. */
 function timeless(text: string): string {
   return text.replace(/[\d.]+ m?s\b/g, '0 ms').replace(/\p{Hex}{8}-[\p{Hex}-]{27}/gu, 'ID');
-}
-
-/** As GitHub makes them of headings. */
-function anchorsOf(page: string): string[] {
-  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
 }
 
 async function jsonOf(request: IncomingMessage): Promise<{ messages: { role: string; content: string }[] }> {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { samplesOf } from '../docs/pages.ts';
 import { printedLines } from '../support/printed-lines.ts';
 
 const lines = printedLines();
@@ -82,9 +83,8 @@ test('the guide for newcomers shows what the examples run', () => {
   const examples = ['hello-agent', 'hello-supervisor', 'hello-procedure']
     .map((name) => read(`examples/${name}.ts`))
     .join('\n');
-  const blocks = [...read('docs/getting-started.md').matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code);
-  const definitions = blocks
-    .flatMap((code) => code.split(/\n(?=const |import |\n)/))
+  const definitions = samplesOf('docs/getting-started.md')
+    .flatMap(({ text }) => text.split(/\n(?=const |import |\n)/))
     .filter((code) => /= define/.test(code));
   expect(definitions.length).toBeGreaterThan(8);
   for (const definition of definitions) expect(examples).toContain(definition.trim());
