@@ -60,7 +60,7 @@ export async function importCosts(count: number): Promise<Cost[]> {
       return samplesByPlace(files.map((text) => JSON.parse(text)));
     };
     const bare = samples('');
-    const more = [...samples(IMPORT)].map(([place, found]) => [place, found - (bare.get(place) ?? 0)] as const);
+    const more = [...samples(IMPORT)].map(([node, found]) => [node, found - (bare.get(node) ?? 0)] as const);
     return costliest(new Map(more.filter(([, found]) => found > 0)), count);
   } finally {
     packed.remove();

@@ -122,9 +122,9 @@ async function usearch(
 function plainScan(all: Float32Array, dimensions: number, query: Float32Array): Set<number> {
   const count = all.length / dimensions;
   const scores = new Float64Array(count);
-  for (let row = 0, place = 0; row < count; row++) {
+  for (let row = 0, node = 0; row < count; row++) {
     let sum = 0;
-    for (let index = 0; index < dimensions; index++) sum += (all[place++] as number) * (query[index] as number);
+    for (let index = 0; index < dimensions; index++) sum += (all[node++] as number) * (query[index] as number);
     scores[row] = sum;
   }
   const order = Uint32Array.from({ length: count }, (_, row) => row);

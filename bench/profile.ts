@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** Where CPU time went, by function: its own time, without what it called. */
 export interface Cost {
   /** `function file:line`. */
-  readonly place: string;
+  readonly node: string;
   readonly share: number;
 }
 
@@ -33,17 +33,17 @@ export function samplesByPlace(profiles: readonly Profiler.Profile[]): Map<strin
   for (const { nodes, samples = [] } of profiles) {
     const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
     for (const id of samples) {
-      const place = places.get(id) ?? '?';
-      if (!PROFILER.test(place)) counts.set(place, (counts.get(place) ?? 0) + 1);
+      const node = places.get(id) ?? '?';
+      if (!PROFILER.test(node)) counts.set(node, (counts.get(node) ?? 0) + 1);
     }
   }
   return counts;
 }
 
-/** The largest of what was counted by place, as shares of all of it. */
+/** The largest of what was counted by node, as shares of all of it. */
 export function costliest(counts: ReadonlyMap<string, number>, count: number): Cost[] {
   const total = [...counts.values()].reduce((sum, found) => sum + found, 0);
-  const costs = [...counts].map(([place, found]) => ({ place, share: found / total }));
+  const costs = [...counts].map(([node, found]) => ({ node, share: found / total }));
   return costs.sort((a, b) => b.share - a.share).slice(0, count);
 }
 

@@ -46,7 +46,7 @@ async function printCostsOf(name: Profiled): Promise<void> {
 }
 
 export function printCosts(all: readonly Cost[]): void {
-  for (const { place, share } of all) console.log(`          ${(share * 100).toFixed(1).padStart(5)} %  ${place}`);
+  for (const { node, share } of all) console.log(`          ${(share * 100).toFixed(1).padStart(5)} %  ${node}`);
 }
 
 async function costs(name: Profiled): Promise<Cost[]> {

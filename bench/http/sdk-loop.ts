@@ -13,9 +13,9 @@ interface Tool {
 type Heard = ((text: string) => void) | undefined;
 
 /** The loop that one writes by hand on the official SDK: ask, run the calls side by side under a limit, append, ask again. */
-async function loop(talk: Talk, tools: readonly Tool[], limit: LimitFunction, heard: Heard): Promise<string> {
+async function loop(transcript: Talk, tools: readonly Tool[], limit: LimitFunction, heard: Heard): Promise<string> {
   for (;;) {
-    const turn = await limit(() => talk.ask(heard));
+    const turn = await limit(() => transcript.ask(heard));
     if (turn.calls.length === 0) return turn.text;
     const results = await Promise.all(
       turn.calls.map((call) => {
@@ -25,7 +25,7 @@ async function loop(talk: Talk, tools: readonly Tool[], limit: LimitFunction, he
         return tool?.property === 'task' ? execute() : limit(execute);
       }),
     );
-    talk.append(turn.calls.map(({ id }, index) => ({ id, text: results[index] ?? '' })));
+    transcript.append(turn.calls.map(({ id }, index) => ({ id, text: results[index] ?? '' })));
   }
 }
 
@@ -36,10 +36,10 @@ export const sdkLoop: HttpContender = {
     const open = sdkTalks(job);
     switch (shape.kind) {
       case 'agent': {
-        const talk = open(modelOf({ ...shape, kind: 'steps' }), [define(lookupOf(() => {}))], shape.earlier);
+        const transcript = open(modelOf({ ...shape, kind: 'steps' }), [define(lookupOf(() => {}))], shape.earlier);
         return async () => {
           let ran = 0;
-          await loop(talk(), [lookupOf(() => (ran += 1))], pLimit(8), undefined);
+          await loop(transcript(), [lookupOf(() => (ran += 1))], pLimit(8), undefined);
           return ran;
         };
       }

@@ -34,29 +34,29 @@ export const askSupervisor: ProcedureTool = defineTool({
 });
 
 function answerTo(question: string, ctx: BuiltinProcedureContext): Promise<string> {
-  const { ask } = ctx.place.self.delegate ?? {};
+  const { ask } = ctx.site.self.delegate ?? {};
   if (ask === 'person') return byPerson(question, ctx);
   return typeof ask === 'function' ? byCode(ask, question, ctx) : bySupervisor(question, ctx);
 }
 
 async function bySupervisor(question: string, ctx: BuiltinProcedureContext): Promise<string> {
-  const { run, self, base, span } = ctx.place;
-  const talk = self.parent?.talk;
-  if (self.parent === undefined || talk === undefined) throw new ToolError('threw', 'there is nobody to ask');
+  const { run, self, base, span } = ctx.site;
+  const transcript = self.parent?.transcript;
+  if (self.parent === undefined || transcript === undefined) throw new ToolError('threw', 'there is nobody to ask');
   // What the supervisor has seen by now depends on timing; a resume must not take it for less.
   const { label } = self.parent;
   ctx.join(run.journal.once(`${base}/@asked`, self, (): Label => label));
   const key = `${base}/@answer`;
-  const outcome = await askBeside(run, talk, { key, span }, questionOf(question, ctx));
+  const outcome = await askBeside(run, transcript, { key, span }, questionOf(question, ctx));
   if (!outcome.ok) throw unanswered(outcome);
   const text = textOf(outcome.value.content).trim();
   if (text === '') throw new ToolError('threw', 'the supervisor gave no answer');
   return text;
 }
 
-function questionOf(question: string, { place, label }: BuiltinProcedureContext): UserMessage {
-  const { self } = place;
-  const brief = boundText(textOf(self.talk?.messages[0]?.content ?? ''), MAX_BRIEF_CHARS);
+function questionOf(question: string, { site, label }: BuiltinProcedureContext): UserMessage {
+  const { self } = site;
+  const brief = boundText(textOf(self.transcript?.messages[0]?.content ?? ''), MAX_BRIEF_CHARS);
   const content = `Worker ${workerId(self)} asks you a question. Its task is:
 
 ${brief}
@@ -71,8 +71,8 @@ Answer in words: tools cannot be called now. The worker reads your answer and go
 
 let text: Schema | undefined;
 
-async function byPerson(question: string, { place, path, runId }: BuiltinProcedureContext): Promise<string> {
-  const { run, self, step } = place;
+async function byPerson(question: string, { site, path, runId }: BuiltinProcedureContext): Promise<string> {
+  const { run, self, step } = site;
   text ??= compileSchema({ type: 'string', minLength: 1 }, 'ask_supervisor', { root: 'any' });
   const id = `${path}/@answer`;
   const request = { id, runId, path: self.path, agent: self.agent, reason: 'wait', request: { question } } as const;
@@ -84,8 +84,8 @@ async function byPerson(question: string, { place, path, runId }: BuiltinProcedu
 /** What code answered, or threw, is recorded: it is asked once. */
 type Answer = { readonly answer: string } | { readonly error: string };
 
-async function byCode(ask: AskFunction, question: string, { place, path }: BuiltinProcedureContext): Promise<string> {
-  const { run, self } = place;
+async function byCode(ask: AskFunction, question: string, { site, path }: BuiltinProcedureContext): Promise<string> {
+  const { run, self } = site;
   const { deps, id: runId } = run;
   const context = { path: self.path, agent: self.agent, runId, deps, shared: self.shared };
   const propose = async (): Promise<Answer> => {

@@ -40,7 +40,7 @@ async function startWorker(
   { worker, brief }: { readonly worker: string; readonly brief: Json },
   ctx: BuiltinProcedureContext,
 ): Promise<Json> {
-  const { run, self, base, step, call, parentStep } = ctx.place;
+  const { run, self, base, step, call, parentStep } = ctx.site;
   const tool = workers.get(worker) as DelegateTool;
   const { agent } = tool.delegate;
   const key = `${base}/${agent.name}`;
@@ -48,8 +48,8 @@ async function startWorker(
   const permit = await permitWorker(run, self, query);
   if (!permit.ok) throw new ToolError('denied', permit.error.message);
   const { label } = permit;
-  const place = { key, parent: self, parentStep, parentSpan: self.span };
-  return { id: workersOf(ctx).start({ ...place, agent, input: permit.args, label, delegate: tool }) };
+  const child = { key, parent: self, parentStep, parentSpan: self.span };
+  return { id: workersOf(ctx).start({ ...child, agent, input: permit.args, label, delegate: tool }) };
 }
 
 /** Of no argument that names an agent: the tree below is that of the delegates. */
@@ -71,7 +71,7 @@ const checkWorkers = builtin(
   'How far each worker is that you started: no results.',
   { properties: {} },
   async (_input, ctx) => {
-    const { run, self, base } = ctx.place;
+    const { run, self, base } = ctx.site;
     return run.journal.once(`${base}/@states`, self, () => workersOf(ctx).states());
   },
 );
@@ -119,7 +119,7 @@ const cancelWorker = builtin(
   async ({ id }: { readonly id: string }, ctx) => {
     const workers = workersOf(ctx);
     workers.check([id]);
-    const { run, self, base } = ctx.place;
+    const { run, self, base } = ctx.site;
     // Whether it had ended by itself depends on timing.
     const claim = run.journal.once(`${base}/@claim`, self, () => workers.claim(id));
     if (claim === 'given') throw new ToolError('threw', `The result of ${id} was given before.`);
@@ -136,7 +136,7 @@ async function given(id: string, ctx: BuiltinProcedureContext, maxChars: number)
   return result;
 }
 
-function workersOf({ place: { run, self } }: BuiltinProcedureContext): Workers {
+function workersOf({ site: { run, self } }: BuiltinProcedureContext): Workers {
   self.workers ??= new Workers(run, self);
   return self.workers;
 }

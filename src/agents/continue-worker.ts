@@ -34,7 +34,7 @@ export const continueWorker: ProcedureTool = defineBuiltin(
 );
 
 async function goOn({ id, message }: { readonly id: string; readonly message: string }, ctx: BuiltinProcedureContext) {
-  const { run, self, base, step, call } = ctx.place;
+  const { run, self, base, step, call } = ctx.site;
   self.threads ??= new Threads();
   const thread = self.threads.of(id);
   const { delegate } = thread;
@@ -44,7 +44,7 @@ async function goOn({ id, message }: { readonly id: string; readonly message: st
   const agent = agentOf(delegate, id);
   // One message at a time, also within a turn.
   thread.isRunning = true;
-  const { ending: before } = thread;
+  const { outcome: before } = thread;
   const key = `${base}/${agent.name}`;
   const query = { key, step, callId: call?.callId ?? key, tool: delegate, args: { task: message }, label: ctx.label };
   const permit = await permitWorker(run, self, query);
@@ -52,9 +52,9 @@ async function goOn({ id, message }: { readonly id: string; readonly message: st
   thread.isRunning = false;
   if (!permit.ok) throw new ToolError('denied', permit.error.message);
   const next: Message = { role: 'user', content: taskOf(permit.args) ?? message, label: permit.label };
-  const ending = await ctx.invoke({ key, agent, input: [...messages, next], delegate, thread: id });
-  if (ending.status === 'completed') return ending.output;
-  throw agentError(run, ending);
+  const outcome = await ctx.invoke({ key, agent, input: [...messages, next], delegate, thread: id });
+  if (outcome.status === 'completed') return outcome.output;
+  throw agentError(run, outcome);
 }
 
 function agentOf(tool: Tool, id: string) {

@@ -18,7 +18,7 @@ import { mailboxTools } from './mailbox-tools.ts';
 export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
   /** Agents, or delegates with options; each is a tool of the supervisor's model. */
   readonly workers: Workers;
-  /** How many workers run at once; default 4. One that waits for a person gives its place back. */
+  /** How many workers run at once; default 4. One that waits for a person gives its slot back. */
   readonly concurrency?: number | undefined;
   /** What becomes of the workers of a turn when one of them ends; default `collect`: each goes on to its own end. */
   readonly fanOut?: FanOutPolicy | undefined;

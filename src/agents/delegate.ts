@@ -47,7 +47,7 @@ export interface DelegateOptions<Input, Deps> {
   readonly ask?: 'supervisor' | 'person' | AskFunction<Deps> | undefined;
   /**
    * Makes the tool `handoff_to_<agent>({ message? })` instead: the worker takes the conversation over. It gets the supervisor's
-   * whole transcript under its own instructions and tools, and its ending is the supervisor's. Default false.
+   * whole transcript under its own instructions and tools, and its outcome is the supervisor's. Default false.
    */
   readonly handoff?: boolean | undefined;
 }

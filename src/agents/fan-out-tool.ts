@@ -40,7 +40,7 @@ export function fanOutTool(
       const delegate = workers.get(worker) as DelegateTool;
       const { agent } = delegate.delegate;
       const results = await ctx.fanOut(agent as Agent<never>, briefs, { policy, delegate });
-      return census(agent, results, ctx.place.self);
+      return census(agent, results, ctx.site.self);
     },
   } as const;
   return defineBuiltin(options, fanOutInput(workers, max, field), { callsDelegates: true });
@@ -62,11 +62,11 @@ function census(agent: Agent, results: readonly FanOutResult[], { path, threads 
   const room = Math.floor(MAX_RESULT_CHARS / 2 / results.length);
   const told = results.map((result, index): { readonly [key: string]: Json } => {
     const id = result.path.slice(path.length + 1);
-    const place = { brief: index + 1, ...(threads?.has(id) && { id }), status: result.status };
+    const facts = { brief: index + 1, ...(threads?.has(id) && { id }), status: result.status };
     if (result.status === 'completed')
-      return agent.output === undefined ? { ...place, text: result.text } : { ...place, output: asJson(result.output) };
+      return agent.output === undefined ? { ...facts, text: result.text } : { ...facts, output: asJson(result.output) };
     const had = result.text === '' ? {} : { text: boundText(result.text, room) };
-    return { ...place, error: boundText(result.error.message, room), ...had };
+    return { ...facts, error: boundText(result.error.message, room), ...had };
   });
   if (results.some(({ status }) => status === 'completed')) return told;
   throw new ToolError('threw', `No worker completed: ${JSON.stringify(told)}`);

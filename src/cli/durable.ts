@@ -1,4 +1,4 @@
-import type { RunResult } from '../core/contract/ending.ts';
+import type { RunResult } from '../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../core/contract/permission.ts';
 import type { Status } from '../core/values/status.ts';
 import type { RecordStore } from '../journal/record-store.ts';

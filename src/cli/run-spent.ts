@@ -1,4 +1,4 @@
-import { NEVER_ASKED } from '../core/runtime/settle.ts';
+import { NEVER_ASKED } from '../core/runtime/count-turn.ts';
 import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOfCall } from '../core/values/spending.ts';
 import type { CallUsage, Usage } from '../core/values/usage.ts';
 import type { StoredRun } from '../journal/record-store.ts';

@@ -12,8 +12,8 @@ export function briefs(): View & Seen {
   const delegates = new Set<string>();
   const view = (record: RunRecord) => {
     if (record.kind === 'agent') {
-      if (record.event === 'started') known.set(record.place.path, textOf(record.request.brief.at(-1)?.content ?? ''));
-      else known.delete(record.place.path);
+      if (record.event === 'started') known.set(record.node.path, textOf(record.request.brief.at(-1)?.content ?? ''));
+      else known.delete(record.node.path);
     } else if (record.kind === 'tool' && record.event === 'started' && record.request.delegate !== undefined) {
       delegates.add(record.key);
     }

@@ -1,16 +1,16 @@
 export type { FanOutPolicy } from './call/fan-out.ts';
 export type { FanOutOptions, FanOutResult } from './call/fan-out-call.ts';
 export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './contract/agent.ts';
+export type { RunResult, Spent, TreeNode } from './contract/agent-outcome.ts';
 export type { Compact, CompactContext, Compactor, Summarize } from './contract/compactor.ts';
 export { type ApprovalContext, defineTool, type ToolOptions } from './contract/define-tool.ts';
 export type { DetachedChild, DetachedOutcome, Grant, GrantedLevel, RunDetached } from './contract/detached.ts';
-export type { RunResult, Spent, TreeNode } from './contract/ending.ts';
 export type { EventOf, EventType, RunEvent } from './contract/event.ts';
 export type {
   HookBlock,
   HookCall,
   HookContext,
-  HookEnding,
+  HookOutcome,
   HookRemark,
   HookRequest,
   HookResult,

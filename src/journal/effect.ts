@@ -5,11 +5,11 @@ import type { Json } from '../core/values/json.ts';
 import { DEFAULTS } from '../core/values/limits.ts';
 import { retryDelay } from '../core/values/retry.ts';
 import { changes } from './divergence.ts';
-import { Flight } from './flight.ts';
 import { errorOf, type Past } from './history.ts';
 import { type JournalParts, whileBusy } from './journal-parts.ts';
 import type { Recorder } from './recorder.ts';
 import type { Row } from './row.ts';
+import { RunningCall } from './running-call.ts';
 
 /** replay → stop check → doubt → ledger → retry → gate → limiter → `started` → execute → settle → outcome → views. */
 export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>): Promise<Outcome<T>> {
@@ -21,7 +21,10 @@ export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>
   if (failed !== undefined) call.goOn?.(errorOf(failed));
   const stop = stops.at(call.key);
   if (stop === undefined) return live(parts, recorder, call, past);
-  const failure = cut(call, past?.cut === undefined ? stopped(stop) : { ok: false, error: errorOf(past.cut), stop });
+  const failure = interrupted(
+    call,
+    past?.interrupted === undefined ? stopped(stop) : { ok: false, error: errorOf(past.interrupted), stop },
+  );
   recorder.kept(call, failure);
   return Promise.resolve(failure);
 }
@@ -37,22 +40,22 @@ async function live<T>(
   // Before the call counts as work: a person may be asked, and then the run may park.
   const known = past?.started === undefined ? undefined : await doubt(parts, recorder, call, past.started);
   if (known !== undefined) return known;
-  const flight = new Flight(call);
+  const running = new RunningCall(call);
   const span: Span = { key: call.key, parent: call.parent, handle: undefined };
   const stop = past?.started && stops.at(call.key);
-  if (stop !== undefined) return kept(recorder, call, cut(call, stopped(stop)));
-  stops.enter(flight);
+  if (stop !== undefined) return kept(recorder, call, interrupted(call, stopped(stop)));
+  stops.enter(running);
   parts.activity(call.self, 1);
   try {
     const before = past?.attempt ?? 0;
     /** Since when it stands in line, where it has to. */
     let queued: number | undefined;
     for (const layer of perCall) {
-      const refused = layer.enter?.(call as Call<never>, flight);
+      const refused = layer.enter?.(call as Call<never>, running);
       if (refused instanceof Promise) queued ??= performance.now();
       const given = refused instanceof Promise ? await refused : refused;
       if (given === undefined) continue;
-      const failure = cut(call, given);
+      const failure = interrupted(call, given);
       recorder.refused(call, failure, before + 1);
       return failure;
     }
@@ -61,12 +64,12 @@ async function live<T>(
     let givenUp = 0;
     for (let tries = 1; ; tries += 1) {
       for (const layer of perAttempt) {
-        const entered = layer.enter?.(call as Call<never>, flight);
+        const entered = layer.enter?.(call as Call<never>, running);
         if (!(entered instanceof Promise)) continue;
         queued ??= performance.now();
         await entered;
       }
-      if (flight.stop === undefined) {
+      if (running.stop === undefined) {
         const waitedMs = queued === undefined ? 0 : Math.round(performance.now() - queued);
         const started = recorder.started(call, span, before + tries, tries === 1, waitedMs);
         since ??= started;
@@ -75,26 +78,26 @@ async function live<T>(
         if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
       }
       const ended =
-        flight.stop === undefined ? await flight.attempt(before + tries, span.handle) : stopped(flight.stop);
-      const outcome = ended.ok ? ended : cut(call, ended);
-      leave(perAttempt, call, outcome, flight);
+        running.stop === undefined ? await running.attempt(before + tries, span.handle) : stopped(running.stop);
+      const outcome = ended.ok ? ended : interrupted(call, ended);
+      leave(perAttempt, call, outcome, running);
       let delayMs = delayOf(call, outcome, tries - givenUp);
       if (delayMs === undefined && movesOn(call, outcome)) {
         givenUp = tries;
         delayMs = 0;
       }
       if (delayMs === undefined || outcome.ok) {
-        leave(perCall, call, outcome, flight);
+        leave(perCall, call, outcome, running);
         if (since === undefined) return kept(recorder, call, outcome);
-        recorder.ended(call, span, before + tries, since, outcome, flight.spent);
+        recorder.ended(call, span, before + tries, since, outcome, running.spent);
         if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
         return outcome;
       }
       recorder.retried(call, span, before + tries, outcome.error, delayMs);
-      await flight.pause(delayMs);
+      await running.pause(delayMs);
     }
   } finally {
-    stops.leave(flight);
+    stops.leave(running);
     parts.activity(call.self, -1);
   }
 }
@@ -194,7 +197,7 @@ function movesOn<T>(call: Call<T>, outcome: Outcome<T>): boolean {
 }
 
 /** What failed attempts cost is spent, however the call ends. */
-function cut<T>(call: Call<T>, failure: Failure): Failure {
-  const error = failure.error.usage === undefined ? call.cut?.(failure.error) : undefined;
+function interrupted<T>(call: Call<T>, failure: Failure): Failure {
+  const error = failure.error.usage === undefined ? call.interrupted?.(failure.error) : undefined;
   return error === undefined || error === failure.error ? failure : { ...failure, error };
 }

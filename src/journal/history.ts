@@ -18,8 +18,8 @@ export interface Past {
   ended: Row | undefined;
   /** Every row under it that is neither: attempts that were not the last, and what was told of them. */
   more: Row[] | undefined;
-  /** How a stop cut it off: no outcome, but all there is where the stop still stands. */
-  cut: Row | undefined;
+  /** How a stop interrupted it: no outcome, but all there is where the stop still stands. */
+  interrupted: Row | undefined;
   /** The highest attempt that is on record, also of what no longer holds. */
   attempt: number;
 }
@@ -66,7 +66,14 @@ export class History {
     const id = `${row.kind} ${row.key}`;
     let past = this.#past.get(id);
     if (past === undefined) {
-      past = { began: undefined, started: undefined, ended: undefined, more: undefined, cut: undefined, attempt: 0 };
+      past = {
+        began: undefined,
+        started: undefined,
+        ended: undefined,
+        more: undefined,
+        interrupted: undefined,
+        attempt: 0,
+      };
       this.#past.set(id, past);
       if (!isOver) this.#count(row);
     }
@@ -79,7 +86,7 @@ export class History {
       past.started = row;
     } else if (row.event === 'retry' || row.kind === 'gate') past.more = [...(past.more ?? []), row];
     if (ENDS.has(row.event) && !isInterrupted(row)) past.ended = row;
-    if (row.event === 'cancel') past.cut = row;
+    if (row.event === 'cancel') past.interrupted = row;
     if (row.kind === 'stop') {
       const { path, status, reason } = row.value as unknown as Stop & { readonly path: string };
       this.stops.push({ path, stop: { status, reason } });

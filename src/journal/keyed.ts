@@ -99,8 +99,8 @@ export class KeyedJournal implements Journal {
       this.#parts.recordsEnd(key);
       throw new Stopped(stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });
     }
-    const place = { key, place: self, step: self.step, attempt: 1, span: self.span } as const;
-    const entry = { ...place, kind: 'once', event: 'done' } as const;
+    const envelope = { key, node: self, step: self.step, attempt: 1, span: self.span } as const;
+    const entry = { ...envelope, kind: 'once', event: 'done' } as const;
     const value = propose();
     if (value instanceof Promise) return this.#proposed(entry, value) as T;
     this.note({ ...entry, value: value as Json });

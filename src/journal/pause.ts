@@ -25,8 +25,8 @@ export async function wait(
   const stop = parts.stops.at(key);
   if (stop !== undefined) return stopped(stop);
   const shown = sameRequest(past?.started?.request, request);
-  const place = { key, place: self, step, span: self.span } as const;
-  const entry = { ...place, attempt: 1, kind: 'wait', request: shown } as const;
+  const envelope = { key, node: self, step, span: self.span } as const;
+  const entry = { ...envelope, attempt: 1, kind: 'wait', request: shown } as const;
   const answered = parts.waits.open(self, shown);
   const asked = recorder.note({ ...entry, event: 'started' });
   // Of one that was asked for before the process ended, when that was.
@@ -38,7 +38,7 @@ export async function wait(
     if (outcome.ok) recorder.note({ ...entry, event: 'done', value: outcome.value, since });
     else
       recorder.note({
-        ...place,
+        ...envelope,
         attempt: parts.epoch,
         kind: 'wait',
         event: 'cancel',
@@ -65,7 +65,7 @@ export async function sleep(
   if (stop !== undefined) return stopped(stop);
   const deadline = until();
   const outcome = await whileBusy(parts, self, () => new Sleeper(key, stops, deadline).sleep());
-  const entry = { key, place: self, step: self.step, attempt: 1, span: self.span } as const;
+  const entry = { key, node: self, step: self.step, attempt: 1, span: self.span } as const;
   if (outcome.ok) recorder.note({ ...entry, kind: 'sleep', event: 'done', value: deadline });
   return outcome;
 }

@@ -23,7 +23,7 @@ export class Playback {
   effect<T>(call: Call<T>, { began, more = [] }: Past, ended: Row, outcome: Outcome<T>): void {
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
     const gates = this.#history.take('gate', `${call.key}/@gate`)?.more ?? [];
-    const at = { place: call.self, step: call.step, span };
+    const at = { node: call.self, step: call.step, span };
     for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
       const { key, attempt } = row;
       const said = row.event === 'started' ? call.started() : noted(row);
@@ -42,7 +42,7 @@ export class Playback {
       if (row.event === 'started') since = row.time;
       const said = row.kind === 'decision' ? denied(row) : asked(row, request, since);
       if (said === undefined) continue;
-      this.add({ key: row.key, place: self, step, attempt: row.attempt, span: self.span, ...said }, row);
+      this.add({ key: row.key, node: self, step, attempt: row.attempt, span: self.span, ...said }, row);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { SpanHandle } from '../core/contract/instrument.ts';
-import type { Draft, Entry, Place, RunRecord, Span } from '../core/contract/record.ts';
+import type { Draft, Entry, NodeRef, RunRecord, Span } from '../core/contract/record.ts';
 import { sha256 } from '../core/values/json.ts';
 import { isoTime } from '../core/values/time.ts';
 import type { Row } from './row.ts';
@@ -18,7 +18,7 @@ export class StoredRecord {
   readonly key: string;
   readonly kind: Entry['kind'];
   readonly event: Entry['event'];
-  readonly place: Place;
+  readonly node: NodeRef;
   readonly step: number;
   readonly attempt: number;
   readonly time: bigint;
@@ -38,7 +38,7 @@ export class StoredRecord {
     this.key = draft.key;
     this.kind = draft.kind;
     this.event = draft.event;
-    this.place = draft.place;
+    this.node = draft.node;
     this.step = draft.step;
     this.attempt = draft.attempt;
     this.since = draft.since;
@@ -66,10 +66,10 @@ export class StoredRecord {
   }
 
   toJSON(): object {
-    const { run, epoch, traceId, spanId, parentSpanId, place, since } = this;
-    const { path, agent, parentStep } = place;
+    const { run, epoch, traceId, spanId, parentSpanId, node, since } = this;
+    const { path, agent, parentStep } = node;
     const times = { time: isoTime(this.time), ...(since !== undefined && { since: isoTime(since) }) };
-    return { ...this, ...times, run, epoch, traceId, spanId, parentSpanId, place: { path, agent, parentStep } };
+    return { ...this, ...times, run, epoch, traceId, spanId, parentSpanId, node: { path, agent, parentStep } };
   }
 }
 

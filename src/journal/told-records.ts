@@ -1,4 +1,4 @@
-import type { Place, RunRecord } from '../core/contract/record.ts';
+import type { NodeRef, RunRecord } from '../core/contract/record.ts';
 import { isPlainObject, type Json } from '../core/values/json.ts';
 import { NO_USAGE } from '../core/values/usage.ts';
 import type { StoredRun } from './record-store.ts';
@@ -32,7 +32,7 @@ class Teller {
   readonly #run: string;
   #epoch = 0;
   /** Invocations, by path. */
-  readonly #places = new Map<string, Place>();
+  readonly #nodes = new Map<string, NodeRef>();
   /** Starts of this epoch, by kind and address. */
   readonly #started = new Map<string, Row>();
   /** When each wait was first asked for, in whatever epoch. */
@@ -65,11 +65,11 @@ class Teller {
     const { key, kind, event, attempt, record, epoch, time, step } = row;
     const at = { key, kind, event, attempt, record, epoch, time, step, ...this.#spanOf(began ?? row), run: this.#run };
     if (typeof trace.paidBy === 'string') this.#payers.set(key, trace.paidBy);
-    const place = this.#placeOf(this.#payers.get(key) ?? key);
+    const node = this.#nodeOf(this.#payers.get(key) ?? key);
     const parentSpanId = this.#parentOf(row, trace);
     if (event === 'started' && !this.#started.has(id)) this.#started.set(id, row);
     const waited = trace.waitedMs === undefined ? {} : { waitedMs: trace.waitedMs };
-    return { ...at, place, parentSpanId, ...(since !== undefined && { since }), ...waited, ...told } as RunRecord;
+    return { ...at, node, parentSpanId, ...(since !== undefined && { since }), ...waited, ...told } as RunRecord;
   }
 
   /** All of an epoch are in the trace of its run. */
@@ -96,12 +96,12 @@ class Teller {
 
   #begins({ request }: Row): void {
     const agent = String(part(request, 'agent'));
-    if (this.#places.size === 0) this.#places.set(agent, { path: agent, agent });
+    if (this.#nodes.size === 0) this.#nodes.set(agent, { path: agent, agent });
   }
 
   #enter({ key, request }: Row, { parentStep }: { readonly parentStep?: unknown }): void {
-    const place = { path: key, agent: String(part(request, 'agent')) };
-    this.#places.set(key, isPlainObject(parentStep) ? { ...place, parentStep: parentStep as never } : place);
+    const node = { path: key, agent: String(part(request, 'agent')) };
+    this.#nodes.set(key, isPlainObject(parentStep) ? { ...node, parentStep: parentStep as never } : node);
   }
 
   #noteCalls({ key, value }: Row): void {
@@ -112,12 +112,12 @@ class Teller {
   }
 
   /** The invocation that something happened in: of the run itself, and of what stops a part of it, the root. */
-  #placeOf(key: string): Place {
+  #nodeOf(key: string): NodeRef {
     for (let at = key; at !== ''; at = above(at)) {
-      const place = this.#places.get(at);
-      if (place !== undefined) return place;
+      const node = this.#nodes.get(at);
+      if (node !== undefined) return node;
     }
-    const [root] = this.#places.values();
+    const [root] = this.#nodes.values();
     return root ?? { path: key, agent: key };
   }
 

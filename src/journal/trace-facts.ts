@@ -25,7 +25,7 @@ export class TraceFacts {
       return {
         ...this.#shared(JSON.stringify(facts), facts),
         waitedMs: draft.waitedMs,
-        parentStep: draft.place.parentStep,
+        parentStep: draft.node.parentStep,
         under: beyondItsCall(draft),
       };
     }
@@ -87,8 +87,8 @@ interface FactsOfTool {
 }
 
 /** The path of an agent's parent where it is not in the call that started it: that call ends before it does. */
-function beyondItsCall({ key, span: { parent }, place }: Draft): string | undefined {
-  if (parent === undefined || parent.key !== place.parentStep?.path) return undefined;
+function beyondItsCall({ key, span: { parent }, node }: Draft): string | undefined {
+  if (parent === undefined || parent.key !== node.parentStep?.path) return undefined;
   return key.lastIndexOf('/') === parent.key.length ? undefined : parent.key;
 }
 

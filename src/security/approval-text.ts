@@ -19,7 +19,7 @@ export function approvalText(request: ApprovalRequest): string {
   return [
     headOf(request),
     ...fields.map(([name, value]) => `  ${nameOf(name)}: ${shownValue(value)}`),
-    ...fields.flatMap(([name, value]) => remarks(value).map((remark) => `  ! ${nameOf(name)}: ${remark}`)),
+    ...fields.flatMap(([name, value]) => annotations(value).map((remark) => `  ! ${nameOf(name)}: ${remark}`)),
     ...(request.change === undefined ? [] : ['  it would change:', ...changeLines(request.change)]),
   ].join('\n');
 }
@@ -46,7 +46,7 @@ function shownValue(value: Json): string {
 }
 
 /** What a person would easily miss. */
-function remarks(value: Json): string[] {
+function annotations(value: Json): string[] {
   const texts = textsOf(value);
   const whole = JSON.stringify(value) ?? '';
   const longest = Math.max(0, ...[...whole.matchAll(BLANKS)].map(([blanks]) => blankCount(blanks)));

@@ -99,7 +99,7 @@ function callOf(key: string): string {
   return key.slice(0, key.lastIndexOf('/@'));
 }
 
-function placed({ record, run, time, key, place: { path, agent } }: RunRecord) {
+function placed({ record, run, time, key, node: { path, agent } }: RunRecord) {
   return { record, run, time: isoTime(time), key: key.includes('/@') ? callOf(key) : key, path, agent };
 }
 

@@ -8,7 +8,7 @@ import {
   runFailed,
   toolProgress,
 } from '../../src/core/contract/events.ts';
-import { place, recorder } from '../telemetry/recorder.ts';
+import { node, recorder } from '../telemetry/recorder.ts';
 import { agentOut, toolIn, toolOut, usage, writeTeam } from '../telemetry/team.ts';
 
 function eventsFrom(write: (to: ReturnType<typeof recorder>) => void): EventBody[] {
@@ -20,8 +20,8 @@ function eventsFrom(write: (to: ReturnType<typeof recorder>) => void): EventBody
   return events;
 }
 
-const here = place('lead', 'lead');
-const tool = { kind: 'tool', key: 'lead/1.0', place: here, step: 1 } as const;
+const here = node('lead', 'lead');
+const tool = { kind: 'tool', key: 'lead/1.0', node: here, step: 1 } as const;
 
 describe('events of records', () => {
   it('tell a team run from run.start to run.end', () => {
@@ -54,7 +54,7 @@ describe('events of records', () => {
     ]);
   });
 
-  it('have run, trace, number, time, place and the parent step', () => {
+  it('have run, trace, number, time, node and the parent step', () => {
     const event = eventsFrom(writeTeam).find(({ type, path }) => type === 'agent.start' && path.includes('/'));
     expect(event).toEqual({
       type: 'agent.start',
@@ -115,7 +115,7 @@ describe('events of records', () => {
   it('show the denial of a rule as a decision that nobody was asked for', () => {
     const value = { decision: 'deny', reason: 'deny search', tool: 'search', callId: 'call_a' } as const;
     expect(
-      eventsFrom((to) => to.add({ kind: 'decision', event: 'done', key: 'lead/1.0', place: here, step: 1, value })),
+      eventsFrom((to) => to.add({ kind: 'decision', event: 'done', key: 'lead/1.0', node: here, step: 1, value })),
     ).toMatchObject([
       { type: 'approval.decision', id: 'lead/1.0', decision: { decision: 'deny', reason: 'deny search' } },
     ]);
@@ -124,12 +124,12 @@ describe('events of records', () => {
   it('show a suspended run with what it waits for, as its last event', () => {
     const out = { ...agentOut({ status: 'suspended' }), pending: [] };
     expect(
-      eventsFrom((to) => to.add({ kind: 'run', event: 'suspended', key: 'lead', place: here, step: 1, value: out })),
+      eventsFrom((to) => to.add({ kind: 'run', event: 'suspended', key: 'lead', node: here, step: 1, value: out })),
     ).toMatchObject([{ type: 'run.suspended', status: 'suspended', pending: [] }]);
   });
 
   it('exist for what is never recorded: deltas, progress and a run that fails', () => {
-    const at = { run: 'run-1', traceId: 'b'.repeat(32), key: 'lead/1/model', place: here, step: 1, time: 5_000_000n };
+    const at = { run: 'run-1', traceId: 'b'.repeat(32), key: 'lead/1/model', node: here, step: 1, time: 5_000_000n };
     expect(modelDelta(at, 2, { type: 'text', text: 'a' })).toMatchObject({
       type: 'model.delta',
       attempt: 2,
@@ -145,7 +145,7 @@ describe('events of records', () => {
   });
 
   it('show limits and compactions, and nothing of what has no event', () => {
-    const base = { key: 'lead/1/@x', place: here, step: 1, event: 'done' } as const;
+    const base = { key: 'lead/1/@x', node: here, step: 1, event: 'done' } as const;
     const events = eventsFrom((to) => {
       to.add({ ...base, kind: 'limit', value: { limit: 'steps', used: 3, max: 3 } });
       to.add({ ...base, kind: 'context', value: { how: 'drop', dropped: 2, tokensBefore: 9, tokensAfter: 4 } });

@@ -108,7 +108,7 @@ describe('a run that waits for a person', () => {
     const second = await resumeRun(lead, 'r1', { ...options, model: scriptedModel({ asks: [text('asked')] }) }).result;
     expect(second.status, 'the other still waits').toBe('suspended');
     expect(looks).toHaveLength(1);
-    expect(records.filter(({ place }) => place.agent === 'works')).toEqual([]);
+    expect(records.filter(({ node }) => node.agent === 'works')).toEqual([]);
     await store.signal('r1', decision('lead/1.0/asks/1.0/@approval'));
     const third = await resumeRun(lead, 'r1', {
       journal: store,

@@ -475,7 +475,7 @@ describe('limits go on where they were', () => {
     }).result;
     expect(second.messages).toEqual(first.messages);
     expect(ran).toHaveLength(1);
-    expect(records.filter(({ place }) => place.path.includes('worker'))).toEqual([]);
+    expect(records.filter(({ node }) => node.path.includes('worker'))).toEqual([]);
   });
 
   test('tokens that earlier lives spent count, also where no usage was reported', async () => {

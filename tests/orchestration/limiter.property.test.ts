@@ -45,7 +45,7 @@ class Play {
     const one: Asked = { self, work, state: queued ? 'waiting' : 'running', since: this.grants, queued };
     this.asked.push(one);
     entered?.then(() => {
-      one.state = work.holdsPlace === true ? 'running' : 'over';
+      one.state = work.holdsSlot === true ? 'running' : 'over';
       if (one.state === 'over') return;
       this.grants += 1;
       this.order.push(one);
@@ -114,7 +114,7 @@ test('is never over its limit, never idle with work waiting, and leaves nobody b
         waited += one.order.length;
         while (one.count('running') > 0) await one.leave(0);
         expect(one.count('waiting')).toBe(0);
-        expect(one.asked.every(({ work }) => !work.holdsPlace)).toBe(true);
+        expect(one.asked.every(({ work }) => !work.holdsSlot)).toBe(true);
       },
     ),
     { numRuns: 10_000 },

@@ -16,8 +16,8 @@ import { attributesOf } from './receiver.ts';
 
 const collector = collecting({ metrics: true });
 
-/** A canary of its own for each place, so that a leak says where it is. */
-const canary = (place: string) => `canary_${place}`;
+/** A canary of its own for each node, so that a leak says where it is. */
+const canary = (node: string) => `canary_${node}`;
 const LEAK = /canary_\w+/g;
 
 class Hostile extends Error {

@@ -9,11 +9,11 @@ import type { Message } from '../../src/core/values/message.ts';
 import { jsonlLog, type StepLine } from '../../src/telemetry/log/log.ts';
 import { logParts } from '../../src/telemetry/log/log-parts.ts';
 import { stepLines } from '../../src/telemetry/log/step-lines.ts';
-import { place, recorder } from './recorder.ts';
+import { node, recorder } from './recorder.ts';
 import { agentOut, CANARY, modelIn, toolIn, toolOut, user, writeTeam } from './team.ts';
 
 const file = () => join(mkdtempSync(join(tmpdir(), 'coxswain-log-')), 'run.jsonl');
-const here = place('lead', 'lead');
+const here = node('lead', 'lead');
 
 async function linesOf(content: 'none' | 'redacted' | 'full', write: (to: ReturnType<typeof recorder>) => void) {
   const path = file();
@@ -38,21 +38,21 @@ function step(
   key = `lead/${number}/model`,
 ) {
   const beside = key.includes('@');
-  if (!beside) to.add({ kind: 'step', event: 'started', key: `lead/${number}`, place: here, step: number });
-  to.add({ kind: 'model', event: 'started', key, place: here, step: number, request });
+  if (!beside) to.add({ kind: 'step', event: 'started', key: `lead/${number}`, node: here, step: number });
+  to.add({ kind: 'model', event: 'started', key, node: here, step: number, request });
   to.add({
     kind: 'model',
     event: 'done',
     key,
-    place: here,
+    node: here,
     step: number,
     value: { content: [{ type: 'text', text: 'ok' }], stop: 'end' },
   });
-  if (!beside) to.add({ kind: 'step', event: 'done', key: `lead/${number}`, place: here, step: number });
+  if (!beside) to.add({ kind: 'step', event: 'done', key: `lead/${number}`, node: here, step: number });
 }
 
 describe('the step log', () => {
-  it('has one start and one end line a step, in order, each with the place of the step', async () => {
+  it('has one start and one end line a step, in order, each with the node of the step', async () => {
     const { lines } = await linesOf('full', writeTeam);
     expect(lines.map(({ path, step: number, event }) => `${path} ${number} ${event}`)).toEqual([
       'lead 1 start',
@@ -151,7 +151,7 @@ describe('the step log', () => {
           kind: 'tool',
           event: 'done',
           key: 'lead/1.0',
-          place: here,
+          node: here,
           step: 1,
           ran: true,
           request: toolIn(),
@@ -166,7 +166,7 @@ describe('the step log', () => {
 
   it('gives a procedure one pair with step 0 that holds its effects', async () => {
     const { lines } = await linesOf('full', (to) => {
-      const base = { place: here, step: 0 } as const;
+      const base = { node: here, step: 0 } as const;
       to.add({
         ...base,
         kind: 'agent',
@@ -199,7 +199,7 @@ describe('the step log', () => {
   });
 
   it('shows how an agent ended that had no step, and how one ended that was stopped within one', async () => {
-    const base = { kind: 'agent', key: 'lead', place: here, step: 0 } as const;
+    const base = { kind: 'agent', key: 'lead', node: here, step: 0 } as const;
     const start = {
       ...base,
       event: 'started',
@@ -215,12 +215,12 @@ describe('the step log', () => {
     ]);
     const within = await linesOf('none', (to) => {
       to.add(start);
-      to.add({ kind: 'model', event: 'started', key: 'lead/1/model', place: here, step: 1, request: modelIn([]) });
+      to.add({ kind: 'model', event: 'started', key: 'lead/1/model', node: here, step: 1, request: modelIn([]) });
       to.add({
         kind: 'run',
         event: 'suspended',
         key: 'lead',
-        place: here,
+        node: here,
         step: 1,
         value: agentOut({ status: 'suspended' }),
       });
@@ -233,14 +233,14 @@ describe('the step log', () => {
 
   it('leaves what happened in a step to its own line, where a repair has a pair within it', async () => {
     const { lines } = await linesOf('none', (to) => {
-      const model = { kind: 'model', place: here, step: 1 } as const;
+      const model = { kind: 'model', node: here, step: 1 } as const;
       const value = { content: [], stop: 'end' } as const;
       to.add({ ...model, event: 'started', key: 'lead/1/model', request: modelIn([]) });
       to.add({ ...model, event: 'done', key: 'lead/1/model', value });
-      to.add({ kind: 'once', event: 'done', key: 'lead/1/@tools', place: here, step: 1, value: 1 });
+      to.add({ kind: 'once', event: 'done', key: 'lead/1/@tools', node: here, step: 1, value: 1 });
       step(to, 1, modelIn([]), 'lead/1/@repair');
-      to.add({ kind: 'step', event: 'done', key: 'lead/1', place: here, step: 1 });
-      to.add({ kind: 'run', event: 'done', key: 'lead', place: here, step: 1, value: agentOut() });
+      to.add({ kind: 'step', event: 'done', key: 'lead/1', node: here, step: 1 });
+      to.add({ kind: 'run', event: 'done', key: 'lead', node: here, step: 1, value: agentOut() });
     });
     expect(lines.map(({ call, event, effects }) => [call, event, effects?.length])).toEqual([
       [undefined, 'start', undefined],
@@ -252,7 +252,7 @@ describe('the step log', () => {
 
   it('ends a step that was left without an end before the next one starts', async () => {
     const { lines } = await linesOf('none', (to) => {
-      to.add({ kind: 'model', event: 'started', key: 'lead/1/model', place: here, step: 1, request: modelIn([]) });
+      to.add({ kind: 'model', event: 'started', key: 'lead/1/model', node: here, step: 1, request: modelIn([]) });
       step(to, 2);
     });
     expect(lines.map(({ step: number, event }) => `${number} ${event}`)).toEqual([
@@ -334,8 +334,8 @@ describe('a log that is rotated', () => {
     const { parts } = await rotated(50);
     const { lines } = await linesOf('full', write);
     expect(parts.length).toBeGreaterThan(2);
-    const place = ({ step: number, event, modelIn: asked }: StepLine) => [number, event, asked?.hash];
-    expect(parts.flat().map(place)).toEqual(lines.map(place));
+    const node = ({ step: number, event, modelIn: asked }: StepLine) => [number, event, asked?.hash];
+    expect(parts.flat().map(node)).toEqual(lines.map(node));
   });
 
   it('begins each file with a whole request, so that one that is left alone can be read', async () => {

@@ -127,7 +127,7 @@ describe('the metrics of a run', () => {
     expect(totalOf(metrics.get('coxswain.runs'), { 'coxswain.run.state': 'completed' })).toBe(1);
     expect(totalOf(metrics.get('coxswain.run.steps'))).toBe(result.steps);
     expect(totalOf(metrics.get('coxswain.context.fill'))).toBeCloseTo(0.25 * usage.modelCalls, 9);
-    // The second worker waits for the place of the first.
+    // The second worker waits for the node of the first.
     expect(
       points(metrics.get('coxswain.queue.wait')).map((point) => attributesOf(point)['coxswain.queue.kind']),
     ).toContain('agent');

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type OtelSetup, otel, setupOtel } from '../../src/telemetry/otel/otel.ts';
 import { faultsOf } from './conventions.ts';
 import { attributesOf, receiver, type WireSpan } from './receiver.ts';
-import { place, recorder, spanOf } from './recorder.ts';
+import { node, recorder, spanOf } from './recorder.ts';
 import { agentOut, CANARY, calls, modelIn, toolIn, toolOut, usage, user, writeTeam } from './team.ts';
 
 let collector: Awaited<ReturnType<typeof receiver>>;
@@ -44,7 +44,7 @@ function find(spans: WireSpan[], name: string, path?: string): WireSpan {
   return found;
 }
 
-const here = place('lead', 'lead');
+const here = node('lead', 'lead');
 const brief = [user('x')];
 const agentIn = { agent: 'lead', description: 'Leads', type: 'model', brief, model: 'openai/gpt-5', depth: 1 } as const;
 
@@ -58,19 +58,19 @@ function lone(
     kind: 'run',
     event: 'started',
     key: 'lead',
-    place: here,
+    node: here,
     step: 0,
     request: { agent: 'lead', team: false, input: brief },
   });
   to.add(
-    { kind: 'agent', event: 'started', key: 'lead', place: here, step: 0, request: agentIn },
+    { kind: 'agent', event: 'started', key: 'lead', node: here, step: 0, request: agentIn },
     spanOf('run', 'lead'),
   );
   within();
   if (end !== undefined) to.add(end, spanOf('run', 'lead'));
 }
-const agentDone = { kind: 'agent', event: 'done', key: 'lead', place: here, step: 1, value: agentOut() } as const;
-const runDone = { kind: 'run', event: 'done', key: 'lead', place: here, step: 1, value: agentOut() } as const;
+const agentDone = { kind: 'agent', event: 'done', key: 'lead', node: here, step: 1, value: agentOut() } as const;
+const runDone = { kind: 'run', event: 'done', key: 'lead', node: here, step: 1, value: agentOut() } as const;
 
 describe('spans', () => {
   it('are each one kind of the conventions, for a team with and without content', async () => {
@@ -210,7 +210,7 @@ describe('spans', () => {
               { role: 'assistant', content: [calls('c', 'search')] } as const,
               { role: 'tool', callId: 'c', name: 'search', content: `key ${secret}`, isError: false } as const,
             ];
-            const model = { kind: 'model', key: 'lead/1/model', place: here, step: 1 } as const;
+            const model = { kind: 'model', key: 'lead/1/model', node: here, step: 1 } as const;
             to.add({ ...model, event: 'started', request: modelIn(messages) }, spanOf('agent', 'lead'));
             to.add({ ...model, event: 'done', value: { content: [{ type: 'text', text: 'a' }], stop: 'end' } });
           },
@@ -264,7 +264,7 @@ describe('spans', () => {
             request: null,
           } as const;
           to.add(
-            { kind: 'wait', event: 'started', key: 'lead/1.0/@approval', place: here, step: 1, request },
+            { kind: 'wait', event: 'started', key: 'lead/1.0/@approval', node: here, step: 1, request },
             spanOf('agent', 'lead'),
           );
         },
@@ -272,7 +272,7 @@ describe('spans', () => {
           kind: 'run',
           event: 'suspended',
           key: 'lead',
-          place: here,
+          node: here,
           step: 1,
           value: agentOut({ status: 'suspended' }),
         },
@@ -292,7 +292,7 @@ describe('spans', () => {
       to,
       () => {
         to.add(
-          { kind: 'model', event: 'started', key: 'lead/1/model', place: here, step: 1, request: modelIn(brief) },
+          { kind: 'model', event: 'started', key: 'lead/1/model', node: here, step: 1, request: modelIn(brief) },
           spanOf('agent', 'lead'),
         );
       },
@@ -312,13 +312,13 @@ describe('spans', () => {
         to,
         () => {
           const agent = spanOf('agent', 'lead');
-          const memory = { kind: 'memory', key: 'lead/1.0/search', place: here, step: 1 } as const;
+          const memory = { kind: 'memory', key: 'lead/1.0/search', node: here, step: 1 } as const;
           to.add(
             { ...memory, event: 'started', request: { operation: 'search', store: 'notes', query: CANARY } },
             agent,
           );
           to.add({ ...memory, event: 'done', value: [{ id: 'a', text: CANARY }] });
-          const embedding = { kind: 'embedding', key: 'lead/1.0/embed', place: here, step: 1 } as const;
+          const embedding = { kind: 'embedding', key: 'lead/1.0/embed', node: here, step: 1 } as const;
           to.add(
             { ...embedding, event: 'started', request: { model: 'openai/text-embedding-3-small', dimensions: 8 } },
             agent,
@@ -347,7 +347,7 @@ describe('spans', () => {
         kind: 'tool',
         event: 'failed',
         key: 'lead/1.0',
-        place: here,
+        node: here,
         step: 1,
         ran: false,
         request: { ...toolIn(), name },
@@ -375,7 +375,7 @@ describe('spans', () => {
       lone(
         to,
         () => {
-          const at = { kind: 'context', event: 'done', place: here, step: 1 } as const;
+          const at = { kind: 'context', event: 'done', node: here, step: 1 } as const;
           const tokens = { tokensBefore: 900, tokensAfter: 400 };
           to.add({ ...at, key: 'lead/1/@window', value: { how: 'summarize', dropped: 5, ...tokens, cut: 6 } });
           const error = { kind: 'threw', message: CANARY, retryable: false };
@@ -404,7 +404,7 @@ describe('spans', () => {
         to,
         () => {
           to.add(
-            { kind: 'tool', event: 'started', key: 'lead/1.0', place: here, step: 1, request: toolIn() },
+            { kind: 'tool', event: 'started', key: 'lead/1.0', node: here, step: 1, request: toolIn() },
             spanOf('agent', 'lead'),
           );
           to.handleOf(spanOf('tool', 'lead/1.0'))?.run(() => tracer.startSpan('query').end());
@@ -413,7 +413,7 @@ describe('spans', () => {
             kind: 'tool',
             event: 'done',
             key: 'lead/1.0',
-            place: here,
+            node: here,
             step: 1,
             ran: true,
             request: toolIn(),

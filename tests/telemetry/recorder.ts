@@ -1,5 +1,5 @@
 import type { Instrument, SpanHandle, SpanStart } from '../../src/core/contract/instrument.ts';
-import type { Entry, Place, RunRecord, View } from '../../src/core/contract/record.ts';
+import type { Entry, NodeRef, RunRecord, View } from '../../src/core/contract/record.ts';
 
 type Loose<T> = T extends unknown ? Omit<T, 'attempt' | 'since'> & { attempt?: number } : never;
 
@@ -48,6 +48,6 @@ export function spanOf(kind: Entry['kind'], key: string): string {
   return `${kind} ${key}`;
 }
 
-export function place(path: string, agent: string, parentStep?: Place['parentStep']): Place {
+export function node(path: string, agent: string, parentStep?: NodeRef['parentStep']): NodeRef {
   return { path, agent, ...(parentStep === undefined ? {} : { parentStep }) };
 }

@@ -1,6 +1,6 @@
 import type { AgentOut, ModelIn, ToolIn, ToolOut } from '../../src/core/contract/boundary.ts';
 import type { Message } from '../../src/core/values/message.ts';
-import { place, type recorder, spanOf } from './recorder.ts';
+import { node, type recorder, spanOf } from './recorder.ts';
 
 /** A text that must be nowhere when content is off. */
 export const CANARY = 'canary-7f3d9b';
@@ -43,14 +43,14 @@ export const calls = (id: string, name: string) =>
 
 /** `lead` delegates to `researcher` and answers: every kind of span but the memory's, one retry, one approval. */
 export function writeTeam(to: ReturnType<typeof recorder>): void {
-  const lead = place('lead', 'lead');
+  const lead = node('lead', 'lead');
   const first = user('Compare');
   const agent = spanOf('agent', 'lead');
   to.add({
     kind: 'run',
     event: 'started',
     key: 'lead',
-    place: lead,
+    node: lead,
     step: 0,
     request: { agent: 'lead', team: true, input: [first] },
   });
@@ -59,15 +59,15 @@ export function writeTeam(to: ReturnType<typeof recorder>): void {
       kind: 'agent',
       event: 'started',
       key: 'lead',
-      place: lead,
+      node: lead,
       step: 0,
       request: { agent: 'lead', description: 'Leads', type: 'model', brief: [first], model: 'openai/gpt-5', depth: 1 },
     },
     spanOf('run', 'lead'),
   );
   const call = calls('call_a', 'delegate_researcher');
-  to.add({ kind: 'step', event: 'started', key: 'lead/1', place: lead, step: 1 }, agent);
-  const model = { kind: 'model', key: 'lead/1/model', place: lead, step: 1 } as const;
+  to.add({ kind: 'step', event: 'started', key: 'lead/1', node: lead, step: 1 }, agent);
+  const model = { kind: 'model', key: 'lead/1/model', node: lead, step: 1 } as const;
   to.add({ ...model, event: 'started', request: modelIn([first]) }, agent);
   to.add(
     { ...model, event: 'retry', value: { kind: 'rate_limit', message: `slow ${CANARY}`, retryable: true, delayMs: 5 } },
@@ -89,14 +89,14 @@ export function writeTeam(to: ReturnType<typeof recorder>): void {
     agent,
   );
   const delegate = toolIn({ name: 'delegate_researcher', delegate: 'researcher', args: { task: CANARY } });
-  to.add({ kind: 'tool', event: 'started', key: 'lead/1.0', place: lead, step: 1, request: delegate }, agent);
+  to.add({ kind: 'tool', event: 'started', key: 'lead/1.0', node: lead, step: 1, request: delegate }, agent);
   writeWorker(to);
   to.add(
     {
       kind: 'tool',
       event: 'done',
       key: 'lead/1.0',
-      place: lead,
+      node: lead,
       step: 1,
       request: delegate,
       ran: true,
@@ -104,29 +104,29 @@ export function writeTeam(to: ReturnType<typeof recorder>): void {
     },
     agent,
   );
-  to.add({ kind: 'step', event: 'done', key: 'lead/1', place: lead, step: 1 }, agent);
+  to.add({ kind: 'step', event: 'done', key: 'lead/1', node: lead, step: 1 }, agent);
   const messages: Message[] = [
     first,
     { role: 'assistant', content: [call] },
     { role: 'tool', callId: 'call_a', name: 'delegate_researcher', content: `hits ${CANARY}`, isError: false },
   ];
-  to.add({ kind: 'step', event: 'started', key: 'lead/2', place: lead, step: 2 }, agent);
-  const second = { kind: 'model', key: 'lead/2/model', place: lead, step: 2 } as const;
+  to.add({ kind: 'step', event: 'started', key: 'lead/2', node: lead, step: 2 }, agent);
+  const second = { kind: 'model', key: 'lead/2/model', node: lead, step: 2 } as const;
   to.add({ ...second, event: 'started', request: modelIn(messages, 1) }, agent);
   to.add(
     { ...second, event: 'done', value: { content: [{ type: 'text', text: `Done ${CANARY}` }], stop: 'end' } },
     agent,
   );
-  to.add({ kind: 'step', event: 'done', key: 'lead/2', place: lead, step: 2 }, agent);
+  to.add({ kind: 'step', event: 'done', key: 'lead/2', node: lead, step: 2 }, agent);
   to.add(
-    { kind: 'agent', event: 'done', key: 'lead', place: lead, step: 2, value: agentOut({ steps: 2, toolCalls: 1 }) },
+    { kind: 'agent', event: 'done', key: 'lead', node: lead, step: 2, value: agentOut({ steps: 2, toolCalls: 1 }) },
     spanOf('run', 'lead'),
   );
   to.add({
     kind: 'run',
     event: 'done',
     key: 'lead',
-    place: lead,
+    node: lead,
     step: 2,
     value: agentOut({ steps: 3, toolCalls: 2 }),
   });
@@ -134,7 +134,7 @@ export function writeTeam(to: ReturnType<typeof recorder>): void {
 
 function writeWorker(to: ReturnType<typeof recorder>): void {
   const path = 'lead/1.0/researcher';
-  const here = place(path, 'researcher', { path: 'lead', step: 1, toolCallId: 'call_a' });
+  const here = node(path, 'researcher', { path: 'lead', step: 1, toolCallId: 'call_a' });
   const agent = spanOf('agent', path);
   const brief = user('Find');
   to.add(
@@ -142,7 +142,7 @@ function writeWorker(to: ReturnType<typeof recorder>): void {
       kind: 'agent',
       event: 'started',
       key: path,
-      place: here,
+      node: here,
       step: 0,
       request: {
         agent: 'researcher',
@@ -155,8 +155,8 @@ function writeWorker(to: ReturnType<typeof recorder>): void {
     },
     spanOf('tool', 'lead/1.0'),
   );
-  to.add({ kind: 'step', event: 'started', key: `${path}/1`, place: here, step: 1 }, agent);
-  const model = { kind: 'model', key: `${path}/1/model`, place: here, step: 1 } as const;
+  to.add({ kind: 'step', event: 'started', key: `${path}/1`, node: here, step: 1 }, agent);
+  const model = { kind: 'model', key: `${path}/1/model`, node: here, step: 1 } as const;
   to.add({ ...model, event: 'started', request: modelIn([brief]) }, agent);
   to.add(
     {
@@ -166,7 +166,7 @@ function writeWorker(to: ReturnType<typeof recorder>): void {
     },
     agent,
   );
-  const wait = { kind: 'wait', key: `${path}/1.0/@approval`, place: here, step: 1 } as const;
+  const wait = { kind: 'wait', key: `${path}/1.0/@approval`, node: here, step: 1 } as const;
   const request = {
     id: wait.key,
     runId: 'run-1',
@@ -183,18 +183,18 @@ function writeWorker(to: ReturnType<typeof recorder>): void {
   } as const;
   to.add({ ...wait, event: 'started', request }, agent);
   to.add({ ...wait, event: 'done', request, value: { decision: 'allow', reason: CANARY } }, agent);
-  const tool = { kind: 'tool', key: `${path}/1.0`, place: here, step: 1 } as const;
+  const tool = { kind: 'tool', key: `${path}/1.0`, node: here, step: 1 } as const;
   to.add({ ...tool, event: 'started', request: toolIn({ callId: 'call_b' }) }, agent);
   const failed = toolOut({ isError: true, error: { kind: 'threw', message: `boom ${CANARY}`, retryable: false } });
   to.add({ ...tool, event: 'failed', request: toolIn({ callId: 'call_b' }), ran: true, value: failed }, agent);
-  to.add({ kind: 'step', event: 'done', key: `${path}/1`, place: here, step: 1 }, agent);
+  to.add({ kind: 'step', event: 'done', key: `${path}/1`, node: here, step: 1 }, agent);
   const error = { kind: 'model_error', message: `lost ${CANARY}`, retryable: false };
   to.add(
     {
       kind: 'agent',
       event: 'done',
       key: path,
-      place: here,
+      node: here,
       step: 1,
       value: agentOut({ status: 'model_error', error, usage: { ...usage, inputTokens: 3 } }),
     },

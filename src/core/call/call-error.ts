@@ -1,5 +1,5 @@
 import type { Agent } from '../contract/agent.ts';
-import { agentResult, type Ending, type RunResult } from '../contract/ending.ts';
+import { type AgentOutcome, agentResult, type RunResult } from '../contract/agent-outcome.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { AgentError, type ToolError } from '../values/errors.ts';
 import { NO_USAGE } from '../values/usage.ts';
@@ -18,10 +18,10 @@ export function refusedChild(
   return new AgentError(`${agent.name} was not started: ${refused.message}`, result);
 }
 
-export function agentError(run: RunContext, ending: Ending): AgentError {
-  const cause = ending.error?.message ?? 'no cause given';
-  const message = `${ending.self.agent} ended with ${ending.status}: ${cause}`;
-  const result = agentResult(ending, run);
+export function agentError(run: RunContext, outcome: AgentOutcome): AgentError {
+  const cause = outcome.error?.message ?? 'no cause given';
+  const message = `${outcome.self.agent} ended with ${outcome.status}: ${cause}`;
+  const result = agentResult(outcome, run);
   // A suspended result has no cause, since a run's says what is pending: this one is of a node, and its caller tells the cause.
-  return new AgentError(message, result.status === 'suspended' ? { ...result, error: ending.error } : result);
+  return new AgentError(message, result.status === 'suspended' ? { ...result, error: outcome.error } : result);
 }

@@ -1,6 +1,6 @@
 import type { CodeAgent } from '../contract/agent.ts';
+import { type AgentOutcome, failedAgent } from '../contract/agent-outcome.ts';
 import type { AgentOut } from '../contract/boundary.ts';
-import { type Ending, failedAgent } from '../contract/ending.ts';
 import { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
@@ -18,10 +18,10 @@ export async function runCode(
   self: Invocation,
   input: unknown,
   brief: readonly Message[],
-): Promise<Ending> {
+): Promise<AgentOutcome> {
   const agent = self.definition as CodeAgent;
   const guard = new Guard(self.path, run.stops);
-  const place = {
+  const site = {
     self,
     base: self.path,
     span: self.span,
@@ -30,21 +30,21 @@ export async function runCode(
     label: self.label,
     guard,
   };
-  const ctx = openProcedure(run, place);
+  const ctx = openProcedure(run, site);
   const begun = run.journal.hasBegun(self.path);
-  const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): Ending => {
+  const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): AgentOutcome => {
     const stop = run.stops.at(self.path);
     self.label = ctx.label;
     const facts = { self, messages: brief, label: ctx.label, text: more.text ?? '' };
-    if (stop !== undefined && wasCut(run, self.path, stop, status !== 'completed' || ctx.isCut))
+    if (stop !== undefined && wasInterrupted(run, self.path, stop, status !== 'completed' || ctx.isInterrupted))
       return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };
-  const ending = await driven();
+  const outcome = await driven();
   await ctx.close();
-  return ending;
+  return outcome;
 
-  async function driven(): Promise<Ending> {
+  async function driven(): Promise<AgentOutcome> {
     try {
       const returned = await guard.over(async () => agent.run(input as never, ctx as never), run.graceMs, begun);
       const output = asJson(returned);
@@ -68,9 +68,9 @@ export async function runCode(
 }
 
 /** Whether a stop is the end of a procedure. One that has ended keeps to its record: the stop may have come later. */
-function wasCut(run: RunContext, path: string, stop: Stop, isCut: boolean): boolean {
+function wasInterrupted(run: RunContext, path: string, stop: Stop, isInterrupted: boolean): boolean {
   const past = run.journal.recall('agent', path) as Pick<AgentOut, 'error'> | undefined;
-  return past === undefined ? isCut : isEndOf(stop, past.error);
+  return past === undefined ? isInterrupted : isEndOf(stop, past.error);
 }
 
 /** Of a worker that did not complete. Only a stop of the run suspends, and that is looked at by itself. */

@@ -11,19 +11,19 @@ import { deepFreeze, type Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import type { ToolCall, ToolMessage } from '../values/message.ts';
 import type { Stop } from '../values/status.ts';
-import { type Told, type ToolValue, toolOut, toolValue } from '../values/tool-value.ts';
+import { type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
 import { openProcedure } from './procedure.ts';
-import type { Requested } from './requested.ts';
+import type { ParsedCall } from './resolve-call.ts';
 import { failedOut, ToolCallEffect, toolFailure } from './tool-call.ts';
 
 /** Where a call stands. `parentStep` is the nearest model step: that of what it starts. */
-export interface CallPlace {
+export interface CallSite {
   readonly key: string;
   readonly step: number;
   readonly parent: Span;
   readonly parentStep: ParentStep | undefined;
   /** What the caller may know of a result that is cut. */
-  readonly told?: Told | undefined;
+  readonly visible?: Visible | undefined;
   /** Told when the worker of a delegate is over, before anything else begins in its place. */
   readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
 }
@@ -56,19 +56,19 @@ export class OneAtATime {
 export async function dispatch(
   run: RunContext,
   self: Invocation,
-  at: CallPlace,
-  requested: Requested,
+  at: CallSite,
+  parsed: ParsedCall,
   label: Label,
   oneAtATime: OneAtATime,
 ): Promise<Dispatched> {
-  const { call, tool } = requested;
+  const { call, tool } = parsed;
   run.journal.showAsks(at.key, self, at.step);
-  if (tool === undefined || requested.refused !== undefined) {
-    const error = requested.refused ?? { kind: 'unknown_tool', message: 'unknown tool', retryable: false };
-    return refuse(run, self, at, requested, error, label);
+  if (tool === undefined || parsed.refused !== undefined) {
+    const error = parsed.refused ?? { kind: 'unknown_tool', message: 'unknown tool', retryable: false };
+    return refuse(run, self, at, parsed, error, label);
   }
-  const query = { key: at.key, self, step: at.step, callId: call.id, tool, args: requested.args, label };
-  const asked = wasJudged(run, at.key) ? ({ ok: true, args: requested.args } as const) : run.permit(query);
+  const query = { key: at.key, self, step: at.step, callId: call.id, tool, args: parsed.args, label };
+  const asked = wasJudged(run, at.key) ? ({ ok: true, args: parsed.args } as const) : run.permit(query);
   const permit = asked instanceof Promise ? await asked : asked;
   if (!permit.ok) {
     const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
@@ -77,7 +77,7 @@ export async function dispatch(
       : permit.stop && isDelegate(tool)
         ? notBegun(permit.error)
         : permit.error;
-    return refuse(run, self, at, requested, error, label);
+    return refuse(run, self, at, parsed, error, label);
   }
   // Those that it began with: reading a person's again may give others.
   const began = run.journal.recallStart('tool', at.key) as { readonly args?: Json } | undefined;
@@ -96,7 +96,7 @@ export async function dispatch(
       given: call.arguments,
       args: args,
       label: run.resultLabel(tool, self),
-      told: at.told,
+      told: at.visible,
     };
     const effect = new ToolCallEffect(run, of);
     const outcome = await run.journal.effect(effect);
@@ -116,14 +116,14 @@ function wasJudged({ journal, isReplay }: RunContext, key: string): boolean {
 async function runProcedure(
   run: RunContext,
   self: Invocation,
-  at: CallPlace,
+  at: CallSite,
   tool: ProcedureTool,
   call: ToolIn,
   args: Json,
   label: Label,
 ): Promise<Dispatched> {
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
-  const entry = { key: at.key, place: self, step: at.step, attempt: 1, span, request: call } as const;
+  const entry = { key: at.key, node: self, step: at.step, attempt: 1, span, request: call } as const;
   const begun = run.journal.recallStart('tool', at.key) !== undefined;
   const since = run.journal.note({ ...entry, kind: 'tool', event: 'started' });
   const guard = new Guard(at.key, run.stops);
@@ -148,20 +148,20 @@ async function runProcedure(
     // A delegate awaits only its child, which obeys every stop by itself.
     const over = () => guard.over(work, tool.graceMs ?? run.graceMs, begun);
     value = toolValue(await (tool.delegate ? work() : over()));
-    const bounds = { max: tool.maxResultChars, ...at.told, byField: isData(tool) };
+    const bounds = { max: tool.maxResultChars, ...at.visible, byField: isData(tool) };
     out = toolOut(value, bounds, procedureLabel(tool, ctx.label));
   } catch (thrown) {
     if (isFatal(thrown)) throw thrown;
     const thrownBy = thrownLabel(thrown, ctx.label, tool.name);
-    const stop = ctx.isCut ? run.stops.at(at.key) : undefined;
-    out = failedOut(tool, ownFailure(tool, thrown, stop), procedureLabel(tool, thrownBy), at.told);
+    const stop = ctx.isInterrupted ? run.stops.at(at.key) : undefined;
+    out = failedOut(tool, ownFailure(tool, thrown, stop), procedureLabel(tool, thrownBy), at.visible);
   }
   await ctx.close();
   // Where a stop met it is a matter of timing: the failure that was told then stands.
   const child = tool.delegate === undefined ? at.key : `${at.key}/${tool.delegate.agent.name}`;
   const past = run.stops.at(child) && (run.journal.recall('tool', at.key) as Pick<ToolOut, 'error'> | undefined);
   if (past?.error !== undefined) {
-    out = failedOut(tool, past.error, out.label, at.told);
+    out = failedOut(tool, past.error, out.label, at.visible);
     value = undefined;
   }
   const same = out.content;
@@ -220,21 +220,21 @@ function onUnknown({ message }: ErrorRecord): ErrorRecord {
 function refuse(
   run: RunContext,
   self: Invocation,
-  at: CallPlace,
-  requested: Requested,
+  at: CallSite,
+  parsed: ParsedCall,
   error: ErrorRecord,
   label: Label,
 ): Dispatched {
-  const { call, tool } = requested;
+  const { call, tool } = parsed;
   // An error text that quotes arguments says what the model said: it carries the label of the turn.
-  const out = failedOut(tool, error, label, at.told);
+  const out = failedOut(tool, error, label, at.visible);
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
-  const entry = { key: at.key, place: self, step: at.step, attempt: 1, span } as const;
+  const entry = { key: at.key, node: self, step: at.step, attempt: 1, span } as const;
   run.journal.note({
     ...entry,
     kind: 'tool',
     event: 'failed',
-    request: toolIn(tool, call, at.key, requested.args),
+    request: toolIn(tool, call, at.key, parsed.args),
     value: out,
     ran: false,
   });

@@ -1,8 +1,8 @@
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Label } from '../values/label.ts';
-import { type CallPlace, type Dispatched, dispatch, type OneAtATime } from './dispatch.ts';
-import type { Requested } from './requested.ts';
+import { type CallSite, type Dispatched, dispatch, type OneAtATime } from './dispatch.ts';
+import type { ParsedCall } from './resolve-call.ts';
 
 /**
  * A call whose result a person may look at before the model does: a yes makes it trusted. The call is over by then, so what waits for
@@ -11,13 +11,13 @@ import type { Requested } from './requested.ts';
 export function dispatchEndorsed(
   run: RunContext,
   self: Invocation,
-  at: CallPlace,
-  requested: Requested,
+  at: CallSite,
+  parsed: ParsedCall,
   label: Label,
   oneAtATime: OneAtATime,
 ): Promise<Dispatched> {
-  const done = dispatch(run, self, at, requested, label, oneAtATime);
-  const { tool } = requested;
+  const done = dispatch(run, self, at, parsed, label, oneAtATime);
+  const { tool } = parsed;
   if (tool === undefined || run.endorse === undefined) return done;
   const { endorse } = run;
   return done.then(async (dispatched) => {
@@ -25,7 +25,7 @@ export function dispatchEndorsed(
     // The whole, since the model may read on in it; of an error that was cut there is none to show.
     const whole = value?.content ?? (out.cut ? undefined : out.content);
     if (whole === undefined) return dispatched;
-    const call = { key: at.key, self, step: at.step, tool, args: requested.args, label: out.label };
+    const call = { key: at.key, self, step: at.step, tool, args: parsed.args, label: out.label };
     const endorsed = await endorse(call, whole);
     return endorsed === out.label ? dispatched : { ...dispatched, out: { ...out, label: endorsed } };
   });

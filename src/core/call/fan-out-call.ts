@@ -1,5 +1,5 @@
 import type { Agent } from '../contract/agent.ts';
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Tool } from '../contract/tool.ts';
 import { Stopped } from '../runtime/guard.ts';
@@ -63,18 +63,18 @@ export async function callFanOut(
   briefs: readonly unknown[],
   options: BuiltinFanOut,
 ): Promise<readonly FanOutResult[]> {
-  const { run, self, base } = ctx.place;
+  const { run, self, base } = ctx.site;
   const { policy = 'collect', delegate } = options;
   const decision = address('@fanout', [agent.name, policy, briefs]);
   const keys = briefs.map((brief) => address(agent.name, brief));
   const fanOut = policy === 'collect' ? undefined : new FanOut(run, self, { key: decision, policy, paths: keys });
-  const places = placesOf(self, options);
+  const slots = slotsOf(self, options);
   const results = await Promise.all(
     keys.map(async (key, index) => {
       const onEnd = (isCompleted: boolean) => fanOut?.ended(key, isCompleted);
       try {
         const input = delegate === undefined ? briefs[index] : await permitted(ctx, key, delegate, briefs[index]);
-        return resultOf(await ctx.invoke({ key, agent, input, delegate, onEnd, places }));
+        return resultOf(await ctx.invoke({ key, agent, input, delegate, onEnd, slots }));
       } catch (thrown) {
         if (!isA(thrown, ToolError) && !isA(thrown, Stopped)) throw thrown;
         onEnd(false);
@@ -83,12 +83,13 @@ export async function callFanOut(
     }),
   );
   const stop = run.stops.at(base);
-  if (stop !== undefined && results.some((result) => isCut(run, result, stop))) throw new FanOutStopped(stop, results);
+  if (stop !== undefined && results.some((result) => isInterrupted(run, result, stop)))
+    throw new FanOutStopped(stop, results);
   return results;
 }
 
 /** What had ended before the stop came, in whatever epoch, is not cut off by it. */
-function isCut({ journal }: RunContext, { path, status }: FanOutResult, stop: Stop): boolean {
+function isInterrupted({ journal }: RunContext, { path, status }: FanOutResult, stop: Stop): boolean {
   if (status !== stop.status) return false;
   const past = journal.recall('agent', path) as { readonly error?: ErrorRecord } | undefined;
   return past === undefined || isEndOf(stop, past.error);
@@ -96,7 +97,7 @@ function isCut({ journal }: RunContext, { path, status }: FanOutResult, stop: St
 
 /** The brief that a worker of a model's fan-out may have; a ToolError where it may not. */
 async function permitted(ctx: BuiltinProcedureContext, key: string, tool: Tool, brief: unknown): Promise<unknown> {
-  const { run, self, step, call } = ctx.place;
+  const { run, self, step, call } = ctx.site;
   const query = { key, step, callId: call?.callId ?? key, tool, args: brief as Json, label: ctx.label };
   const permit = await permitWorker(run, self, query);
   if (!permit.ok) {
@@ -107,14 +108,14 @@ async function permitted(ctx: BuiltinProcedureContext, key: string, tool: Tool, 
   return permit.args;
 }
 
-/** A supervisor has places of its own for its workers. */
-function placesOf(self: Invocation, { concurrency }: FanOutOptions): ChildCall['places'] {
+/** A supervisor has slots of its own for its workers. */
+function slotsOf(self: Invocation, { concurrency }: FanOutOptions): ChildCall['slots'] {
   const isSupervisor = self.definition.type === 'model' && self.definition.concurrency !== undefined;
   if (concurrency === undefined && isSupervisor) return undefined;
   return { of: {}, concurrency: concurrency ?? DEFAULT_CONCURRENCY };
 }
 
-function resultOf({ self, status, text, output, error }: Ending): FanOutResult {
+function resultOf({ self, status, text, output, error }: AgentOutcome): FanOutResult {
   const { path } = self;
   if (status === 'completed') return { status, output, text, path };
   return { status, error: plain(error ?? { kind: status, message: status, retryable: false }), text, path };

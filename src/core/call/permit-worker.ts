@@ -25,7 +25,7 @@ export async function permitWorker(
 ): Promise<Permit & { readonly label: Label }> {
   const call = { type: 'tool_call', id: callId, name: tool.name, arguments: JSON.stringify(args) } as const;
   const isPast = run.journal.recall('agent', key) !== undefined;
-  const { requested, label: joined } = await beforeCall(
+  const { parsed, label: joined } = await beforeCall(
     run,
     self,
     { key, step, isPast },
@@ -33,7 +33,7 @@ export async function permitWorker(
     tool,
     label,
   );
-  if (requested.refused !== undefined) return { ok: false, error: requested.refused, label: joined };
-  const permit = await run.permit({ key, self, step, callId, tool, args: requested.args, label: joined });
+  if (parsed.refused !== undefined) return { ok: false, error: parsed.refused, label: joined };
+  const permit = await run.permit({ key, self, step, callId, tool, args: parsed.args, label: joined });
   return { ...permit, label: joined };
 }

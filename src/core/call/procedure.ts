@@ -1,6 +1,6 @@
 import type { Agent, InputArgument } from '../contract/agent.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { ToolIn } from '../contract/boundary.ts';
-import type { Ending } from '../contract/ending.ts';
 import type { BuiltinProcedureContext, ProcedureEffect } from '../contract/procedure-context.ts';
 import type { ParentStep, Span } from '../contract/record.ts';
 import type { Progress, Tool } from '../contract/tool.ts';
@@ -9,9 +9,9 @@ import type { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
-import type { Received } from '../runtime/received.ts';
 import type { ChildCall, RunContext } from '../runtime/run-context.ts';
 import { isEndOf } from '../runtime/stops.ts';
+import type { TruncatedResults } from '../runtime/truncated-results.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
 import { Addresses } from '../values/addresses.ts';
@@ -24,12 +24,12 @@ import { agentError, refusedChild } from './call-error.ts';
 import { OneAtATime } from './dispatch.ts';
 import { type BuiltinFanOut, callFanOut, checkFanOutCall, type FanOutResult } from './fan-out-call.ts';
 import { dispatchHooked } from './hooked-call.ts';
-import { recordedArguments, requestOfCode } from './requested.ts';
+import { recordedArguments, resolveCodeCall } from './resolve-call.ts';
 import { progressLogger } from './tool-call.ts';
 import { type At, UnderWay } from './under-way.ts';
 
 /** Where a procedure stands: an agent's invocation, or a tool call of one. */
-export interface ProcedurePlace {
+export interface ProcedureSite {
   readonly self: Invocation;
   /** Its keys lie below this. */
   readonly base: string;
@@ -53,30 +53,30 @@ export interface OpenProcedure extends BuiltinProcedureContext {
   /** The limit of tool calls that it ran into. */
   readonly limited: ErrorRecord | undefined;
   /** True where a stop cut off what the code waited for: whatever the code made of that is no outcome. */
-  readonly isCut: boolean;
+  readonly isInterrupted: boolean;
 }
 
-export function openProcedure(run: RunContext, place: ProcedurePlace): OpenProcedure {
-  return new Procedure(run, place);
+export function openProcedure(run: RunContext, site: ProcedureSite): OpenProcedure {
+  return new Procedure(run, site);
 }
 
 type Child = Omit<ChildCall, 'parent' | 'parentStep' | 'parentSpan' | 'label'>;
 
 class Procedure implements OpenProcedure {
   readonly #run: RunContext;
-  readonly #place: ProcedurePlace;
+  readonly #site: ProcedureSite;
   readonly #addresses: Addresses;
   readonly #oneAtATime = new OneAtATime();
   readonly #underWay: UnderWay;
   #label: Label;
   limited: ErrorRecord | undefined;
-  isCut = false;
+  isInterrupted = false;
 
-  constructor(run: RunContext, place: ProcedurePlace) {
+  constructor(run: RunContext, site: ProcedureSite) {
     this.#run = run;
-    this.#place = place;
-    this.#label = place.label;
-    this.#addresses = new Addresses(place.base);
+    this.#site = site;
+    this.#label = site.label;
+    this.#addresses = new Addresses(site.base);
     this.#underWay = new UnderWay(run.stops);
   }
 
@@ -84,16 +84,16 @@ class Procedure implements OpenProcedure {
     return this.#run.deps;
   }
   get shared() {
-    return this.#place.self.shared;
+    return this.#site.self.shared;
   }
   get limits() {
     return this.#run.limits;
   }
   get path() {
-    return this.#place.base;
+    return this.#site.base;
   }
   get agent() {
-    return this.#place.self.agent;
+    return this.#site.self.agent;
   }
   get runId() {
     return this.#run.id;
@@ -101,11 +101,11 @@ class Procedure implements OpenProcedure {
   get label() {
     return this.#label;
   }
-  get place() {
-    return { ...this.#place, run: this.#run };
+  get site() {
+    return { ...this.#site, run: this.#run };
   }
   get signal() {
-    return this.#place.guard.signal;
+    return this.#site.guard.signal;
   }
   get logger() {
     return progressLogger((progress) => this.progress(progress));
@@ -115,13 +115,13 @@ class Procedure implements OpenProcedure {
     this.#label = joinLabels(this.#label, label);
   }
 
-  read(ref: string): ReturnType<Received['read']> {
-    const { received } = this.#place.self;
-    return received?.read(ref) ?? { ok: false, message: 'This agent reads no results.' };
+  read(ref: string): ReturnType<TruncatedResults['read']> {
+    const { truncatedResults } = this.#site.self;
+    return truncatedResults?.read(ref) ?? { ok: false, message: 'This agent reads no results.' };
   }
 
   progress(progress: Progress): void {
-    const { self, base, step, call } = this.#place;
+    const { self, base, step, call } = this.#site;
     this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
   }
 
@@ -136,7 +136,7 @@ class Procedure implements OpenProcedure {
   ): Promise<Output> {
     const call = (at: At) => this.#call(at, agent, input, options);
     // A delegate waits for its only child.
-    return this.#place.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
+    return this.#site.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
   }
 
   async #call<Input, Output>(
@@ -145,27 +145,33 @@ class Procedure implements OpenProcedure {
     input: InputArgument<Input>,
     options?: { id?: string },
   ): Promise<Output> {
-    const { delegate, onEnd, base } = this.#place;
+    const { delegate, onEnd, base } = this.#site;
     const key = delegate === undefined ? this.#addresses.of(agent.name, input, options?.id) : `${base}/${agent.name}`;
-    const ending = await this.#invoke(at, { key, agent, input, delegate, onEnd }).catch((thrown: unknown) => {
+    const outcome = await this.#invoke(at, { key, agent, input, delegate, onEnd }).catch((thrown: unknown) => {
       const isRefused = delegate === undefined && isA(thrown, ToolError);
       throw isRefused ? refusedChild(this.#run, { key, agent }, thrown) : thrown;
     });
-    if (ending.status === 'completed') return ending.output as Output;
-    throw agentError(this.#run, ending);
+    if (outcome.status === 'completed') return outcome.output as Output;
+    throw agentError(this.#run, outcome);
   }
 
-  invoke(child: Child): Promise<Ending> {
+  invoke(child: Child): Promise<AgentOutcome> {
     return this.#underWay.begin((at) => this.#invoke(at, child));
   }
 
-  async #invoke(at: At, child: Child): Promise<Ending> {
+  async #invoke(at: At, child: Child): Promise<AgentOutcome> {
     at.key = child.key;
-    const { self, span, parentStep } = this.#place;
-    const ending = await this.#run.invoke({ ...child, parent: self, parentStep, parentSpan: span, label: this.#label });
-    if (!this.#underWay.isLeft(child.key)) this.join(ending.label);
-    if (ending.status !== 'completed') this.#failed('agent', child.key);
-    return ending;
+    const { self, span, parentStep } = this.#site;
+    const outcome = await this.#run.invoke({
+      ...child,
+      parent: self,
+      parentStep,
+      parentSpan: span,
+      label: this.#label,
+    });
+    if (!this.#underWay.isLeft(child.key)) this.join(outcome.label);
+    if (outcome.status !== 'completed') this.#failed('agent', child.key);
+    return outcome;
   }
 
   async fanOut<Input, Output>(
@@ -194,15 +200,15 @@ class Procedure implements OpenProcedure {
   ): Promise<Awaited<Output>> {
     const key = this.#addresses.of(tool.name, args, options?.id);
     at.key = key;
-    const { self, span, step, parentStep } = this.#place;
+    const { self, span, step, parentStep } = this.#site;
     this.#admit(key);
-    const { requested: now, error } = requestOfCode(tool, args, key);
-    const requested = recordedArguments(this.#run, key, now);
+    const { parsed: now, error } = resolveCodeCall(tool, args, key);
+    const parsed = recordedArguments(this.#run, key, now);
     const { out, value } = await dispatchHooked(
       this.#run,
       self,
       { key, step, parent: span, parentStep },
-      requested,
+      parsed,
       this.#label,
       this.#oneAtATime,
     );
@@ -213,7 +219,7 @@ class Procedure implements OpenProcedure {
   }
 
   #admit(key: string): void {
-    const { self } = this.#place;
+    const { self } = this.#site;
     const over = admitCode(this.#run, self, key);
     if (over !== undefined) {
       this.limited = limited(this.#run, self, over, key);
@@ -225,15 +231,15 @@ class Procedure implements OpenProcedure {
 
   /** Told of each call that failed: one that had failed in an earlier epoch was not cut off by what stops the procedure now. */
   #failed(kind: 'agent' | 'tool' | 'wait' | 'sleep', key: string): void {
-    const stop = this.#run.stops.at(this.#place.base);
+    const stop = this.#run.stops.at(this.#site.base);
     if (stop === undefined) return;
     const past = this.#run.journal.recall(kind, key) as { readonly error?: ErrorRecord } | undefined;
-    this.isCut ||= past === undefined || isEndOf(stop, past.error);
+    this.isInterrupted ||= past === undefined || isEndOf(stop, past.error);
   }
 
   async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {
     const key = this.#addresses.named(id);
-    const value = await this.#run.journal.once(key, this.#place.self, propose);
+    const value = await this.#run.journal.once(key, this.#site.self, propose);
     const text = JSON.stringify(value);
     return text === undefined ? (undefined as T) : (JSON.parse(text) as T);
   }
@@ -243,7 +249,7 @@ class Procedure implements OpenProcedure {
   }
 
   async #wait<S extends SchemaLike>(at: At, id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
-    const { self, step } = this.#place;
+    const { self, step } = this.#site;
     const key = this.#addresses.named(id);
     at.key = key;
     const compiled = compileSchema(schema, `ctx.wait ${id}`, { root: 'any' });
@@ -271,7 +277,7 @@ class Procedure implements OpenProcedure {
     if (!Number.isFinite(ms) || ms < 0)
       throw new ConfigurationError('ctx.sleep', `got ${shown(ms)}`, 'Pass finite milliseconds ≥ 0.');
     at.key = this.#addresses.of('@sleep', ms);
-    const outcome = await this.#run.journal.sleep(at.key, this.#place.self, ms);
+    const outcome = await this.#run.journal.sleep(at.key, this.#site.self, ms);
     if (!outcome.ok) {
       this.#failed('sleep', at.key);
       throw toolError(outcome.error);
@@ -279,15 +285,15 @@ class Procedure implements OpenProcedure {
   }
 
   async now(): Promise<number> {
-    return this.#run.journal.once(this.#addresses.of('@now', null), this.#place.self, () => Date.now());
+    return this.#run.journal.once(this.#addresses.of('@now', null), this.#site.self, () => Date.now());
   }
 
   async random(): Promise<number> {
-    return this.#run.journal.once(this.#addresses.of('@random', null), this.#place.self, () => Math.random());
+    return this.#run.journal.once(this.#addresses.of('@random', null), this.#site.self, () => Math.random());
   }
 
   effect(effect: ProcedureEffect): Promise<Outcome> {
-    const { self, step, span } = this.#place;
+    const { self, step, span } = this.#site;
     const at = { key: this.#addresses.named(effect.id), self, step, parent: span };
     return this.#run.journal.effect(plainEffect(this.#run, at, effect));
   }

@@ -1,5 +1,5 @@
+import { failedAgent } from '../contract/agent-outcome.ts';
 import type { ToolIn, ToolOut } from '../contract/boundary.ts';
-import { failedAgent } from '../contract/ending.ts';
 import type { EffectEnd, Span } from '../contract/record.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from '../contract/tool.ts';
 import { Stopped } from '../runtime/guard.ts';
@@ -11,7 +11,7 @@ import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from '../valu
 import { type Json, sha256 } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
-import { type Told, type ToolValue, toolOut, toolValue } from '../values/tool-value.ts';
+import { type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
 
 /** The effect of one leaf call. */
 export class ToolCallEffect implements Call<ToolValue> {
@@ -26,7 +26,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly #args: Json;
   readonly given: string;
   readonly #label: Label;
-  readonly #told: Told | undefined;
+  readonly #told: Visible | undefined;
   #out: ToolOut | undefined;
 
   constructor(
@@ -41,7 +41,7 @@ export class ToolCallEffect implements Call<ToolValue> {
       args: Json;
       given: string;
       label: Label;
-      told?: Told | undefined;
+      told?: Visible | undefined;
     },
   ) {
     this.#run = run;
@@ -144,7 +144,7 @@ function childFailure({ status, text, error }: NonNullable<ReturnType<typeof fai
   return { kind: status, message: `${status}: ${error.message}${had}`, retryable: error.retryable };
 }
 
-export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label, told?: Told): ToolOut {
+export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label, told?: Visible): ToolOut {
   const max = tool?.maxResultChars ?? DEFAULTS.maxResultChars;
   const out = toolOut({ form: 'text', content: error.message }, { max, ...told }, label);
   return { ...out, isError: true, error };

@@ -5,7 +5,7 @@ import type { AgentLimits, Limits } from '../values/limits.ts';
 import { toPicoUsd } from '../values/spending.ts';
 import type { Status } from '../values/status.ts';
 import type { Usage } from '../values/usage.ts';
-import type { Spent, TreeNode } from './ending.ts';
+import type { Spent, TreeNode } from './agent-outcome.ts';
 import type { SpanAbove } from './instrument.ts';
 import type { ApprovalRequest, Decision, PermissionMode, WaitRequest } from './permission.ts';
 import type { ParentStep } from './record.ts';

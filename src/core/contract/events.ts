@@ -6,7 +6,7 @@ import { isoTime } from '../values/time.ts';
 import { addUsage, NO_USAGE, type Usage, usageOfCall } from '../values/usage.ts';
 import type { RunOut, ToolIn, ToolOut } from './boundary.ts';
 import type { EventBody, EventEnd, EventHead } from './event.ts';
-import type { Place, RunRecord } from './record.ts';
+import type { NodeRef, RunRecord } from './record.ts';
 import type { Progress } from './tool.ts';
 
 export type { EventBody, EventFields, EventOf, EventType, RunEvent } from './event.ts';
@@ -80,23 +80,23 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
 }
 
 /** Where something that has no record happened. `time` in nanoseconds since 1970. */
-export interface EventPlace {
+export interface EventSource {
   readonly run: string;
   readonly traceId: string;
   readonly key: string;
-  readonly place: Place;
+  readonly node: NodeRef;
   readonly step: number;
   readonly time: bigint;
 }
 
 /** A piece of a turn, as it streams in. */
-export function modelDelta(at: EventPlace, attempt: number, delta: ModelDelta): EventBody {
+export function modelDelta(at: EventSource, attempt: number, delta: ModelDelta): EventBody {
   return { type: 'model.delta', ...headOf(at), attempt, delta };
 }
 
 /** What a tool says while it runs. */
 export function toolProgress(
-  at: EventPlace,
+  at: EventSource,
   call: { readonly name: string; readonly callId: string },
   progress: Progress,
 ): EventBody {
@@ -105,7 +105,7 @@ export function toolProgress(
 
 /** The last event of a run that was over before this handle looked. */
 export function runEnd(
-  at: EventPlace & { readonly since: bigint },
+  at: EventSource & { readonly since: bigint },
   result: { readonly status: Status; readonly text: string; readonly usage: Usage; readonly error?: ErrorRecord },
 ): EventBody {
   const { status, text, usage, error: cause } = result;
@@ -114,7 +114,7 @@ export function runEnd(
 
 /** The last event of a run whose result rejects. `since` is when the run began. */
 export function runFailed(
-  at: EventPlace & { readonly since: bigint },
+  at: EventSource & { readonly since: bigint },
   error: ErrorRecord,
   usage: Usage = NO_USAGE,
 ): EventBody {
@@ -127,9 +127,9 @@ export function durationMs(record: { readonly time: bigint; readonly since?: big
 }
 
 function headOf(
-  at: Omit<EventPlace, 'time'> & { readonly time: bigint; readonly record?: number },
+  at: Omit<EventSource, 'time'> & { readonly time: bigint; readonly record?: number },
 ): Omit<EventHead, 'seq'> {
-  const { path, agent, parentStep } = at.place;
+  const { path, agent, parentStep } = at.node;
   return {
     runId: at.run,
     traceId: at.traceId,
@@ -152,7 +152,7 @@ type Bound = Omit<EventHead, 'seq'>;
 function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, state: EventState): EventBody[] {
   if (record.event === 'started') return [{ type: record.kind === 'run' ? 'run.start' : 'agent.start', ...head }];
   const out: RunOut = record.value;
-  const ending = {
+  const outcome = {
     ...end(record, out.usage, out.costUsd),
     text: out.text,
     ...(out.error === undefined ? {} : { error: out.error }),
@@ -160,10 +160,10 @@ function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, stat
   if (record.kind === 'agent') {
     const call = record.key.slice(0, record.key.lastIndexOf('/'));
     if (state.open.has(call)) spend(state, call, out.usage, false);
-    return [{ type: 'agent.end', ...head, ...ending, status: out.status }];
+    return [{ type: 'agent.end', ...head, ...outcome, status: out.status }];
   }
-  if (record.event === 'done') return [{ type: 'run.end', ...head, ...ending, status: out.status }];
-  const { text: _, error: __, ...spent } = ending;
+  if (record.event === 'done') return [{ type: 'run.end', ...head, ...outcome, status: out.status }];
+  const { text: _, error: __, ...spent } = outcome;
   return [{ type: 'run.suspended', ...head, ...spent, status: 'suspended', pending: out.pending ?? [] }];
 }
 
@@ -247,8 +247,8 @@ function failureOf(out: ToolOut): { isError: boolean; error?: ErrorRecord } {
   return { isError: out.isError, ...(out.error === undefined ? {} : { error: out.error }) };
 }
 
-function stepOf(record: { readonly place: Place; readonly step: number }): string {
-  return `${record.place.path}/${record.step}`;
+function stepOf(record: { readonly node: NodeRef; readonly step: number }): string {
+  return `${record.node.path}/${record.step}`;
 }
 
 function spend(state: EventState, key: string, usage: Usage, isError: boolean): void {

@@ -57,7 +57,7 @@ export interface HookResult extends HookCall {
 }
 
 /** How an invocation ends. */
-export interface HookEnding {
+export interface HookOutcome {
   readonly status: Status;
   readonly text: string;
   readonly output?: unknown;
@@ -103,7 +103,7 @@ export interface Hooks<Deps = unknown> {
   /** Blocked, the model reads that the result is withheld, and why. A `note` is added to what it reads. */
   readonly afterTool?: Hook<HookResult, Deps, HookRemark & { readonly note?: string | undefined }> | undefined;
   /** Blocked, whoever called the agent gets no text and no output: `model_error`, kind `content_filter`. */
-  readonly onEnd?: Hook<HookEnding, Deps> | undefined;
+  readonly onEnd?: Hook<HookOutcome, Deps> | undefined;
 }
 
 export type HookName = keyof Hooks;

@@ -1,5 +1,5 @@
 import type { BuiltinFanOut, FanOutOptions, FanOutResult } from '../call/fan-out-call.ts';
-import type { ProcedurePlace } from '../call/procedure.ts';
+import type { ProcedureSite } from '../call/procedure.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import type { ChildCall, RunContext } from '../runtime/run-context.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
@@ -8,7 +8,7 @@ import type { Label } from '../values/label.ts';
 import type { Limits } from '../values/limits.ts';
 import type { RetryOptions } from '../values/model.ts';
 import type { Agent, InputArgument } from './agent.ts';
-import type { Ending } from './ending.ts';
+import type { AgentOutcome } from './agent-outcome.ts';
 import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
 
 /** What a procedure is given: each method is a recorded call of the port. Its code depends on its input and on these, on nothing else. */
@@ -88,8 +88,8 @@ export interface BuiltinProcedureContext<Deps = unknown> extends ProcedureContex
   readonly runId: string;
   /** Runs a child as a call of the procedure; its label joins. Rejects where it may not start, or infrastructure failed. */
   invoke(
-    child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'places' | 'thread'>,
-  ): Promise<Ending>;
+    child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'slots' | 'thread'>,
+  ): Promise<AgentOutcome>;
   /** Where it stands, for what goes beyond these calls. */
-  readonly place: ProcedurePlace & { readonly run: RunContext };
+  readonly site: ProcedureSite & { readonly run: RunContext };
 }

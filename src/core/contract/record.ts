@@ -14,7 +14,7 @@ export interface ParentStep {
 }
 
 /** The invocation a record belongs to. One object per invocation, shared by all its records. */
-export interface Place {
+export interface NodeRef {
   readonly path: string;
   readonly agent: string;
   /** The nearest model step above; absent at the root and where there is none. */
@@ -164,7 +164,7 @@ export type ContextNote = {
 
 interface Common {
   readonly key: string;
-  readonly place: Place;
+  readonly node: NodeRef;
   /** Of the invocation, when it was written; 0 before the first and in procedures. */
   readonly step: number;
   readonly attempt: number;

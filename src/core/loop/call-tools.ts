@@ -1,10 +1,10 @@
 import { type Dispatched, OneAtATime, toolMessage } from '../call/dispatch.ts';
 import { FanOut } from '../call/fan-out.ts';
 import { dispatchHooked } from '../call/hooked-call.ts';
-import { type Requested, recordedArguments, request } from '../call/requested.ts';
+import { type ParsedCall, recordedArguments, resolveCall } from '../call/resolve-call.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { signatureOf } from '../turn/repeats.ts';
-import { append, type Talk } from '../turn/talk.ts';
+import { append, type Transcript } from '../turn/transcript.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import { type ToolCall, textOf } from '../values/message.ts';
@@ -14,7 +14,7 @@ import type { ToolValue } from '../values/tool-value.ts';
 interface Planned {
   readonly call: ToolCall;
   readonly key: string;
-  readonly requested: Requested;
+  readonly parsed: ParsedCall;
   readonly seen: { readonly name: string; readonly signature: string; readonly repeatable: boolean };
   /** Why it repeats what was done before. */
   readonly repeated: ErrorRecord | undefined;
@@ -27,16 +27,16 @@ export interface TurnEnd {
 }
 
 /** The calls of one turn, in parallel; results in call order. */
-export async function callTools(run: RunContext, talk: Talk, calls: readonly ToolCall[]): Promise<TurnEnd> {
-  const { self, repeats, redact } = talk;
-  const label = talk.self.label;
+export async function callTools(run: RunContext, transcript: Transcript, calls: readonly ToolCall[]): Promise<TurnEnd> {
+  const { self, repeats, redact } = transcript;
+  const label = transcript.self.label;
   const oneAtATime = new OneAtATime();
   self.toolCalls += calls.length;
-  const planned = calls.map((call, index) => plan(run, talk, call, `${self.path}/${self.step}.${index}`));
-  const fanOut = fanOutOf(run, talk, planned);
+  const planned = calls.map((call, index) => plan(run, transcript, call, `${self.path}/${self.step}.${index}`));
+  const fanOut = fanOutOf(run, transcript, planned);
   const redacted = (whole: string) => (redact === undefined ? whole : redact(whole));
-  const pending = planned.map(({ call, key, requested }) => {
-    const { tool } = requested;
+  const pending = planned.map(({ call, key, parsed }) => {
+    const { tool } = parsed;
     const parentStep =
       tool?.type === 'procedure' ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
     const at = {
@@ -44,18 +44,17 @@ export async function callTools(run: RunContext, talk: Talk, calls: readonly Too
       step: self.step,
       parent: self.span,
       parentStep,
-      told: { ref: self.received?.refOf(key), redact },
+      told: { ref: self.truncatedResults?.refFor(key), redact },
     };
-    if (fanOut === undefined || !isWorker(requested))
-      return dispatchHooked(run, self, at, requested, label, oneAtATime);
+    if (fanOut === undefined || !isWorker(parsed)) return dispatchHooked(run, self, at, parsed, label, oneAtATime);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
-    return tellRefusal(onEnd, dispatchHooked(run, self, { ...at, onEnd }, requested, label, oneAtATime));
+    return tellRefusal(onEnd, dispatchHooked(run, self, { ...at, onEnd }, parsed, label, oneAtATime));
   });
   const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
   const noted = results.map(({ out, value, same = out.content }, index) => {
     const { call, key, seen } = planned[index] as Planned;
-    const message = append(talk, toolMessage(call, self.received?.refOf(key) ?? key, out));
-    if (out.cut) self.received?.keep(message, redacted(out.error?.message ?? textOf(value?.content ?? '')));
+    const message = append(transcript, toolMessage(call, self.truncatedResults?.refFor(key) ?? key, out));
+    if (out.cut) self.truncatedResults?.keep(message, redacted(out.error?.message ?? textOf(value?.content ?? '')));
     const result = typeof same === 'string' ? same : JSON.stringify(same);
     return { ...seen, result, failed: out.isError };
   });
@@ -69,47 +68,47 @@ export async function callTools(run: RunContext, talk: Talk, calls: readonly Too
 
 /** The answer of a worker that was the only call, and may be the supervisor's. */
 function passedOn([only, more]: readonly Planned[], [result]: readonly Dispatched[]): ToolValue | undefined {
-  const tool = only?.requested.tool;
+  const tool = only?.parsed.tool;
   const passes = more === undefined && tool?.type === 'procedure' && tool.delegate?.passThrough === true;
   return passes && result?.out.isError === false ? result.value : undefined;
 }
 
 /** Reads a call and looks whether it may run, as far as that follows from the transcript. */
-function plan(run: RunContext, { tools, repeats }: Talk, call: ToolCall, key: string): Planned {
+function plan(run: RunContext, { tools, repeats }: Transcript, call: ToolCall, key: string): Planned {
   if (!run.journal.has(key)) run.count.toolCalls += 1;
-  let requested = recordedArguments(run, key, request(call, tools));
-  const name = requested.tool?.name ?? call.name;
-  let signature = signed(name, requested.args);
+  let parsed = recordedArguments(run, key, resolveCall(call, tools));
+  const name = parsed.tool?.name ?? call.name;
+  let signature = signed(name, parsed.args);
   if (signature === undefined) {
-    requested = { ...requested, args: call.arguments, refused: UNHELD };
+    parsed = { ...parsed, args: call.arguments, refused: UNHELD };
     signature = signatureOf(name, call.arguments);
   }
-  const seen = { name, signature, repeatable: requested.tool?.repeatable ?? false };
+  const seen = { name, signature, repeatable: parsed.tool?.repeatable ?? false };
   const message = repeats.isRepeat(seen)
     ? `Not run: ${name} was called with these arguments in each turn before, with the same result. Use that result or do something else.`
-    : callsWorkers(requested) && repeats.isRedelegated(seen)
+    : callsWorkers(parsed) && repeats.isRedelegated(seen)
       ? `Not run: ${name} was given this brief in each of the ${DEFAULTS.failuresInARow - 1} turns before. Use what it answered or do something else.`
       : undefined;
-  if (message === undefined) return { call, key, requested, seen, repeated: undefined };
+  if (message === undefined) return { call, key, parsed, seen, repeated: undefined };
   const repeated = { kind: 'loop_detected', message, retryable: false };
-  return { call, key, requested: { ...requested, refused: repeated }, seen, repeated };
+  return { call, key, parsed: { ...parsed, refused: repeated }, seen, repeated };
 }
 
-function callsWorkers(requested: Requested): boolean {
-  const { tool } = requested;
-  return isWorker(requested) || (tool?.type === 'procedure' && tool.callsDelegates === true);
+function callsWorkers(parsed: ParsedCall): boolean {
+  const { tool } = parsed;
+  return isWorker(parsed) || (tool?.type === 'procedure' && tool.callsDelegates === true);
 }
 
 /** The workers of the turn, where one's end may stop the others. */
-function fanOutOf(run: RunContext, { self, agent }: Talk, planned: readonly Planned[]): FanOut | undefined {
+function fanOutOf(run: RunContext, { self, agent }: Transcript, planned: readonly Planned[]): FanOut | undefined {
   const policy = agent.fanOut;
   if (policy === 'collect') return undefined;
-  const paths = planned.filter(({ requested }) => isWorker(requested)).map(({ key }) => key);
+  const paths = planned.filter(({ parsed }) => isWorker(parsed)).map(({ key }) => key);
   if (paths.length < 2) return undefined;
   return new FanOut(run, self, { key: `${self.path}/${self.step}/@fanout`, policy, paths });
 }
 
-function isWorker({ tool }: Requested): boolean {
+function isWorker({ tool }: ParsedCall): boolean {
   return tool?.type === 'procedure' && tool.delegate !== undefined && !tool.delegate.handoff;
 }
 

@@ -1,18 +1,18 @@
 import type { ModelAgent } from '../contract/agent.ts';
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { admit, limited, stepLimit } from '../runtime/admission.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import type { Opening, RunContext } from '../runtime/run-context.ts';
+import type { InitialMessages, RunContext } from '../runtime/run-context.ts';
 import { isEndOf, stopError } from '../runtime/stops.ts';
 import { quarantinedEnd } from '../schema/quarantine.ts';
 import { answer, askAgain } from '../turn/answer.ts';
 import { enter, mustGoOn, wentOn } from '../turn/arrivals.ts';
 import { isEmpty } from '../turn/ask.ts';
-import { conclude, end, endedWith, failed, passOn, wrapUp } from '../turn/conclude.ts';
 import { inConversation } from '../turn/conversation.ts';
+import { end, endedWith, failed, finish, passOn, wrapUp } from '../turn/finish.ts';
 import { handOver } from '../turn/handoff.ts';
 import { beginStep, endStep } from '../turn/step.ts';
-import { append, assistant, openTalk, type Talk } from '../turn/talk.ts';
+import { append, assistant, openTranscript, type Transcript } from '../turn/transcript.ts';
 import { ConfigurationError, type ErrorRecord, isA, isFatal, messageOf, ToolError } from '../values/errors.ts';
 import { toolCallsOf } from '../values/message.ts';
 import type { Stop } from '../values/status.ts';
@@ -22,7 +22,7 @@ import { callTools } from './call-tools.ts';
  * Drives an agent by its model: context → model → admit the batch → dispatch → append → again. A pure function of what its
  * effects returned; rejects only with infrastructure errors.
  */
-export function loop(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
+export function loop(run: RunContext, self: Invocation, opening: InitialMessages): Promise<AgentOutcome> {
   // Not async: while its first call is under way a run keeps no frame of it.
   try {
     const offered = run.offers(self, self.definition as ModelAgent);
@@ -36,64 +36,65 @@ export function loop(run: RunContext, self: Invocation, opening: Opening): Promi
   }
 }
 
-function begin(run: RunContext, self: Invocation, opening: Opening): Promise<Ending> {
-  const talk = tryOpen(run, self, opening);
-  if ('status' in talk) return Promise.resolve(talk);
-  if (talk.agent.quarantined) return turns(run, talk).then(quarantinedEnd);
-  return talk.conversation === undefined ? turns(run, talk) : inConversation(run, talk, turns);
+function begin(run: RunContext, self: Invocation, opening: InitialMessages): Promise<AgentOutcome> {
+  const transcript = tryOpen(run, self, opening);
+  if ('status' in transcript) return Promise.resolve(transcript);
+  if (transcript.agent.quarantined) return turns(run, transcript).then(quarantinedEnd);
+  return transcript.conversation === undefined ? turns(run, transcript) : inConversation(run, transcript, turns);
 }
 
-async function turns(run: RunContext, talk: Talk): Promise<Ending> {
-  const { self } = talk;
+async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutcome> {
+  const { self } = transcript;
   for (;;) {
     const limit = stepLimit(run, self);
-    if (limit !== undefined) return wrapUp(run, talk, 'step_limit', limited(run, self, limit));
-    const entering = enter(run, talk, `${self.path}/${self.step + 1}/model`);
+    if (limit !== undefined) return wrapUp(run, transcript, 'step_limit', limited(run, self, limit));
+    const entering = enter(run, transcript, `${self.path}/${self.step + 1}/model`);
     const arrived = entering instanceof Promise ? await entering : entering;
     const played = run.isReplay ? playedOut(run, self) : undefined;
-    if (played !== undefined) return over(talk, end(talk, played.status, stopError(played)));
+    if (played !== undefined) return over(transcript, end(transcript, played.status, stopError(played)));
     self.step += 1;
     const step = self.step;
     if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
     const since = beginStep(run, self, arrived);
-    const reply = await answer(run, talk, `${self.path}/${step}/model`);
-    const isAsked = reply.ok && isEmpty(reply.value) && talk.cutText === '' && !talk.agent.quarantined;
-    const turn = isAsked ? await askAgain(run, talk) : reply;
+    const reply = await answer(run, transcript, `${self.path}/${step}/model`);
+    const isAsked =
+      reply.ok && isEmpty(reply.value) && transcript.truncatedText === '' && !transcript.agent.quarantined;
+    const turn = isAsked ? await askAgain(run, transcript) : reply;
     if (!turn.ok) {
       endStep(run, self, since);
-      return over(talk, failed(talk, turn));
+      return over(transcript, failed(transcript, turn));
     }
     const calls = toolCallsOf(turn.value.content);
     if (calls.length === 0) {
-      if (!isEmpty(turn.value)) append(talk, assistant(talk, turn.value));
-      const mayGoOn = !talk.agent.quarantined;
-      const goesOn = mayGoOn && (turn.value.stop === 'paused' || (await mustGoOn(run, talk)));
-      const ending = goesOn ? undefined : await conclude(run, talk, turn.value);
+      if (!isEmpty(turn.value)) append(transcript, assistant(transcript, turn.value));
+      const mayGoOn = !transcript.agent.quarantined;
+      const goesOn = mayGoOn && (turn.value.stop === 'paused' || (await mustGoOn(run, transcript)));
+      const outcome = goesOn ? undefined : await finish(run, transcript, turn.value);
       endStep(run, self, since);
-      if (ending !== undefined) return ending;
+      if (outcome !== undefined) return outcome;
       continue;
     }
     const refused = admit(run, self, calls.length);
     if (refused !== undefined) {
       endStep(run, self, since);
-      return over(talk, end(talk, 'tool_limit', limited(run, self, refused)));
+      return over(transcript, end(transcript, 'tool_limit', limited(run, self, refused)));
     }
-    append(talk, assistant(talk, turn.value));
-    const { loops, answer: passed } = await callTools(run, talk, calls);
+    append(transcript, assistant(transcript, turn.value));
+    const { loops, answer: passed } = await callTools(run, transcript, calls);
     endStep(run, self, since);
-    if (talk.handoff !== undefined) return handOver(run, talk, talk.handoff);
+    if (transcript.handoff !== undefined) return handOver(run, transcript, transcript.handoff);
     const stop = stopOf(run, self);
-    if (stop !== undefined) return over(talk, end(talk, stop.status, stopError(stop)));
-    if (loops !== undefined) return wrapUp(run, talk, 'loop_detected', loops);
-    const ending = passed && !(await mustGoOn(run, talk)) ? passOn(talk, passed) : undefined;
-    if (ending !== undefined) return ending;
+    if (stop !== undefined) return over(transcript, end(transcript, stop.status, stopError(stop)));
+    if (loops !== undefined) return wrapUp(run, transcript, 'loop_detected', loops);
+    const outcome = passed && !(await mustGoOn(run, transcript)) ? passOn(transcript, passed) : undefined;
+    if (outcome !== undefined) return outcome;
   }
 }
 
 /** An end that not all background workers may have come to: they are stopped and waited for first. */
-function over({ self }: Talk, ending: Ending): Ending | Promise<Ending> {
+function over({ self }: Transcript, outcome: AgentOutcome): AgentOutcome | Promise<AgentOutcome> {
   const { workers } = self;
-  return workers === undefined ? ending : workers.close(endedWith(ending.status)).then(() => ending);
+  return workers === undefined ? outcome : workers.close(endedWith(outcome.status)).then(() => outcome);
 }
 
 /** A stop counts where the records end: what went on from here did so before it came. */
@@ -112,15 +113,15 @@ function playedOut(run: RunContext, { path, step }: Invocation): Stop | undefine
 }
 
 /** A function of the definition that throws is the end of this invocation, not of the run. */
-function tryOpen(run: RunContext, self: Invocation, opening: Opening): Talk | Ending {
+function tryOpen(run: RunContext, self: Invocation, opening: InitialMessages): Transcript | AgentOutcome {
   try {
-    return openTalk(run, self, opening);
+    return openTranscript(run, self, opening);
   } catch (thrown) {
     return failedToOpen(run, self, opening, thrown);
   }
 }
 
-function failedToOpen(run: RunContext, self: Invocation, opening: Opening, thrown: unknown): Ending {
+function failedToOpen(run: RunContext, self: Invocation, opening: InitialMessages, thrown: unknown): AgentOutcome {
   // With tools that a server names and describes the mistake may be the server's: it must not end the whole run.
   const isOffered = isA(thrown, ConfigurationError) && (self.definition as ModelAgent).sources.length > 0;
   if (isFatal(thrown) && !isOffered) throw thrown;

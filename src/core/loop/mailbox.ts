@@ -33,15 +33,15 @@ export function sendMessage(
   { to, text }: { readonly to: string; readonly text: string },
   ctx: BuiltinProcedureContext,
 ): Json {
-  const { run, self, base } = ctx.place;
+  const { run, self, base } = ctx.site;
   const sent = run.journal.once(`${base}/@sent`, self, (): Sent => deliver(to, text, ctx));
   if ('error' in sent) throw new ToolError('threw', sent.error);
   run.inbox.put(sent.to, { id: sent.id, message: deepFreeze(sent.message) });
   return { sent: true, to: shownTo(sent.to, self) };
 }
 
-function deliver(to: string, text: string, { place, label }: BuiltinProcedureContext): Sent {
-  const { run, self, base } = place;
+function deliver(to: string, text: string, { site, label }: BuiltinProcedureContext): Sent {
+  const { run, self, base } = site;
   const { parent } = self;
   const id = `@mail ${base}`;
   if (parent === undefined) return { error: 'there is nobody to write to' };
@@ -70,7 +70,7 @@ function deliver(to: string, text: string, { place, label }: BuiltinProcedureCon
 }
 
 export function readMessages(ctx: BuiltinProcedureContext): Json {
-  const { run, self, base } = ctx.place;
+  const { run, self, base } = ctx.site;
   const read = run.journal.once(`${base}/@read`, self, (): Read => {
     const box = mailboxOf(self.path);
     const waiting = run.inbox.waiting(box);

@@ -16,7 +16,7 @@ export async function waitForWorkers(
   { ids, timeoutMs }: { readonly ids?: readonly string[] | undefined; readonly timeoutMs?: number | undefined },
   ctx: BuiltinProcedureContext,
 ): Promise<Waited> {
-  const { run, self, base } = ctx.place;
+  const { run, self, base } = ctx.site;
   const recorded = run.journal.recall('once', `${base}/@waited`) as unknown as Waited | undefined;
   if (recorded !== undefined) return claimed(workers, recorded);
   workers.check(ids ?? []);
@@ -41,9 +41,9 @@ async function live(
   workers: Workers,
   ids: readonly string[] | undefined,
   until: number | undefined,
-  { place }: BuiltinProcedureContext,
+  { site }: BuiltinProcedureContext,
 ): Promise<Waited> {
-  const { run, self, base } = place;
+  const { run, self, base } = site;
   const { inbox, stops } = run;
   const left = until === undefined ? undefined : Math.max(0, until - Date.now());
   let isOver = false;

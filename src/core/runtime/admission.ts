@@ -59,7 +59,7 @@ function recorded(
   return run.journal.has(admitted) ? { limit: undefined } : undefined;
 }
 
-/** Notes that a limit was reached; gives the cause for the ending. */
+/** Notes that a limit was reached; gives the cause for the outcome. */
 export function limited(
   run: RunContext,
   self: Invocation,
@@ -68,7 +68,7 @@ export function limited(
 ): ErrorRecord {
   const entry = {
     key: `${at}/@limit`,
-    place: self,
+    node: self,
     step: self.step,
     attempt: 1,
     span: self.span,

@@ -2,10 +2,10 @@ import type { HookContext, HookName } from '../contract/hooks.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
 import { joinLabels } from '../values/label.ts';
-import { decided } from './decided.ts';
 import { type HookAnswer, withAnswer } from './hook-answer.ts';
 import type { Invocation } from './invocation.ts';
 import type { Outcome } from './journal.ts';
+import { recordOnce } from './record-once.ts';
 import type { RunContext } from './run-context.ts';
 
 type AnyHook = (about: never, context: HookContext<never>) => unknown;
@@ -40,7 +40,7 @@ export async function fire(run: RunContext, self: Invocation, firing: Firing): P
   const { name, hooks, key, at, step, about } = firing;
   if (run.journal.isResumed && !run.journal.has(at) && (firing.isPast || run.isReplay))
     return { ok: true, value: NOTHING };
-  const outcome = await decided(run, self, at, name, async (signal) => {
+  const outcome = await recordOnce(run, self, at, name, async (signal) => {
     const { shared, agent, path, label } = self;
     const context = { deps: run.deps, shared, agent, path, step, key, runId: run.id, label, signal };
     let answer = NOTHING;
@@ -61,7 +61,7 @@ export async function fire(run: RunContext, self: Invocation, firing: Firing): P
 }
 
 /** What the invocation has seen is worse than it was known to be. */
-export function worsen(self: Invocation, { label }: HookAnswer): void {
+export function taint(self: Invocation, { label }: HookAnswer): void {
   if (label !== undefined) self.label = joinLabels(self.label, label);
 }
 

@@ -1,19 +1,19 @@
 import type { Agent } from '../contract/agent.ts';
 import type { DetachedOutcome } from '../contract/detached.ts';
-import type { ParentStep, Place, Span } from '../contract/record.ts';
+import type { NodeRef, ParentStep, Span } from '../contract/record.ts';
 import type { Delegate } from '../contract/tool.ts';
-import type { Talk } from '../turn/talk.ts';
+import type { Transcript } from '../turn/transcript.ts';
 import type { Label } from '../values/label.ts';
 import type { AgentLimits } from '../values/limits.ts';
 import { addSpending, NOTHING_SPENT, type Spending } from '../values/spending.ts';
 import type { Status } from '../values/status.ts';
 import type { Usage } from '../values/usage.ts';
-import type { Received } from './received.ts';
 import type { Threads } from './threads.ts';
+import type { TruncatedResults } from './truncated-results.ts';
 import type { Workers } from './workers.ts';
 
 /** One run of one agent: a node of the tree. Its path is the address of all that it does. */
-export class Invocation implements Place {
+export class Invocation implements NodeRef {
   readonly path: string;
   readonly definition: Agent;
   readonly parent: Invocation | undefined;
@@ -30,7 +30,7 @@ export class Invocation implements Place {
   /** Of its workers, where it may continue them. */
   threads: Threads | undefined;
   /** Its transcript, once a model drives it. */
-  talk: Talk | undefined;
+  transcript: Transcript | undefined;
   /** The definition's, narrowed by the delegate. */
   readonly limits: AgentLimits;
   readonly shared: { readonly [key: string]: unknown };
@@ -51,13 +51,13 @@ export class Invocation implements Place {
   /** The join of all it has seen. */
   label: Label;
   /** What it was told in part, where it can read the rest. */
-  received: Received | undefined;
+  truncatedResults: TruncatedResults | undefined;
   readonly children: Invocation[] = [];
   /** When it started, in nanoseconds since 1970. */
   since = 0n;
   /** What is known of its tree, where it is a run of its own: `spending` is then that of the whole. */
   detached: DetachedOutcome | undefined;
-  /** How long it stood in line for a place among its supervisor's workers before that. */
+  /** How long it stood in line for a slot among its supervisor's workers before that. */
   waitedMs = 0;
   /** Resolves when it is over, however. */
   ended: Promise<void> | undefined;
@@ -95,7 +95,7 @@ export class Invocation implements Place {
   /** The tree keeps it for its sums: what it needed while it went on is let go. */
   end(status: Status): void {
     this.status = status;
-    this.talk = undefined;
+    this.transcript = undefined;
     this.workers = undefined;
     this.threads = undefined;
   }

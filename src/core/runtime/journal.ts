@@ -73,7 +73,7 @@ export interface Call<T = unknown> {
   /** Told before it goes on in a later epoch: the record of the last attempt that failed. */
   goOn?(failed: ErrorRecord): void;
   /** The error of a call that was stopped or timed out, with what its failed attempts had spent. */
-  cut?(error: ErrorRecord): ErrorRecord;
+  interrupted?(error: ErrorRecord): ErrorRecord;
   /** What the outcome spent, where it was reported. */
   usage?(value: T): CallUsage | undefined;
   /** In USD, where it is known. */
@@ -114,7 +114,7 @@ export type Settled = {
 export interface Work {
   readonly stop: Stop | undefined;
   /** What a layer keeps between its phases. */
-  holdsPlace?: boolean;
+  holdsSlot?: boolean;
   reserved?: { readonly tokens: number; readonly picoUsd: number } | undefined;
   /** What the ledger settled it at. */
   spent?: Settled | undefined;

@@ -1,5 +1,5 @@
 import type { Agent, ModelAgent } from '../contract/agent.ts';
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { Hooks } from '../contract/hooks.ts';
 import type { WaitRequest } from '../contract/permission.ts';
 import type { ParentStep, Span } from '../contract/record.ts';
@@ -12,8 +12,8 @@ import type { Label } from '../values/label.ts';
 import type { Limits } from '../values/limits.ts';
 import type { Message, Part } from '../values/message.ts';
 import type { Model, ModelDelta } from '../values/model.ts';
+import type { Redact } from '../values/redact-message.ts';
 import type { Stop } from '../values/status.ts';
-import type { Redact } from '../values/told-message.ts';
 import type { CallUsage, Usage } from '../values/usage.ts';
 import type { Inbox } from './inbox.ts';
 import type { Invocation } from './invocation.ts';
@@ -22,7 +22,7 @@ import type { Selector } from './selector.ts';
 import type { Stops } from './stops.ts';
 
 /** What an invocation of a model starts with. */
-export interface Opening {
+export interface InitialMessages {
   readonly brief: readonly Message[];
   /** Leading messages of the brief whose labels are joined and whose tokens are bounded already. */
   readonly known?:
@@ -62,7 +62,7 @@ export interface ChildCall {
   /** What a delegate narrows, if it is one. */
   readonly delegate?: Tool | undefined;
   /** Places of a fan-out of its own, beside those of its supervisor. */
-  readonly places?: { readonly of: object; readonly concurrency: number } | undefined;
+  readonly slots?: { readonly of: object; readonly concurrency: number } | undefined;
   /** Told when it is over, before anything else begins in its place. */
   readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
 }
@@ -120,10 +120,10 @@ export interface RunContext {
     | undefined;
   /** A procedure's question to a person or another process; an answer that the schema refuses is none. */
   waitFor(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
-  /** Starts a child; throws a ToolError where it may not (depth, agents). `ending` rejects only with infrastructure errors. */
-  start(child: ChildCall): { readonly self: Invocation; readonly ending: Promise<Ending> };
+  /** Starts a child; throws a ToolError where it may not (depth, agents). `outcome` rejects only with infrastructure errors. */
+  start(child: ChildCall): { readonly self: Invocation; readonly outcome: Promise<AgentOutcome> };
   /** Runs a child; rejects only with infrastructure errors. Refusals (depth, agents) are failures. */
-  invoke(child: ChildCall): Promise<Ending>;
+  invoke(child: ChildCall): Promise<AgentOutcome>;
   /** Stops what is at and below a path, also in later epochs. */
   cancel(path: string, reason: string): void;
   /** Told when work that is no effect begins and ends: a run with work under way does not park. */

@@ -1,4 +1,4 @@
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { Tool } from '../contract/tool.ts';
 import { ToolError } from '../values/errors.ts';
 
@@ -7,7 +7,7 @@ export interface Thread {
   /** The delegate whose worker it is. */
   readonly delegate: Tool;
   /** Of its newest invocation. */
-  ending: Promise<Ending>;
+  outcome: Promise<AgentOutcome>;
   isRunning: boolean;
 }
 
@@ -20,14 +20,14 @@ export class Threads {
   }
 
   /** An invocation of a worker has begun: a thread of its own, or more of one. */
-  begin(id: string, delegate: Tool, ending: Promise<Ending>): void {
-    const thread = this.#all.get(id) ?? { delegate, ending, isRunning: true };
-    thread.ending = ending;
+  begin(id: string, delegate: Tool, outcome: Promise<AgentOutcome>): void {
+    const thread = this.#all.get(id) ?? { delegate, outcome, isRunning: true };
+    thread.outcome = outcome;
     thread.isRunning = true;
     const over = () => {
-      if (thread.ending === ending) thread.isRunning = false;
+      if (thread.outcome === outcome) thread.isRunning = false;
     };
-    ending.then(over, over);
+    outcome.then(over, over);
     this.#all.set(id, thread);
   }
 

@@ -1,4 +1,4 @@
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { boundText } from '../values/bound.ts';
 import { type ErrorRecord, ToolError } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
@@ -16,7 +16,7 @@ interface Worker {
   readonly id: string;
   readonly self: Invocation;
   /** Rejects only where infrastructure failed. */
-  readonly ending: Promise<Ending>;
+  readonly outcome: Promise<AgentOutcome>;
   isRunning: boolean;
   /** Its result was told to the supervisor's model, or is about to be. */
   isGiven: boolean;
@@ -49,16 +49,16 @@ export class Workers {
 
   /** Starts one; a ToolError where it may not. */
   start(child: ChildCall): string {
-    const { self, ending } = this.#run.start(child);
+    const { self, outcome } = this.#run.start(child);
     const id = workerId(self);
-    const worker: Worker = { id, self, ending, isRunning: true, isGiven: false };
+    const worker: Worker = { id, self, outcome, isRunning: true, isGiven: false };
     this.#all.set(id, worker);
     const over = () => {
       worker.isRunning = false;
       this.#run.inbox.put(this.#self.path, { id: resultId(self), worker: id });
     };
     // The first to be told of its end. Where infrastructure failed the supervisor comes upon it when it takes the result.
-    ending.then(over, over);
+    outcome.then(over, over);
     return id;
   }
 
@@ -99,39 +99,39 @@ export class Workers {
 
   /** The result of one, once it has ended; it is given with that. */
   async give(id: string, maxChars: number): Promise<{ readonly result: WorkerResult; readonly label: Label }> {
-    const { ending, worker } = await this.#end(id);
-    return { result: { id: worker.id, ...this.#resultOf(worker, ending, maxChars) }, label: ending.label };
+    const { outcome, worker } = await this.#end(id);
+    return { result: { id: worker.id, ...this.#resultOf(worker, outcome, maxChars) }, label: outcome.label };
   }
 
   /** The result of one as a message, likewise. */
   async message(id: string): Promise<UserMessage> {
-    const { ending, worker } = await this.#end(id);
+    const { outcome, worker } = await this.#end(id);
     const { status, text, error }: { status: string; text: string; error?: string } = this.#resultOf(
       worker,
-      ending,
+      outcome,
       DEFAULTS.maxResultChars,
     );
     const cause = error === undefined ? '' : `: ${error}`;
     const content = `Worker ${worker.id}: ${status}${cause}${text === '' ? '' : `\n${text}`}`;
-    return Object.freeze({ role: 'user', content, from: worker.self.agent, label: ending.label });
+    return Object.freeze({ role: 'user', content, from: worker.self.agent, label: outcome.label });
   }
 
-  async #end(id: string): Promise<{ readonly ending: Ending; readonly worker: Worker }> {
+  async #end(id: string): Promise<{ readonly outcome: AgentOutcome; readonly worker: Worker }> {
     const worker = this.#all.get(id);
     if (worker === undefined) throw new ToolError('threw', `there is no worker ${id}`);
-    const ending = await worker.ending;
+    const outcome = await worker.outcome;
     worker.isGiven = true;
     this.#run.inbox.remove(this.#self.path, resultId(worker.self));
-    return { ending, worker };
+    return { outcome, worker };
   }
 
   /** What its supervisor's model is told: status, what it said or the JSON of its output, and the cause. */
-  #resultOf({ id }: Worker, { status, text, output, error }: Ending, maxChars: number) {
+  #resultOf({ id }: Worker, { status, text, output, error }: AgentOutcome, maxChars: number) {
     const whole = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
     const said = status === 'completed' ? whole : text;
-    const { received } = this.#self;
-    if (said.length > maxChars) received?.keepAs(id, said);
-    const result = { status, text: boundText(said, maxChars, received && id) };
+    const { truncatedResults } = this.#self;
+    if (said.length > maxChars) truncatedResults?.keepAs(id, said);
+    const result = { status, text: boundText(said, maxChars, truncatedResults && id) };
     if (status === 'completed') return result;
     return { ...result, error: boundText(error?.message ?? 'no cause given', maxChars) };
   }
@@ -148,13 +148,13 @@ export class Workers {
     const worker = this.#all.get(id);
     if (worker === undefined) return;
     if (worker.isRunning) this.#run.cancel(worker.self.path, reason);
-    await worker.ending;
+    await worker.outcome;
   }
 
   /** Stops those that run, and waits for each: the supervisor does not end before its workers have. */
   async close(reason: string): Promise<void> {
     for (const { self, isRunning } of this.#all.values()) if (isRunning) this.#run.cancel(self.path, reason);
-    await Promise.all([...this.#all.values()].map(({ ending }) => ending));
+    await Promise.all([...this.#all.values()].map(({ outcome }) => outcome));
   }
 
   /** Where the supervisor was stopped nothing is decided: its workers are stopped as well. A call that has ended did so before. */

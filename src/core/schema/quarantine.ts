@@ -1,4 +1,4 @@
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { isPlainObject } from '../values/json.ts';
 import { resolveRef } from './resolve-ref.ts';
@@ -8,15 +8,15 @@ import type { JsonSchema, Schema } from './schema.ts';
  * What a quarantined agent ends with. Its output is of a closed type, so nothing that strangers wrote is in it: it counts as trusted.
  * It is all that goes out; of an answer that does not fit goes out that it did not.
  */
-export function quarantinedEnd(ending: Ending): Ending {
-  const { self, status, output, error } = ending;
+export function quarantinedEnd(outcome: AgentOutcome): AgentOutcome {
+  const { self, status, output, error } = outcome;
   if (status === 'completed') {
     self.label = Object.freeze({ ...self.label, integrity: 'trusted' });
-    return { ...ending, text: JSON.stringify(output) ?? '', label: self.label };
+    return { ...outcome, text: JSON.stringify(output) ?? '', label: self.label };
   }
-  if (error?.kind !== 'invalid_output') return { ...ending, text: '' };
+  if (error?.kind !== 'invalid_output') return { ...outcome, text: '' };
   const message = 'the answer of the quarantined worker does not have the form of its output; what it said is withheld';
-  return { ...ending, text: '', error: { ...error, message } };
+  return { ...outcome, text: '', error: { ...error, message } };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { RunContext } from '../runtime/run-context.ts';
 import { isA } from '../values/errors.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
 import type { UserMessage } from '../values/message.ts';
-import { append, type Talk } from './talk.ts';
+import { append, type Transcript } from './transcript.ts';
 
 const NOTHING: readonly UserMessage[] = Object.freeze([]);
 
@@ -16,30 +16,31 @@ const NOTHING: readonly UserMessage[] = Object.freeze([]);
  */
 export function enter(
   run: RunContext,
-  talk: Talk,
+  transcript: Transcript,
   next: string,
 ): readonly UserMessage[] | Promise<readonly UserMessage[]> {
   if (run.inbox.isEmpty && !run.journal.isResumed) return NOTHING;
-  const key = inboxKey(talk);
+  const key = inboxKey(transcript);
   const recorded = run.journal.recall('once', key) as readonly Json[] | undefined;
-  const arrivals = recorded === undefined ? live(run, talk, key, next) : (recorded as unknown as readonly Arrival[]);
-  return arrivals.length === 0 ? NOTHING : add(talk, arrivals);
+  const arrivals =
+    recorded === undefined ? live(run, transcript, key, next) : (recorded as unknown as readonly Arrival[]);
+  return arrivals.length === 0 ? NOTHING : add(transcript, arrivals);
 }
 
-async function add(talk: Talk, arrivals: readonly Arrival[]): Promise<readonly UserMessage[]> {
-  const { workers } = talk.self;
+async function add(transcript: Transcript, arrivals: readonly Arrival[]): Promise<readonly UserMessage[]> {
+  const { workers } = transcript.self;
   const messages: UserMessage[] = [];
   for (const arrival of arrivals) {
     // A worker's result stands in its own records.
     const message = 'message' in arrival ? deepFreeze(arrival.message) : await workers?.message(arrival.worker);
     if (message === undefined) continue;
     messages.push(message);
-    append(talk, message);
+    append(transcript, message);
   }
   return messages;
 }
 
-function live(run: RunContext, { self }: Talk, key: string, next: string): readonly Arrival[] {
+function live(run: RunContext, { self }: Transcript, key: string, next: string): readonly Arrival[] {
   // A stop ends the node: what came is for the resume, where there is one.
   if (!run.inbox.has(self.path) || run.journal.has(next) || run.stops.at(self.path) !== undefined) return [];
   try {
@@ -55,12 +56,12 @@ function live(run: RunContext, { self }: Talk, key: string, next: string): reado
  * Whether a node that is about to end with an answer has something to read first. With workers that run, or whose results it has
  * not seen, it has: those are waited for.
  */
-export function mustGoOn(run: RunContext, talk: Talk): boolean | Promise<boolean> {
-  const { self } = talk;
+export function mustGoOn(run: RunContext, transcript: Transcript): boolean | Promise<boolean> {
+  const { self } = transcript;
   const { journal, inbox } = run;
   const { workers } = self;
   if (inbox.isEmpty && !journal.isResumed && workers === undefined) return false;
-  if (journal.has(inboxKey(talk))) return true;
+  if (journal.has(inboxKey(transcript))) return true;
   // It ended, or was about to, without: what came since came too late. A stop may have met it on its way.
   if (journal.recall('agent', self.path) !== undefined) return wentOn(run, self);
   if (journal.has(`${self.path}/${self.step}/@repair`)) return false;
@@ -75,6 +76,6 @@ export function wentOn({ journal }: RunContext, { path, step }: Invocation): boo
 }
 
 /** Where it is recorded what came before the next step. */
-function inboxKey({ self }: Talk): string {
+function inboxKey({ self }: Transcript): string {
   return `${self.path}/${self.step + 1}/@inbox`;
 }

@@ -6,32 +6,39 @@ import type { ModelTurn, ToolChoice } from '../values/model.ts';
 import { compact, dueBefore, noteContext, pastOf } from './compact.ts';
 import { callModel } from './hooked-model.ts';
 import { ModelCallEffect } from './model-call.ts';
-import type { Talk } from './talk.ts';
+import type { Transcript } from './transcript.ts';
 
 /** One model call over what the window selects. Not async: while it is under way only the effect's own frame is kept. */
-export function ask(run: RunContext, talk: Talk, key: string, toolChoice?: ToolChoice): Promise<Outcome<ModelTurn>> {
-  const due = dueBefore(run, talk, key, 1);
-  return due === undefined ? askNow(run, talk, key, toolChoice) : askCompacted(run, talk, key, due, toolChoice);
+export function ask(
+  run: RunContext,
+  transcript: Transcript,
+  key: string,
+  toolChoice?: ToolChoice,
+): Promise<Outcome<ModelTurn>> {
+  const due = dueBefore(run, transcript, key, 1);
+  return due === undefined
+    ? askNow(run, transcript, key, toolChoice)
+    : askCompacted(run, transcript, key, due, toolChoice);
 }
 
 async function askCompacted(
   run: RunContext,
-  talk: Talk,
+  transcript: Transcript,
   key: string,
   due: Due,
   toolChoice: ToolChoice | undefined,
 ): Promise<Outcome<ModelTurn>> {
-  const stopped = await compact(run, talk, key, due);
-  return stopped ?? askNow(run, talk, key, toolChoice);
+  const stopped = await compact(run, transcript, key, due);
+  return stopped ?? askNow(run, transcript, key, toolChoice);
 }
 
 function askNow(
   run: RunContext,
-  talk: Talk,
+  transcript: Transcript,
   key: string,
   toolChoice: ToolChoice | undefined,
 ): Promise<Outcome<ModelTurn>> {
-  const selection = talk.selector.select(talk.messages, pastOf(run, key));
+  const selection = transcript.selector.select(transcript.messages, pastOf(run, key));
   if (!selection.ok) {
     const why =
       selection.cause === undefined ? '' : `; nothing more is compacted since one try failed (${selection.cause})`;
@@ -40,15 +47,25 @@ function askNow(
   }
   const { dropped, tokensBefore, tokensAfter, cut } = selection;
   if (dropped > 0) {
-    noteContext(run, talk, besideAgain(key, 'window', 1), { how: 'drop', dropped, tokensBefore, tokensAfter, cut });
+    noteContext(run, transcript, besideAgain(key, 'window', 1), {
+      how: 'drop',
+      dropped,
+      tokensBefore,
+      tokensAfter,
+      cut,
+    });
   }
-  talk.sent = selection;
-  const choice = talk.tools.size > 0 ? (toolChoice ?? choiceOf(talk)) : undefined;
-  return callModel(run, talk.self, new ModelCallEffect(run, talk.self, key, talk.question, selection, choice));
+  transcript.sent = selection;
+  const choice = transcript.tools.size > 0 ? (toolChoice ?? choiceOf(transcript)) : undefined;
+  return callModel(
+    run,
+    transcript.self,
+    new ModelCallEffect(run, transcript.self, key, transcript.question, selection, choice),
+  );
 }
 
 /** A forced call of the settings holds until a tool was called: else the model could never answer. */
-function choiceOf({ question, self }: Talk): ToolChoice | undefined {
+function choiceOf({ question, self }: Transcript): ToolChoice | undefined {
   const choice = question.settings.toolChoice;
   const isForced = choice === 'required' || typeof choice === 'object';
   return isForced && self.toolCalls > 0 ? 'auto' : choice;

@@ -1,8 +1,8 @@
 import type { ModelAgent } from '../contract/agent.ts';
 import type { Compactor } from '../contract/compactor.ts';
 import type { ContextNote } from '../contract/record.ts';
-import { decided } from '../runtime/decided.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
+import { recordOnce } from '../runtime/record-once.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Due, Past, Replaced } from '../runtime/selector.ts';
 import { besideAgain } from '../values/address.ts';
@@ -12,7 +12,7 @@ import type { Message } from '../values/message.ts';
 import { saveConversation } from './conversation.ts';
 import type { Question } from './question.ts';
 import { summarise, summariserOf, summaryRequest, windowOf } from './summarise.ts';
-import type { Talk } from './talk.ts';
+import type { Transcript } from './transcript.ts';
 
 /** How the transcript of an invocation is compacted, where what does not fit is not dropped. */
 export interface Compacting {
@@ -21,7 +21,7 @@ export interface Compacting {
   readonly window: number | undefined;
   readonly asked: number;
   /** What stands in the place of what is due. */
-  readonly make: (talk: Talk, key: string, due: Due) => Promise<Outcome<readonly Message[]>>;
+  readonly make: (transcript: Transcript, key: string, due: Due) => Promise<Outcome<readonly Message[]>>;
 }
 
 /** A bound on the room of a summary, for an estimate of what asking for it takes. */
@@ -36,18 +36,18 @@ export function compactingOf(
   const { compact = 'drop' } = context;
   if (compact === 'drop') return undefined;
   if (typeof compact === 'function') {
-    const make: Compacting['make'] = (talk, key, due) => custom(run, talk, compact, key, due);
+    const make: Compacting['make'] = (transcript, key, due) => custom(run, transcript, compact, key, due);
     return { how: 'custom', window: undefined, asked: 0, make };
   }
   const summariser = summariserOf(question, compact === 'summarize' ? {} : compact.summarize);
   const asked = run.estimate(String(summaryRequest(summariser, MUCH).content));
-  const make: Compacting['make'] = (talk, key, due) => summarise(run, talk, summariser, key, due);
+  const make: Compacting['make'] = (transcript, key, due) => summarise(run, transcript, summariser, key, due);
   return { how: 'summarize', window: windowOf(run, summariser, maxTokens), asked, make };
 }
 
 /** What must be compacted before a call. A call that is on record was sent as it was: with what was compacted for it, or without. */
-export function dueBefore(run: RunContext, talk: Talk, key: string, round: number): Due | undefined {
-  const { compacting, selector, messages } = talk;
+export function dueBefore(run: RunContext, transcript: Transcript, key: string, round: number): Due | undefined {
+  const { compacting, selector, messages } = transcript;
   if (compacting === undefined) return undefined;
   const { window, asked } = compacting;
   if (!run.journal.isDurable) return selector.due(messages, { window, asked });
@@ -70,20 +70,25 @@ function cutOf(run: RunContext, key: string, round: number): Past {
  * Compacts what is due before a call, in as many rounds as the summarising model's window asks for. There is one try: where it
  * fails, or gives nothing shorter, the transcript stays as it is and goes on as long as it fits. Gives what stopped it.
  */
-export async function compact(run: RunContext, talk: Talk, key: string, first: Due): Promise<Failure | undefined> {
-  const { selector, messages, compacting } = talk;
+export async function compact(
+  run: RunContext,
+  transcript: Transcript,
+  key: string,
+  first: Due,
+): Promise<Failure | undefined> {
+  const { selector, messages, compacting } = transcript;
   let due: Due | undefined = first;
   for (let round = 1; due !== undefined && compacting !== undefined; round += 1) {
-    const made = await compacting.make(talk, besideAgain(key, 'summary', round), due);
+    const made = await compacting.make(transcript, besideAgain(key, 'summary', round), due);
     if (!made.ok && made.stop !== undefined) return made;
     const replaced: Replaced | undefined = made.ok ? selector.replace(messages, due, made.value) : undefined;
     const tokens = { tokensBefore: due.tokensBefore, tokensAfter: due.tokensBefore };
     const error = made.ok ? NOT_SHORTER : made.error;
     const told = replaced ?? { dropped: 0, ...tokens, error };
-    noteContext(run, talk, besideAgain(key, 'window', round), { how: compacting.how, ...told });
+    noteContext(run, transcript, besideAgain(key, 'window', round), { how: compacting.how, ...told });
     if (replaced === undefined) selector.giveUp(`${error.kind}: ${error.message}`);
-    else await saveConversation(run, talk, besideAgain(key, 'conversation', round));
-    due = replaced === undefined ? undefined : dueBefore(run, talk, key, round + 1);
+    else await saveConversation(run, transcript, besideAgain(key, 'conversation', round));
+    due = replaced === undefined ? undefined : dueBefore(run, transcript, key, round + 1);
   }
   return undefined;
 }
@@ -95,23 +100,23 @@ const NOT_SHORTER: ErrorRecord = Object.freeze({
 });
 
 /** Notes what was done with the transcript before a call. */
-export function noteContext(run: RunContext, { self }: Talk, key: string, value: ContextNote): void {
-  const entry = { key, place: self, step: self.step, attempt: 1, span: self.span } as const;
+export function noteContext(run: RunContext, { self }: Transcript, key: string, value: ContextNote): void {
+  const entry = { key, node: self, step: self.step, attempt: 1, span: self.span } as const;
   run.journal.note({ ...entry, kind: 'context', event: 'done', value });
 }
 
 async function custom(
   run: RunContext,
-  talk: Talk,
+  transcript: Transcript,
   compactor: Compactor,
   key: string,
   due: Due,
 ): Promise<Outcome<readonly Message[]>> {
-  const { self } = talk;
+  const { self } = transcript;
   const { covered, tokens, room } = due;
   const { agent, path, step } = self;
   const facts = { tokens, room, agent, path, step, estimate: (text: string) => run.estimate(text) };
-  const outcome = await decided(run, self, key, 'context.compact', async (signal) => {
+  const outcome = await recordOnce(run, self, key, 'context.compact', async (signal) => {
     const given = await compactor(covered.slice(), { ...facts, signal });
     return run.readCompacted(covered, given) as unknown as Json;
   });

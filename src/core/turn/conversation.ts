@@ -1,4 +1,4 @@
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { SummaryStore, WorkingSummary } from '../contract/working-summary.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
@@ -7,9 +7,9 @@ import { deepFreeze, type Json } from '../values/json.ts';
 import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { Message } from '../values/message.ts';
-import { failed } from './conclude.ts';
+import { failed } from './finish.ts';
 import { MessageChain } from './message-chain.ts';
-import type { Talk } from './talk.ts';
+import type { Transcript } from './transcript.ts';
 
 /** The conversation of one invocation. */
 export interface Conversation {
@@ -20,23 +20,23 @@ export interface Conversation {
 /** Turns that go on with a saved conversation, and leave it saved. What could not be loaded is no answer to make up. */
 export async function inConversation(
   run: RunContext,
-  talk: Talk,
-  turns: (run: RunContext, talk: Talk) => Promise<Ending>,
-): Promise<Ending> {
-  const loaded = await load(run, talk);
-  if (!loaded.ok) return failed(talk, loaded);
-  goOn(talk, loaded.value);
-  const ending = await turns(run, talk);
-  await saveConversation(run, talk, `${talk.self.path}/@conversation.end`);
-  return ending;
+  transcript: Transcript,
+  turns: (run: RunContext, transcript: Transcript) => Promise<AgentOutcome>,
+): Promise<AgentOutcome> {
+  const loaded = await load(run, transcript);
+  if (!loaded.ok) return failed(transcript, loaded);
+  goOn(transcript, loaded.value);
+  const outcome = await turns(run, transcript);
+  await saveConversation(run, transcript, `${transcript.self.path}/@conversation.end`);
+  return outcome;
 }
 
 /** Saves what a model would be sent of the conversation now. A save that fails is on record, and the next one holds all of it again. */
-export async function saveConversation(run: RunContext, talk: Talk, key: string): Promise<void> {
-  const { conversation, selector, messages } = talk;
+export async function saveConversation(run: RunContext, transcript: Transcript, key: string): Promise<void> {
+  const { conversation, selector, messages } = transcript;
   if (conversation === undefined) return;
   const { store, id } = conversation;
-  await memory(run, talk, key, 'upsert', async (signal) => {
+  await memory(run, transcript, key, 'upsert', async (signal) => {
     const summary: WorkingSummary = {
       messages: selector.list(messages).map(labelled),
       covers: messages.length,
@@ -47,24 +47,26 @@ export async function saveConversation(run: RunContext, talk: Talk, key: string)
   });
 }
 
-function load(run: RunContext, talk: Talk): Promise<Outcome<WorkingSummary | null>> {
-  const { conversation, self } = talk;
+function load(run: RunContext, transcript: Transcript): Promise<Outcome<WorkingSummary | null>> {
+  const { conversation, self } = transcript;
   if (conversation === undefined) return Promise.resolve({ ok: true, value: null });
   const { store, id } = conversation;
   const read = async (signal: AbortSignal) => {
     const saved = await store.load(id, signal);
     return saved === undefined ? null : (run.readSummary(saved) as unknown as Json);
   };
-  return memory(run, talk, `${self.path}/@conversation`, 'search', read) as Promise<Outcome<WorkingSummary | null>>;
+  return memory(run, transcript, `${self.path}/@conversation`, 'search', read) as Promise<
+    Outcome<WorkingSummary | null>
+  >;
 }
 
 /**
  * A conversation that is handed in whole goes on with what stands for its beginning; new messages alone stand after what was
  * saved. Any other list with turns of an assistant is a conversation of its own, which takes the place of the saved one.
  */
-function goOn(talk: Talk, saved: WorkingSummary | null): void {
+function goOn(transcript: Transcript, saved: WorkingSummary | null): void {
   if (saved === null) return;
-  const { messages, self, selector } = talk;
+  const { messages, self, selector } = transcript;
   const summary = deepFreeze(saved.messages);
   const isWhole = saved.covers <= messages.length && hashOf(messages.slice(0, saved.covers)) === saved.hash;
   if (!isWhole && messages.some(({ role }) => role !== 'user')) return;
@@ -87,7 +89,7 @@ function labelOf({ label, role }: Message): Label {
 
 function memory(
   run: RunContext,
-  { self }: Talk,
+  { self }: Transcript,
   key: string,
   operation: 'search' | 'upsert',
   execute: (signal: AbortSignal) => Promise<Json>,

@@ -1,4 +1,4 @@
-import type { Ending } from '../contract/ending.ts';
+import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
@@ -7,12 +7,12 @@ import { ToolError } from '../values/errors.ts';
 import { joinLabels } from '../values/label.ts';
 import type { Message } from '../values/message.ts';
 import { enter } from './arrivals.ts';
-import type { Talk } from './talk.ts';
+import type { Transcript } from './transcript.ts';
 
 /** A worker that is about to take a conversation over, or has. */
 export interface Handoff {
   readonly worker: Invocation;
-  readonly ending: Promise<Ending>;
+  readonly outcome: Promise<AgentOutcome>;
   /** What its supervisor tells it beside the conversation. */
   readonly message: string | undefined;
   /** Lets it begin, with the whole conversation. */
@@ -24,50 +24,50 @@ export async function takeOver(
   { message }: { readonly message?: string },
   ctx: BuiltinProcedureContext,
 ): Promise<string> {
-  const { run, self, base, step, parentStep, delegate } = ctx.place;
-  const { talk } = self;
+  const { run, self, base, step, parentStep, delegate } = ctx.site;
+  const { transcript } = self;
   const agent = delegate?.type === 'procedure' ? delegate.delegate?.agent : undefined;
   if (agent === undefined || delegate === undefined) throw new ToolError('threw', 'this is no handoff');
   const isOfTurn = base.startsWith(`${self.path}/${step}.`) && !base.slice(self.path.length + 1).includes('/');
-  if (talk === undefined || !isOfTurn)
+  if (transcript === undefined || !isOfTurn)
     throw new ToolError('denied', 'code has no conversation to hand over: call the worker instead');
   const winner = `${self.path}/${step}/@handoff`;
   const recorded = run.journal.recall('once', winner);
-  if (talk.handoff !== undefined || (recorded !== undefined && recorded !== base)) {
-    const taker = talk.handoff === undefined ? 'another worker' : talk.handoff.worker.agent;
+  if (transcript.handoff !== undefined || (recorded !== undefined && recorded !== base)) {
+    const taker = transcript.handoff === undefined ? 'another worker' : transcript.handoff.worker.agent;
     throw new ToolError('denied', `the conversation goes to ${taker} already; only one worker can take it over`);
   }
   const running = run.journal.once(`${base}/@running`, self, () => self.workers?.running.length ?? 0);
   if (running > 0)
     throw new ToolError('denied', `${running} of your workers run: wait for them, or cancel them, then hand over`);
   const { promise, resolve } = Promise.withResolvers<readonly Message[]>();
-  const place = { key: `${base}/${agent.name}`, parent: self, parentStep, parentSpan: self.span, label: ctx.label };
-  const started = run.start({ ...place, agent, input: undefined, delegate, transcript: promise });
+  const child = { key: `${base}/${agent.name}`, parent: self, parentStep, parentSpan: self.span, label: ctx.label };
+  const started = run.start({ ...child, agent, input: undefined, delegate, transcript: promise });
   // Nobody waits for it until the turn is over.
-  started.ending.catch(() => {});
+  started.outcome.catch(() => {});
   run.journal.once(winner, self, () => base);
-  talk.handoff = { worker: started.self, ending: started.ending, message, begin: resolve };
+  transcript.handoff = { worker: started.self, outcome: started.outcome, message, begin: resolve };
   return `The conversation goes on with ${agent.name}.`;
 }
 
-/** The worker goes on with the conversation, and its ending is that of its supervisor. */
-export async function handOver(run: RunContext, talk: Talk, handoff: Handoff): Promise<Ending> {
-  const { self, messages } = talk;
-  await enter(run, talk, `${handoff.worker.path}/1/model`);
+/** The worker goes on with the conversation, and its outcome is that of its supervisor. */
+export async function handOver(run: RunContext, transcript: Transcript, handoff: Handoff): Promise<AgentOutcome> {
+  const { self, messages } = transcript;
+  await enter(run, transcript, `${handoff.worker.path}/1/model`);
   // After a resume: what came when the worker was at work already.
   run.inbox.move(self.path, handoff.worker.path);
   const { message } = handoff;
   const more: Message[] =
     message === undefined ? [] : [{ role: 'user', content: message, from: self.agent, label: self.label }];
   handoff.begin(Object.freeze([...messages, ...more.map((one) => Object.freeze(one))]));
-  const ending = await handoff.ending;
+  const outcome = await handoff.outcome;
   Object.freeze(messages);
-  self.received = undefined;
-  self.label = joinLabels(self.label, ending.label);
-  return asOwn(talk, ending);
+  self.truncatedResults = undefined;
+  self.label = joinLabels(self.label, outcome.label);
+  return asOwn(transcript, outcome);
 }
 
-function asOwn({ self, agent }: Talk, { status, text, output, error, messages }: Ending): Ending {
+function asOwn({ self, agent }: Transcript, { status, text, output, error, messages }: AgentOutcome): AgentOutcome {
   const facts = { self, text, messages, label: self.label };
   if (status !== 'completed') return { ...facts, status, ...(error !== undefined && { error }) };
   if (agent.output === undefined) return { ...facts, status, output: text };

@@ -1,5 +1,5 @@
 import type { HookRequest, HookTurn } from '../contract/hooks.ts';
-import { blocked, type Firing, fire, hooksFor, worsen } from '../runtime/fire.ts';
+import { blocked, type Firing, fire, hooksFor, taint } from '../runtime/fire.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
@@ -32,7 +32,7 @@ async function hooked(
     const at = beside(key, 'beforeModel');
     const fired = await fire(run, self, { name: 'beforeModel', hooks: before, key, at, step, about, isPast });
     if (!fired.ok) return fired;
-    worsen(self, fired.value);
+    taint(self, fired.value);
     const { block } = fired.value;
     if (block !== undefined) return neverAsked(`The model was not asked: it was blocked (${block}).`);
   }
@@ -43,7 +43,7 @@ async function hooked(
   const at = beside(key, 'afterModel');
   const fired = await fire(run, self, { name: 'afterModel', hooks: after, key, at, step, about, isPast: false });
   if (!fired.ok) return { ...fired, error: { ...fired.error, ...spent(usage, costUsd) } };
-  worsen(self, fired.value);
+  taint(self, fired.value);
   const { block } = fired.value;
   if (block === undefined) return outcome;
   const error = blocked('content_filter', `The turn of the model was blocked (${block}).`);

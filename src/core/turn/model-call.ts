@@ -205,7 +205,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     this.#lost = usage && { usage, ...(costUsd !== undefined && { costUsd }) };
   }
 
-  cut(error: ErrorRecord): ErrorRecord {
+  interrupted(error: ErrorRecord): ErrorRecord {
     return this.#lost === undefined ? error : { ...error, ...this.#lost };
   }
 

@@ -15,5 +15,5 @@ export function endStep(run: RunContext, self: Invocation, since: bigint): void 
 
 function stepEntry(self: Invocation) {
   const { path, step, span } = self;
-  return { key: `${path}/${step}`, place: self, step, attempt: 1, span, kind: 'step' } as const;
+  return { key: `${path}/${step}`, node: self, step, attempt: 1, span, kind: 'step' } as const;
 }

@@ -1,8 +1,8 @@
 import type { Summarize } from '../contract/compactor.ts';
+import { countCall } from '../runtime/count-turn.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Due } from '../runtime/selector.ts';
-import { countCall } from '../runtime/settle.ts';
 import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import { type Message, textOf, toolCallsOf, type UserMessage } from '../values/message.ts';
@@ -10,7 +10,7 @@ import type { Model, ModelTurn } from '../values/model.ts';
 import { callModel } from './hooked-model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import type { Question } from './question.ts';
-import { note, type Talk } from './talk.ts';
+import { note, type Transcript } from './transcript.ts';
 
 /** How summaries are asked for in one invocation. */
 export interface Summariser {
@@ -50,14 +50,14 @@ const MARK =
 /** One model call, outside `steps`. What it says carries the label of all that it was shown. */
 export async function summarise(
   run: RunContext,
-  talk: Talk,
+  transcript: Transcript,
   summariser: Summariser,
   key: string,
   due: Due,
 ): Promise<Outcome<readonly Message[]>> {
-  const { self, tools, selector } = talk;
+  const { self, tools, selector } = transcript;
   const { question, other } = summariser;
-  const sent = selector.request(talk.messages, due, summaryRequest(summariser, due.room));
+  const sent = selector.request(transcript.messages, due, summaryRequest(summariser, due.room));
   const choice = tools.size > 0 ? 'none' : undefined;
   const call = new ModelCallEffect(run, self, key, question, sent, choice);
   const outcome = countCall(run, self, await callModel(run, self, call), other);

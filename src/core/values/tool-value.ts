@@ -5,7 +5,7 @@ import { ToolError } from './errors.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
 import type { Label } from './label.ts';
 import type { Part } from './message.ts';
-import type { Redact } from './told-message.ts';
+import type { Redact } from './redact-message.ts';
 
 /** What a tool returned, detached from the tool: text as it is, JSON as its text, or content parts. */
 export type ToolValue =
@@ -36,7 +36,7 @@ export function valueForCode(value: ToolValue): unknown {
 }
 
 /** What a model may know of a result that it is told in part. */
-export interface Told {
+export interface Visible {
   /** Where the whole can be read again. */
   readonly ref?: string | undefined;
   /** Done to the whole before it is cut: half of a secret looks like none. */
@@ -44,7 +44,7 @@ export interface Told {
 }
 
 /** How a result is bounded for a model. */
-export interface Bounds extends Told {
+export interface Bounds extends Visible {
   /** In characters. */
   readonly max: number;
   /** JSON stays JSON: its fields are bounded, and not its text. */

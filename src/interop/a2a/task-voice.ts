@@ -1,6 +1,6 @@
 import type { Artifact, Message, Part, Task, TaskState } from '@a2a-js/sdk';
 import type { ExecutionEventBus } from '@a2a-js/sdk/server';
-import type { RunResult } from '../../core/contract/ending.ts';
+import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { Json } from '../../core/values/json.ts';
 import { shownRequest } from '../http/shown-request.ts';

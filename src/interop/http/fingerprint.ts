@@ -4,7 +4,7 @@ import { canonical, type Json, sha256 } from '../../core/values/json.ts';
 import { UNTRUSTED } from '../../core/values/label.ts';
 import { beginningOf } from '../../journal/beginning.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
-import { startInput } from '../../orchestration/run/input.ts';
+import { initialInput } from '../../orchestration/run/initial-input.ts';
 import { Problem } from './problem.ts';
 
 /**
@@ -14,7 +14,7 @@ import { Problem } from './problem.ts';
  */
 export function fingerprintOf(agent: Agent, input: Json): string {
   try {
-    const { brief, value } = startInput(agent, input, UNTRUSTED);
+    const { brief, value } = initialInput(agent, input, UNTRUSTED);
     return fingerprint(agent.name, brief, value);
   } catch (thrown) {
     if (isA(thrown, ConfigurationError)) throw new Problem('invalid-input', thrown.message);

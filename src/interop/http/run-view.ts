@@ -1,4 +1,4 @@
-import type { RunResult } from '../../core/contract/ending.ts';
+import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import { isA, JournalError } from '../../core/values/errors.ts';
 import type { ServedRun } from './served-run.ts';

@@ -1,5 +1,5 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/ending.ts';
+import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { EventLog } from './event-log.ts';

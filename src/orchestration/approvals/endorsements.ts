@@ -18,9 +18,9 @@ export function endorsements(
     if (!isAsked) return label;
     const { id: runId, permissions, approve, waits, journal } = parts;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
-    const place = { id: `${key}/@endorse`, runId, path: self.path, agent: self.agent };
+    const about = { id: `${key}/@endorse`, runId, path: self.path, agent: self.agent };
     const request = approvalRequest({
-      ...place,
+      ...about,
       ...{ tool, args: { result: content as Json }, reason: 'data', label, expiresAt },
     });
     const waiting = journal.wait(request.id, self, step, request);

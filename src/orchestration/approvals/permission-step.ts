@@ -168,9 +168,9 @@ export class PermissionStep {
     const { tool, args, label, self, step } = query;
     let needsApproval: unknown;
     try {
-      const place = { path: self.path, agent: self.agent, step };
+      const about = { path: self.path, agent: self.agent, step };
       needsApproval =
-        typeof tool.needsApproval === 'function' ? tool.needsApproval(args as never, place) : tool.needsApproval;
+        typeof tool.needsApproval === 'function' ? tool.needsApproval(args as never, about) : tool.needsApproval;
     } catch (thrown) {
       return { verdict: 'deny', reason: `needsApproval threw: ${messageOf(thrown)}`, suggest: [] };
     }
@@ -260,8 +260,8 @@ export class PermissionStep {
     const { id: runId, approve, waits, journal } = this.#parts;
     const { args } = facts;
     const id = this.#idOf(attempt === 1 ? `${key}/@doubt` : `${key}/@doubt.${attempt}`, tool, args);
-    const place = { id, runId, path: self.path, agent: self.agent };
-    const request = approvalRequest({ ...place, tool, args, reason: 'unknown', label: self.label });
+    const about = { id, runId, path: self.path, agent: self.agent };
+    const request = approvalRequest({ ...about, tool, args, reason: 'unknown', label: self.label });
     const waiting = journal.wait(request.id, self, step, request);
     if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
     const answer = await waiting;
@@ -277,7 +277,7 @@ export class PermissionStep {
     { rule, suggest }: { rule?: string; suggest: readonly string[] },
   ): Permit {
     const value = { decision: 'deny', reason, ...(rule !== undefined && { rule }), tool: tool.name, callId } as const;
-    const entry = { key: `${key}/@approval`, place: self, step, attempt: 1, span: self.span } as const;
+    const entry = { key: `${key}/@approval`, node: self, step, attempt: 1, span: self.span } as const;
     this.#parts.journal.note({ ...entry, kind: 'decision', event: 'done', value });
     return { ok: false, error: denial(tool, reason, suggest) };
   }

@@ -1,6 +1,6 @@
 import type { Invocation } from '../../core/runtime/invocation.ts';
 
-/** Something of a node that stands still while all below it waits for a person: a deadline, a place of its supervisor. */
+/** Something of a node that stands still while all below it waits for a person: a deadline, a slot of its supervisor. */
 export interface Parkable {
   readonly self: Invocation;
   parked: boolean;

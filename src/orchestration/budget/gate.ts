@@ -32,7 +32,7 @@ function closedGate(key: string, now: number) {
 
 /**
  * What stands before the limiter: while a provider asks to wait (429 or overload with Retry-After), all calls of this process
- * to it wait here, without a place, until it opens or a stop comes. A Retry-After that no call waits for (`maxRetryAfterMs`)
+ * to it wait here, without a slot, until it opens or a stop comes. A Retry-After that no call waits for (`maxRetryAfterMs`)
  * closes nothing: its call fails at once, and so will the others.
  */
 export class Gate implements Layer {
@@ -58,9 +58,9 @@ export class Gate implements Layer {
     return queued && this.#pass(key, call, work, queued);
   }
 
-  /** Those who queued for a place while the gate closed go back to it, without the place. */
+  /** Those who queued for a slot while the gate closed go back to it, without the slot. */
   async #pass(key: string, call: Call<never>, work: Work, queued?: Promise<undefined>): Promise<undefined> {
-    let place = queued;
+    let slot = queued;
     const spreadMs = this.#asked?.get(work);
     if (spreadMs !== undefined) {
       this.#asked?.delete(work);
@@ -69,9 +69,9 @@ export class Gate implements Layer {
     }
     for (;;) {
       let gate = closedGate(key, performance.now());
-      if (gate === undefined || place !== undefined) {
-        await (place ?? this.#limiter.enter(call, work));
-        place = undefined;
+      if (gate === undefined || slot !== undefined) {
+        await (slot ?? this.#limiter.enter(call, work));
+        slot = undefined;
         gate = closedGate(key, performance.now());
         if (work.stop !== undefined) return;
         if (gate === undefined) return this.#tellOpened(key, call);

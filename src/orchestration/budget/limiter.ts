@@ -4,12 +4,12 @@ import { FairQueue } from './fair-queue.ts';
 
 interface Waiter {
   readonly enter: () => void;
-  /** A stop let it go on without a place. */
+  /** A stop let it go on without a slot. */
   isGone: boolean;
 }
 
 /**
- * One for the whole tree: places are held by leaf effects only, so nesting cannot deadlock. Over the limit means queue, not
+ * One for the whole tree: slots are held by leaf effects only, so nesting cannot deadlock. Over the limit means queue, not
  * refuse; the queue is fair between the branches of the tree.
  */
 export class Limiter implements Layer {
@@ -21,17 +21,17 @@ export class Limiter implements Layer {
   }
 
   enter(call: Call<never>, work: Work): undefined | Promise<undefined> {
-    // While a place is free nobody waits.
+    // While a slot is free nobody waits.
     if (this.#free === 0) return this.#wait(call.self, work);
     this.#free -= 1;
-    work.holdsPlace = true;
+    work.holdsSlot = true;
     return undefined;
   }
 
   async #wait(self: Invocation, work: Work): Promise<undefined> {
     // A stop that came just before is not told again.
     if (work.stop !== undefined) return;
-    work.holdsPlace = await new Promise<boolean>((resolve) => {
+    work.holdsSlot = await new Promise<boolean>((resolve) => {
       const waiter: Waiter = { enter: () => resolve(true), isGone: false };
       work.onStop = () => {
         waiter.isGone = true;
@@ -43,8 +43,8 @@ export class Limiter implements Layer {
   }
 
   leave(_call: Call<never>, _outcome: Outcome, work: Work): void {
-    if (!work.holdsPlace) return;
-    work.holdsPlace = false;
+    if (!work.holdsSlot) return;
+    work.holdsSlot = false;
     let next = this.#queue.shift();
     while (next?.isGone) next = this.#queue.shift();
     if (next === undefined) this.#free += 1;

@@ -1,33 +1,33 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-/** Who waits for a place: a stop lets it go on without one. */
+/** Who waits for a slot: a stop lets it go on without one. */
 export interface Waiter {
   readonly stop: unknown;
   onStop?: (() => void) | undefined;
 }
 
 /**
- * A number of places. While one is free it is taken at once; those who must wait queue at p-limit in the order they came, and
- * the first of them stands at the door until a place is given back. Over the limit means queue, not refuse.
+ * A number of slots. While one is free it is taken at once; those who must wait queue at p-limit in the order they came, and
+ * the first of them stands at the door until a slot is given back. Over the limit means queue, not refuse.
  */
 export class Semaphore {
   #free: number;
   #queue: LimitFunction | undefined;
-  /** Lets the first in the queue in, with the place that was given back. */
+  /** Lets the first in the queue in, with the slot that was given back. */
   #door: (() => void) | undefined;
 
-  constructor(places: number) {
-    this.#free = places;
+  constructor(slots: number) {
+    this.#free = slots;
   }
 
-  /** True where a place was free and nobody waits; it is then taken. */
+  /** True where a slot was free and nobody waits; it is then taken. */
   take(): boolean {
     const queue = this.#queue;
     if (queue !== undefined && queue.activeCount + queue.pendingCount > 0) return false;
     return this.#takeFree();
   }
 
-  /** Waits for a place: true when it is taken, false where a stop came first. */
+  /** Waits for a slot: true when it is taken, false where a stop came first. */
   wait(waiter: Waiter): Promise<boolean> {
     // A stop that came just before is not told again.
     if (waiter.stop !== undefined) return Promise.resolve(false);
@@ -56,7 +56,7 @@ export class Semaphore {
     return true;
   }
 
-  /** Resolves when the waiter has left the door, with a place or without. */
+  /** Resolves when the waiter has left the door, with a slot or without. */
   #standAtDoor(waiter: Waiter, resolve: (taken: boolean) => void): Promise<void> {
     return new Promise((leave) => {
       const enter = () => {

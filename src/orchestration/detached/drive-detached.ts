@@ -1,5 +1,5 @@
+import type { AgentOutcome, TreeNode } from '../../core/contract/agent-outcome.ts';
 import type { DetachedChild, DetachedOutcome, RunDetached } from '../../core/contract/detached.ts';
-import type { Ending, TreeNode } from '../../core/contract/ending.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Failure, Outcome } from '../../core/runtime/journal.ts';
@@ -12,7 +12,7 @@ import { asJson } from '../../journal/row.ts';
 import type { Waits } from '../../journal/waits.ts';
 import type { GrantSource } from '../budget/grant.ts';
 import type { Detached } from '../run/children.ts';
-import type { Start } from '../run/input.ts';
+import type { InitialInput } from '../run/initial-input.ts';
 import { Interruptions } from '../run/interruptions.ts';
 import { DetachedStretch } from './detached-call.ts';
 import { detachedRunId } from './detached-run-id.ts';
@@ -35,9 +35,9 @@ export interface DetachedParts extends GrantSource {
 export async function driveDetached(
   run: DetachedParts,
   self: Invocation,
-  start: Start,
+  start: InitialInput,
   { input, grant, held }: Detached,
-): Promise<Ending> {
+): Promise<AgentOutcome> {
   const { parentStep } = self;
   const child = {
     run: detachedRunId(run.id, self.path),
@@ -156,7 +156,7 @@ function account(self: Invocation, outcome: DetachedOutcome): void {
   self.label = joinLabels(self.label, outcome.label);
 }
 
-function ended(self: Invocation, start: Start, { status, text, output, error }: DetachedOutcome): Ending {
+function ended(self: Invocation, start: InitialInput, { status, text, output, error }: DetachedOutcome): AgentOutcome {
   const facts = { self, text, messages: start.brief, label: self.label };
   if (status === 'completed') return { ...facts, status, output: output as Json };
   return { ...facts, status, error: error ?? { kind: status, message: 'no cause given', retryable: false } };
@@ -164,7 +164,7 @@ function ended(self: Invocation, start: Start, { status, text, output, error }: 
 
 const LIMITS: Partial<Record<string, Status>> = { token_limit: 'token_limit', cost_limit: 'cost_limit' };
 
-function failed(self: Invocation, { brief }: Start, { error, stop }: Failure): Ending {
+function failed(self: Invocation, { brief }: InitialInput, { error, stop }: Failure): AgentOutcome {
   const facts = { self, text: self.detached?.text ?? '', messages: brief, label: self.label, error };
   return { ...facts, status: stop?.status ?? LIMITS[error.kind] ?? 'model_error' };
 }

@@ -6,7 +6,7 @@ import { inMemoryStore } from '../../journal/in-memory-store.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
 import { asJson } from '../../journal/row.ts';
 import { isTeam, resumeOrigin } from '../entry/resume-run.ts';
-import { startInput } from '../run/input.ts';
+import { initialInput } from '../run/initial-input.ts';
 import { LiveRun, type Origin } from '../run/run.ts';
 import { checkRunOptions, type RunOptions } from '../run/run-options.ts';
 import { RunTree } from '../run/run-tree.ts';
@@ -54,7 +54,7 @@ export async function runDetached(
   const hasBegun = ((await journal.read(child.run))?.records ?? 0) > 0;
   const origin: Origin = hasBegun
     ? { begin: resumeOrigin(agent, child.run, checked, journal) }
-    : { start: startInput(agent, deepFreeze(child.input), grant.label) };
+    : { start: initialInput(agent, deepFreeze(child.input), grant.label) };
   const result = await new LiveRun(tree, origin, checked, isTeam(agent)).result;
   const charged = tree.perCall[0].charged();
   const { status, text, usage, steps, toolCalls, byAgent, byModel } = result;

@@ -2,7 +2,7 @@ import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract
 import { ConfigurationError } from '../../core/values/errors.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
 import { readDecision } from '../../security/approval.ts';
-import { refuseInside } from '../run/inside.ts';
+import { refuseInside } from '../run/reentrancy-guard.ts';
 import { isOver, readRun } from './resume-run.ts';
 
 /**

@@ -206,8 +206,8 @@ class Reading {
   ) {
     this.#time += 1n;
     const { kind, key, event, step = 0, request, value } = row;
-    const place = { record: this.rows.length + 1, kind, key, event, attempt: 1, epoch: 1, time: this.#time, step };
-    this.rows.push({ ...place, request, value });
+    const base = { record: this.rows.length + 1, kind, key, event, attempt: 1, epoch: 1, time: this.#time, step };
+    this.rows.push({ ...base, request, value });
   }
 }
 

@@ -8,7 +8,7 @@ import { checkOptions } from '../../core/values/options.ts';
 import { beginningOf } from '../../journal/beginning.ts';
 import { History } from '../../journal/history.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
-import { briefOf } from '../run/input.ts';
+import { briefOf } from '../run/initial-input.ts';
 import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
 import { RunTree } from '../run/run-tree.ts';

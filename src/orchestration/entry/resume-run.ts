@@ -1,7 +1,7 @@
 import { isAgent } from '../../agents/delegate.ts';
 import { treeFacts } from '../../agents/tree-facts.ts';
 import type { Agent } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/ending.ts';
+import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import { ConfigurationError, FencedError, isA } from '../../core/values/errors.ts';
 import { deepFreeze } from '../../core/values/json.ts';
 import { type Label, UNTRUSTED } from '../../core/values/label.ts';
@@ -12,7 +12,7 @@ import { type Beginning, beginningOf } from '../../journal/beginning.ts';
 import { History } from '../../journal/history.ts';
 import type { RecordStore, RunLog, RunSummary, StoredRun } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
-import type { Start } from '../run/input.ts';
+import type { InitialInput } from '../run/initial-input.ts';
 import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
 import { checkRunId } from '../run/run-id.ts';
@@ -48,7 +48,7 @@ export function resumeRun<Input, Output, Deps>(
 
 /** What a run goes on from: its records, or the result that it ended with. */
 export function resumeOrigin(definition: Agent, runId: string, checked: CheckedOptions, journal: RecordStore) {
-  const begin = async (tree: RunTree): Promise<Start | RunResult> => {
+  const begin = async (tree: RunTree): Promise<InitialInput | RunResult> => {
     const stored = await readRun(journal, runId);
     checkAgent(tree, stored);
     const beginning = beginningOf(stored);
@@ -112,7 +112,7 @@ export async function forkTo(
   journal: RecordStore,
   from: StoredRun,
   rows: readonly Row[],
-): Promise<Start> {
+): Promise<InitialInput> {
   const log = await journal.create({ id, agent: from.agent, forkedFrom: from.id, rows });
   tree.id = id;
   tree.forkedFrom = from.id;
@@ -141,7 +141,13 @@ export function checkAgent(tree: RunTree, run: RunSummary): void {
 }
 
 /** Makes the tree go on from a run's records; gives what it starts with. */
-export function restore(tree: RunTree, run: StoredRun, attach: () => void, extended: boolean, isFork = false): Start {
+export function restore(
+  tree: RunTree,
+  run: StoredRun,
+  attach: () => void,
+  extended: boolean,
+  isFork = false,
+): InitialInput {
   const beginning = beginningOf(run);
   const last = run.rows.at(-1);
   if (last !== undefined) advanceTime(last.time);

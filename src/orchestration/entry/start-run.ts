@@ -1,11 +1,11 @@
 import { isAgent } from '../../agents/delegate.ts';
 import { treeFacts } from '../../agents/tree-facts.ts';
 import type { Agent, InputArgument } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/ending.ts';
+import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { type Label, TRUSTED } from '../../core/values/label.ts';
 import { shown } from '../../core/values/options.ts';
-import { startInput } from '../run/input.ts';
+import { initialInput } from '../run/initial-input.ts';
 import type { Follows } from '../run/origin-span.ts';
 import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
@@ -41,7 +41,7 @@ export function startRunWith<Input, Output, Deps>(
     throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   const definition = agent as Agent;
   const checked = checkRunOptions(definition, options);
-  const start = startInput(definition, input, label);
+  const start = initialInput(definition, input, label);
   const facts = treeFacts(definition);
   const team = facts.agents.size > 1 || facts.open;
   return new LiveRun<Output>(

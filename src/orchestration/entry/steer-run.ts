@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
-import { refuseInside } from '../run/inside.ts';
+import { refuseInside } from '../run/reentrancy-guard.ts';
 import { recordedProblem, refusal, type SteerMessage, steerSignal } from '../run/steer.ts';
 import { isOver, readRun } from './resume-run.ts';
 

@@ -4,12 +4,12 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
 import type { Label } from '../../core/values/label.ts';
 import type { AgentLimits } from '../../core/values/limits.ts';
-import { type Start, startInput } from './input.ts';
+import { type InitialInput, initialInput } from './initial-input.ts';
 
 /** A child's own mistake in its brief is the caller's to mend: an error result, not the end of the run. */
-export function childStart(agent: Agent, input: unknown, label: Label): Start {
+export function childStart(agent: Agent, input: unknown, label: Label): InitialInput {
   try {
-    return startInput(agent, input, label);
+    return initialInput(agent, input, label);
   } catch (thrown) {
     throw thrown instanceof ConfigurationError
       ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)

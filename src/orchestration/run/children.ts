@@ -1,5 +1,5 @@
+import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { Grant } from '../../core/contract/detached.ts';
-import type { Ending } from '../../core/contract/ending.ts';
 import type { Delegate } from '../../core/contract/tool.ts';
 import { Stopped } from '../../core/runtime/guard.ts';
 import { Invocation } from '../../core/runtime/invocation.ts';
@@ -13,15 +13,15 @@ import { deepFreeze } from '../../core/values/json.ts';
 import { joinLabels, type Label } from '../../core/values/label.ts';
 import type { AgentLimits } from '../../core/values/limits.ts';
 import { textOf } from '../../core/values/message.ts';
+import { type Redact, redactInput } from '../../core/values/redact-message.ts';
 import type { Stop } from '../../core/values/status.ts';
-import { type Redact, toldInput } from '../../core/values/told-message.ts';
 import type { Activity } from '../budget/activity.ts';
 import { Admission, type AdmissionParts, handedOn } from '../budget/admission.ts';
 import type { Deadline } from '../budget/deadline.ts';
 import type { HeldCounts } from '../budget/held-counts.ts';
-import { Places } from '../budget/places.ts';
+import { WorkerSlots } from '../budget/worker-slots.ts';
 import { childStart, narrow, shareOfCaps } from './child.ts';
-import type { Start } from './input.ts';
+import type { InitialInput } from './initial-input.ts';
 import { copyShared, type Shared } from './shared-store.ts';
 
 /** What a detached child is handed: as JSON. */
@@ -49,21 +49,21 @@ export interface ChildrenParts extends AdmissionParts {
   /** The clock of a node that has a time limit of its own. */
   deadline(self: Invocation): Deadline | undefined;
   /** Runs a node to its end, between its two records. */
-  live(self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending>;
+  live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome>;
 }
 
 /** A child that has started. */
 export interface Started {
   readonly self: Invocation;
-  readonly ending: Promise<Ending>;
+  readonly outcome: Promise<AgentOutcome>;
 }
 
-/** Starts children: admits, carves what they get, waits for a place, runs, and gives the place back. */
+/** Starts children: admits, carves what they get, waits for a slot, runs, and gives the slot back. */
 export class Children {
   readonly #run: ChildrenParts;
   readonly #activity: Activity;
   readonly #admission: Admission;
-  #places: Places | undefined;
+  #slots: WorkerSlots | undefined;
 
   constructor(run: ChildrenParts, activity: Activity) {
     this.#run = run;
@@ -71,13 +71,13 @@ export class Children {
     this.#admission = new Admission(run);
   }
 
-  /** Throws a ToolError where it may not start. It may wait for its place. */
+  /** Throws a ToolError where it may not start. It may wait for its slot. */
   start(child: ChildCall): Started {
     const { agent, parent } = child;
     const refused = this.#refusalOnce(child);
     if (refused !== undefined) throw new ToolError('denied', refused);
     // Before it counts: a brief that does not fit starts nothing.
-    const input = toldInput(child.input, this.#run.redact);
+    const input = redactInput(child.input, this.#run.redact);
     const start = child.transcript === undefined ? childStart(agent, input, child.label) : NO_START;
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
     const given = delegate === undefined ? undefined : textOf(start.brief[0]?.content ?? '');
@@ -104,43 +104,48 @@ export class Children {
     const detached = delegate?.detached ? { input, ...this.#run.grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
-    const ending = this.#drive(child, self, start, detached);
-    keepThread(child, self, ending);
-    return { self, ending };
+    const outcome = this.#drive(child, self, start, detached);
+    keepThread(child, self, outcome);
+    return { self, outcome };
   }
 
-  async #drive(child: ChildCall, self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending> {
+  async #drive(
+    child: ChildCall,
+    self: Invocation,
+    start: InitialInput,
+    detached: Detached | undefined,
+  ): Promise<AgentOutcome> {
     let over = () => {};
     self.ended = new Promise((resolve) => {
       over = resolve;
     });
-    // It takes no place while others of the turn still need one.
+    // It takes no slot while others of the turn still need one.
     const opening = child.transcript === undefined ? start : { ...start, brief: await child.transcript };
     const owners = ownersOf(child);
     if (owners.length > 0) {
-      this.#places ??= new Places(this.#activity, this.#run.stops);
+      this.#slots ??= new WorkerSlots(this.#activity, this.#run.stops);
       const from = performance.now();
-      await this.#places.take(self, owners);
+      await this.#slots.take(self, owners);
       self.waitedMs = Math.round(performance.now() - from);
     }
     const deadline = this.#run.deadline(self);
     if (deadline !== undefined) this.#activity.add(deadline);
     try {
-      const ending = await this.#run.live(self, opening, detached);
-      child.onEnd?.(ending.status === 'completed');
-      return ending;
+      const outcome = await this.#run.live(self, opening, detached);
+      child.onEnd?.(outcome.status === 'completed');
+      return outcome;
     } finally {
       detached?.held.release();
       deadline?.clear();
       if (deadline !== undefined) this.#activity.remove(deadline);
-      this.#places?.give(self);
+      this.#slots?.give(self);
       over();
     }
   }
 
-  /** After a person's answer: places that were given back for the wait are taken again. */
+  /** After a person's answer: slots that were given back for the wait are taken again. */
   async retake(self: Invocation): Promise<void> {
-    await this.#places?.retake(self);
+    await this.#slots?.retake(self);
   }
 
   #limitsOf({ agent, parent }: ChildCall, delegate: Delegate | undefined): AgentLimits {
@@ -177,14 +182,14 @@ export class Children {
   }
 }
 
-const NO_START: Start = Object.freeze({ brief: [], value: undefined });
+const NO_START: InitialInput = Object.freeze({ brief: [], value: undefined });
 
 /** Who bounds how many of its workers run at once. */
-function ownersOf({ parent, places }: ChildCall): readonly NonNullable<ChildCall['places']>[] {
+function ownersOf({ parent, slots }: ChildCall): readonly NonNullable<ChildCall['slots']>[] {
   const { definition } = parent;
   const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
   const supervisor = concurrency === undefined ? [] : [{ of: parent, concurrency }];
-  return places === undefined ? supervisor : [places, ...supervisor];
+  return slots === undefined ? supervisor : [slots, ...supervisor];
 }
 
 /** Code has no model that could be asked. */
@@ -198,9 +203,9 @@ function checkAsk({ agent, parent }: ChildCall, delegate: Delegate | undefined):
 }
 
 /** Where a supervisor may continue its workers, their transcripts are kept for as long as it goes on. */
-function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, ending: Promise<Ending>): void {
+function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, outcome: Promise<AgentOutcome>): void {
   const isThread = delegate?.type === 'procedure' && delegate.delegate?.handoff === false;
   if (!isThread || parent.definition.type !== 'model' || !parent.definition.continueWorkers) return;
   parent.threads ??= new Threads();
-  parent.threads.begin(thread ?? workerId(self), delegate, ending);
+  parent.threads.begin(thread ?? workerId(self), delegate, outcome);
 }

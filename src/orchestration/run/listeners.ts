@@ -1,7 +1,7 @@
 import { EventEmitter } from 'eventemitter3';
 import {
   type EventBody,
-  type EventPlace,
+  type EventSource,
   type EventType,
   eventState,
   eventsOf,
@@ -14,7 +14,7 @@ import type { RunRecord } from '../../core/contract/record.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { timeNow } from '../../core/values/time.ts';
 import { EventQueue } from './event-queue.ts';
-import { outside } from './inside.ts';
+import { outside } from './reentrancy-guard.ts';
 import type { Listener } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { Sink } from './sink.ts';
@@ -117,8 +117,8 @@ export class Listeners {
   }
 
   /** The place of what has no record, now. */
-  at(place: Invocation, key: string, step: number): EventPlace {
-    return { run: this.#run.id, traceId: this.#run.traceId, key, place, step, time: timeNow() };
+  at(node: Invocation, key: string, step: number): EventSource {
+    return { run: this.#run.id, traceId: this.#run.traceId, key, node, step, time: timeNow() };
   }
 
   #show(record: RunRecord): void {

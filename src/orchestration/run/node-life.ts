@@ -1,9 +1,9 @@
 import { runCode } from '../../core/call/code-agent.ts';
-import type { Ending } from '../../core/contract/ending.ts';
+import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { Draft } from '../../core/contract/record.ts';
 import { loop } from '../../core/loop/loop.ts';
 import { mailboxOf, mayWrite } from '../../core/loop/mailbox.ts';
-import { ended } from '../../core/runtime/ended.ts';
+import { withEndHooks } from '../../core/runtime/end-hooks.ts';
 import type { Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { RunContext } from '../../core/runtime/run-context.ts';
@@ -13,7 +13,7 @@ import type { Ledger } from '../budget/ledger.ts';
 import { detachedRunId } from '../detached/detached-run-id.ts';
 import { type DetachedParts, driveDetached } from '../detached/drive-detached.ts';
 import type { Detached } from './children.ts';
-import type { Start } from './input.ts';
+import type { InitialInput } from './initial-input.ts';
 import type { RunMemories } from './run-memories.ts';
 import { agentDone, agentStarted } from './run-records.ts';
 import type { TreeModels } from './tree-models.ts';
@@ -36,55 +36,55 @@ export class NodeLife {
     this.#models = models;
   }
 
-  async live(self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending> {
+  async live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome> {
     const run = this.#run;
     if (detached === undefined) {
       self.since = run.journal.note(this.started(self, start));
       return this.over(self, await this.drive(self, start));
     }
     self.since = run.journal.note(agentStarted(self, start, undefined));
-    const ending = await driveDetached(run, self, start, detached);
+    const outcome = await driveDetached(run, self, start, detached);
     if (!run.isReplay) run.memories.endedDetached(self, detachedRunId(run.id, self.path));
-    return this.over(self, ending);
+    return this.over(self, outcome);
   }
 
   /** The record of its start. */
-  started(self: Invocation, start: Start): Draft {
+  started(self: Invocation, start: InitialInput): Draft {
     return agentStarted(self, start, this.#models.factsOf(self));
   }
 
   /** Within its span, so that spans which its functions and code make lie below it. */
-  drive(self: Invocation, start: Start): Promise<Ending> {
+  drive(self: Invocation, start: InitialInput): Promise<AgentOutcome> {
     const { handle } = self.span;
     return handle === undefined ? this.#driven(self, start) : handle.run(() => this.#driven(self, start));
   }
 
-  #driven(self: Invocation, start: Start): Promise<Ending> {
+  #driven(self: Invocation, start: InitialInput): Promise<AgentOutcome> {
     const run = this.#run;
     const { definition } = self;
-    if (definition.type === 'code') return ended(run, self, runCode(run, self, start.value, start.brief));
+    if (definition.type === 'code') return withEndHooks(run, self, runCode(run, self, start.value, start.brief));
     if (definition.memory.length > 0) run.memories.begins(self, start.brief);
-    const driven = ended(run, self, loop(run, self, start));
+    const driven = withEndHooks(run, self, loop(run, self, start));
     if (definition.memory.length === 0 || run.isReplay) return driven;
-    return driven.then((ending) => {
-      run.memories.ended(self, start.brief, ending);
-      return ending;
+    return driven.then((outcome) => {
+      run.memories.ended(self, start.brief, outcome);
+      return outcome;
     });
   }
 
   /** What it leaves: nothing is reserved for it, nobody writes to it, its end is on record. */
-  over(self: Invocation, ending: Ending): Ending {
+  over(self: Invocation, outcome: AgentOutcome): AgentOutcome {
     const { inbox, perCall, journal } = this.#run;
-    self.end(ending.status);
-    inbox.close(self.path, this.#mayGoOn(ending) ? 'kept' : 'lost');
+    self.end(outcome.status);
+    inbox.close(self.path, this.#mayGoOn(outcome) ? 'kept' : 'lost');
     if (mayWrite(self)) inbox.close(mailboxOf(self.path), 'lost');
     perCall[0].ended(self);
-    if (journal.isWatched) journal.note(agentDone(self, ending));
-    return ending;
+    if (journal.isWatched) journal.note(agentDone(self, outcome));
+    return outcome;
   }
 
   /** Whether a resume goes on with a node, and hears again what was for it. */
-  #mayGoOn({ status }: Ending): boolean {
+  #mayGoOn({ status }: AgentOutcome): boolean {
     return this.#run.log !== undefined && INTERRUPTED.includes(status) && this.#run.isInterrupted;
   }
 }

@@ -1,12 +1,12 @@
+import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { RunIn } from '../../core/contract/boundary.ts';
-import type { Ending } from '../../core/contract/ending.ts';
 import { joinLabels } from '../../core/values/label.ts';
 import { advanceTime } from '../../core/values/time.ts';
 import type { Opened } from '../../journal/recorder.ts';
 import type { Activity } from '../budget/activity.ts';
 import { Deadline } from '../budget/deadline.ts';
-import { heed } from './heed.ts';
-import type { Start } from './input.ts';
+import { applySignals } from './apply-signals.ts';
+import type { InitialInput } from './initial-input.ts';
 import type { NodeLife } from './node-life.ts';
 import { runDone, runStarted } from './run-records.ts';
 import type { RunTree } from './run-tree.ts';
@@ -28,7 +28,7 @@ export class RootLife {
   }
 
   /** Opens the run's and the root's span in the caller's context; `begin` writes their records. Gives the time. */
-  open(request: RunIn, start: Start): bigint {
+  open(request: RunIn, start: InitialInput): bigint {
     const { journal, root, span, instrument } = this.#run;
     if (request.under !== undefined) advanceTime(BigInt(request.under.since));
     else if (request.from === undefined) advanceTime(instrument?.notBefore?.() ?? 0n);
@@ -40,7 +40,7 @@ export class RootLife {
   }
 
   /** Starts the root; `finish` or `clear` ends it. */
-  begin(start: Start): Promise<Ending> {
+  begin(start: InitialInput): Promise<AgentOutcome> {
     const { root, journal, history, log } = this.#run;
     // A model's loop reads the labels of its brief; a procedure has them from the start.
     if (root.definition.type === 'code')
@@ -49,7 +49,7 @@ export class RootLife {
     journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
     // What was said while nobody ran it counts from the start.
-    if (history !== undefined) heed(this.#run, log?.signals() ?? []);
+    if (history !== undefined) applySignals(this.#run, log?.signals() ?? []);
     return this.#life.drive(root, start);
   }
 
@@ -61,10 +61,10 @@ export class RootLife {
     this.#activity.add(this.#deadline);
   }
 
-  finish(ending: Ending, since: bigint): void {
+  finish(outcome: AgentOutcome, since: bigint): void {
     const { root, span, journal } = this.#run;
-    this.#life.over(root, ending);
-    journal.note(runDone(root, span, ending, since, this.#run));
+    this.#life.over(root, outcome);
+    journal.note(runDone(root, span, outcome, since, this.#run));
   }
 
   /** Leaves no timer behind. */

@@ -13,8 +13,8 @@ export function rootNode(agent: Agent, shared: Shared, run: Span, grant: Grant |
   // The run of a lone agent is its own span, and so is that of a detached child.
   const isTeam = (agents.size > 1 || open) && grant === undefined;
   const span = isTeam ? { key: agent.name, parent: run, handle: undefined } : run;
-  const place = { path: agent.name, definition: agent, parent: undefined, parentStep: undefined, span };
+  const facts = { path: agent.name, definition: agent, parent: undefined, parentStep: undefined, span };
   const labels = { sharedLabel: grant?.shared.label ?? TRUSTED, label: grant?.label ?? TRUSTED };
   const limits = grant === undefined ? agent.limits : narrow(agent.limits, grant.own);
-  return new Invocation({ ...place, limits, shared, ...labels });
+  return new Invocation({ ...facts, limits, shared, ...labels });
 }

@@ -1,4 +1,4 @@
-import type { RunResult, TreeNode } from '../../core/contract/ending.ts';
+import type { RunResult, TreeNode } from '../../core/contract/agent-outcome.ts';
 import type { EventOf, EventType, RunEvent } from '../../core/contract/event.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import type { SteerMessage } from './steer.ts';

@@ -1,4 +1,4 @@
-import type { Ending } from '../../core/contract/ending.ts';
+import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { MemoryExtract, MemoryGrant, MemoryStore } from '../../core/contract/memory.ts';
 import type { Tool } from '../../core/contract/tool.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
@@ -68,7 +68,7 @@ export class RunMemories {
   }
 
   /** An invocation is over: its transcript is kept where a grant has an extraction. */
-  ended(self: Invocation, brief: readonly Message[], { messages, label, status }: Ending): void {
+  ended(self: Invocation, brief: readonly Message[], { messages, label, status }: AgentOutcome): void {
     const { grants = [], recalled } = this.#open?.get(self) ?? {};
     const grant = grants.find(hasExtract);
     if (grant === undefined || recalled === undefined || STOPPED.includes(status)) return;

@@ -16,7 +16,7 @@ import { DEFAULTS, type Limits } from '../../core/values/limits.ts';
 import type { Model } from '../../core/values/model.ts';
 import { candidatesOf, modelName } from '../../core/values/model-facts.ts';
 import { checkFunction, checkOneOf, checkOptions, checkPositive, shown } from '../../core/values/options.ts';
-import type { Redact } from '../../core/values/told-message.ts';
+import type { Redact } from '../../core/values/redact-message.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
 import { memoryTools } from '../../memory/tools/memory-tools.ts';
 import { worstCostOf } from '../../models/prices.ts';

@@ -1,5 +1,5 @@
+import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { AgentOut, RunIn } from '../../core/contract/boundary.ts';
-import type { Ending } from '../../core/contract/ending.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { Draft, Span } from '../../core/contract/record.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
@@ -7,7 +7,7 @@ import type { Call } from '../../core/runtime/journal.ts';
 import { costUsd } from '../../core/values/spending.ts';
 import type { GateNote } from '../budget/gate.ts';
 import type { Reached } from '../budget/ledger.ts';
-import type { Start } from './input.ts';
+import type { InitialInput } from './initial-input.ts';
 import type { ModelFacts } from './run-models.ts';
 
 const RUN_KEY = '@run';
@@ -18,13 +18,13 @@ export function runSpan(): Span {
 }
 
 export function runStarted(root: Invocation, span: Span, request: RunIn): Draft {
-  return { key: RUN_KEY, place: root, step: 0, attempt: 1, span, kind: 'run', event: 'started', request };
+  return { key: RUN_KEY, node: root, step: 0, attempt: 1, span, kind: 'run', event: 'started', request };
 }
 
 export function runDone(
   root: Invocation,
   span: Span,
-  { status, text, error, label }: Ending,
+  { status, text, error, label }: AgentOutcome,
   since: bigint,
   tree: {
     readonly count: { readonly steps: number; readonly toolCalls: number };
@@ -37,30 +37,30 @@ export function runDone(
     ...(error !== undefined && { error }),
     ...(status === 'suspended' && { pending: tree.parked }),
   };
-  const entry = { key: RUN_KEY, place: root, step: root.step, attempt: 1, span, since } as const;
+  const entry = { key: RUN_KEY, node: root, step: root.step, attempt: 1, span, since } as const;
   return { ...entry, kind: 'run', event: status === 'suspended' ? 'suspended' : 'done', value };
 }
 
 /** `model` is absent for code. */
-export function agentStarted(self: Invocation, { brief, value }: Start, model: ModelFacts | undefined): Draft {
+export function agentStarted(self: Invocation, { brief, value }: InitialInput, model: ModelFacts | undefined): Draft {
   const { definition, depth, waitedMs } = self;
   const { description, type } = definition;
   // Its name in stored records.
   const apart = self.delegate?.detached && ({ apart: true } as const);
   const facts = { agent: self.agent, description, type, brief, depth, ...apart };
   const entry = {
-    ...({ key: self.path, place: self, step: 0, attempt: 1, span: self.span } as const),
+    ...({ key: self.path, node: self, step: 0, attempt: 1, span: self.span } as const),
     ...(waitedMs > 0 && { waitedMs }),
   };
   const request = type === 'code' ? { ...facts, input: value } : { ...facts, ...model };
   return { ...entry, kind: 'agent', event: 'started', request };
 }
 
-export function agentDone(self: Invocation, { status, text, error }: Ending): Draft {
+export function agentDone(self: Invocation, { status, text, error }: AgentOutcome): Draft {
   const { step, span, since } = self;
   const toolCalls = self.toolCalls + self.codeCalls;
   const value = { status, text, ...spentBy(self), steps: step, toolCalls, ...(error !== undefined && { error }) };
-  const entry = { key: self.path, place: self, step, attempt: 1, span, since } as const;
+  const entry = { key: self.path, node: self, step, attempt: 1, span, since } as const;
   return { ...entry, kind: 'agent', event: 'done', value };
 }
 
@@ -70,24 +70,24 @@ export function stopNote(
   path: string,
   { status, reason }: { readonly status: 'cancelled' | 'timeout'; readonly reason: string },
 ): Draft {
-  const entry = { key: `${path}/@cancel`, place: root, step: 0, attempt: epoch, span: root.span } as const;
+  const entry = { key: `${path}/@cancel`, node: root, step: 0, attempt: epoch, span: root.span } as const;
   return { ...entry, kind: 'stop', event: 'done', value: { path, status, reason } };
 }
 
 export function divergedNote(self: Invocation, key: string, epoch: number, parts: readonly string[]): Draft {
   const { step, span } = self;
-  const entry = { key: `${key}/@diverged`, place: self, step, attempt: epoch, span } as const;
+  const entry = { key: `${key}/@diverged`, node: self, step, attempt: epoch, span } as const;
   return { ...entry, kind: 'diverged', event: 'done', value: { parts } };
 }
 
 export function limitNote({ key, self }: Call<never>, reached: Reached): Draft {
-  const entry = { key: `${key}/@limit`, place: self, step: self.step, attempt: 1, span: self.span } as const;
+  const entry = { key: `${key}/@limit`, node: self, step: self.step, attempt: 1, span: self.span } as const;
   return { ...entry, kind: 'limit', event: 'done', value: { ...reached } };
 }
 
 /** Each of a run's notes about gates has its own number, since they may stand at one address. */
 export function gateNote({ key, self }: Call<never>, number: number, value: GateNote): Draft {
-  const entry = { key: `${key}/@gate`, place: self, step: self.step, attempt: number, span: self.span } as const;
+  const entry = { key: `${key}/@gate`, node: self, step: self.step, attempt: number, span: self.span } as const;
   return { ...entry, kind: 'gate', event: 'done', value };
 }
 

@@ -5,9 +5,9 @@ import { readSummary } from '../../context/read-summary.ts';
 import { estimateTextTokens, Window, type WindowOptions } from '../../context/window.ts';
 import type { ToolCallEffect } from '../../core/call/tool-call.ts';
 import type { Agent, ModelAgent } from '../../core/contract/agent.ts';
+import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { RunIn } from '../../core/contract/boundary.ts';
 import type { DetachedChild, Grant, RunDetached } from '../../core/contract/detached.ts';
-import type { Ending } from '../../core/contract/ending.ts';
 import type { Hooks } from '../../core/contract/hooks.ts';
 import type { Instrument } from '../../core/contract/instrument.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
@@ -46,14 +46,14 @@ import { Ledger, type Reached } from '../budget/ledger.ts';
 import { Limiter } from '../budget/limiter.ts';
 import { detachedRunner } from '../detached/detached-runner.ts';
 import type { DetachedParts } from '../detached/drive-detached.ts';
+import { applySignals } from './apply-signals.ts';
 import { find } from './child.ts';
 import { Children, type ChildrenParts, type Detached, type Started } from './children.ts';
 import { divergenceError } from './divergence-error.ts';
 import { Divergences } from './divergences.ts';
 import { grantedTools } from './granted-tools.ts';
 import { guardedInstrument } from './guarded-instrument.ts';
-import { heed } from './heed.ts';
-import type { Start } from './input.ts';
+import type { InitialInput } from './initial-input.ts';
 import { NodeLife } from './node-life.ts';
 import { observerErrors } from './observer-errors.ts';
 import { Parking } from './parking.ts';
@@ -141,7 +141,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     this.log = log;
     this.epoch = log.epoch;
     this.journal.attach(log);
-    log.onSignal = () => heed(this, log.signals());
+    log.onSignal = () => applySignals(this, log.signals());
     log.onFailure = (error) => this.stops.add(this.root.path, { status: 'cancelled', reason: error.message });
   }
 
@@ -282,7 +282,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   /** Opens the run's and the root's span in the caller's context; `begin` writes their records. Gives the time. */
-  open(request: RunIn, start: Start): bigint {
+  open(request: RunIn, start: InitialInput): bigint {
     return this.#rootLife.open(request, start);
   }
 
@@ -305,12 +305,12 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
   }
 
   /** Starts the root; `finish` or `clear` ends it. */
-  begin(start: Start): Promise<Ending> {
+  begin(start: InitialInput): Promise<AgentOutcome> {
     return this.#rootLife.begin(start);
   }
 
-  finish(ending: Ending, since: bigint): void {
-    this.#rootLife.finish(ending, since);
+  finish(outcome: AgentOutcome, since: bigint): void {
+    this.#rootLife.finish(outcome, since);
   }
 
   /** Of the caps of the run and its root, what nobody has spent. What a detached child leaves is its parent's. */
@@ -327,8 +327,8 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return this.#children.start(child);
   }
 
-  async invoke(child: ChildCall): Promise<Ending> {
-    return this.#children.start(child).ending;
+  async invoke(child: ChildCall): Promise<AgentOutcome> {
+    return this.#children.start(child).outcome;
   }
 
   enter(self: Invocation, delegate: Delegate | undefined): void {
@@ -354,7 +354,7 @@ export class RunTree implements RunContext, JournalParts, PermissionParts, Child
     return { grant, held: heldFor(this, self, grant.limits) };
   }
 
-  live(self: Invocation, start: Start, detached: Detached | undefined): Promise<Ending> {
+  live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome> {
     return this.#life.live(self, start, detached);
   }
 

@@ -1,4 +1,10 @@
-import { agentResult, type Ending, type RunResult, type TreeNode, treeOf } from '../../core/contract/ending.ts';
+import {
+  type AgentOutcome,
+  agentResult,
+  type RunResult,
+  type TreeNode,
+  treeOf,
+} from '../../core/contract/agent-outcome.ts';
 import { type EventType, type RunEvent, runEnd, runFailed } from '../../core/contract/events.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import { isWithin } from '../../core/runtime/stops.ts';
@@ -9,10 +15,10 @@ import { timeNow } from '../../core/values/time.ts';
 import { BEGINNING_VERSION } from '../../journal/beginning.ts';
 import { asJson } from '../../journal/row.ts';
 import { fittingDecision } from '../approvals/fitting-decision.ts';
-import type { Start } from './input.ts';
-import { refuseInside, within } from './inside.ts';
+import type { InitialInput } from './initial-input.ts';
 import { Listeners } from './listeners.ts';
 import { type Follows, originOf } from './origin-span.ts';
+import { refuseInside, within } from './reentrancy-guard.ts';
 import type { Listener, Run } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
@@ -45,7 +51,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     this.result.catch(noop);
   }
 
-  #open(start: Start, follows?: Follows): void {
+  #open(start: InitialInput, follows?: Follows): void {
     const { root, options } = this.#tree;
     const { forkedFrom, child } = this.#tree;
     const from = originOf(this.#tree) ?? follows?.span;
@@ -180,8 +186,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
       if (!('start' in origin)) this.#open(start);
       if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
       if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
-      const ending = await within(this.id, () => this.#tree.begin(start));
-      return await this.#finish(ending);
+      const outcome = await within(this.id, () => this.#tree.begin(start));
+      return await this.#finish(outcome);
     } catch (thrown) {
       // Nobody waits for the rest of the tree any more: it must not go on working unseen.
       this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
@@ -209,22 +215,22 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     for (const heed of early) heed(isOver);
   }
 
-  async #create(start: Start): Promise<Start> {
+  async #create(start: InitialInput): Promise<InitialInput> {
     const { journal } = this.#options;
     if (journal !== undefined) this.#tree.attach(await journal.create({ id: this.id, agent: this.#tree.root.agent }));
     return start;
   }
 
-  async #finish(ending: Ending): Promise<RunResult<Output>> {
+  async #finish(outcome: AgentOutcome): Promise<RunResult<Output>> {
     const tree = this.#tree;
-    if (ending.status === 'completed') tree.checkLeftovers();
-    tree.finish(ending, this.#since);
-    if (tree.isReplay) this.#replayed(ending);
-    const result = agentResult(ending, tree, tree.parked) as RunResult<Output>;
-    await tree.log?.close(ending.status, result, tree.parked);
+    if (outcome.status === 'completed') tree.checkLeftovers();
+    tree.finish(outcome, this.#since);
+    if (tree.isReplay) this.#replayed(outcome);
+    const result = agentResult(outcome, tree, tree.parked) as RunResult<Output>;
+    await tree.log?.close(outcome.status, result, tree.parked);
     this.#listeners.silence();
     await this.#listeners.flush();
-    const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(ending.status);
+    const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(outcome.status);
     // Loaded late: it starts runs, as what calls this does.
     const closing = tree.sources.close();
     if (closing !== undefined) await closing;
@@ -235,7 +241,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     return result;
   }
 
-  #replayed({ status }: Ending): void {
+  #replayed({ status }: AgentOutcome): void {
     const { instrument, journal } = this.#tree;
     journal.showPlayed();
     if (instrument?.replayed !== undefined)
@@ -269,10 +275,10 @@ function noop(): void {}
 
 /** Where a run comes from: it starts, or goes on from records (or is found to be over). */
 export type Origin =
-  | { readonly start: Start; readonly follows?: Follows | undefined }
-  | { begin(tree: RunTree): Promise<Start | RunResult> };
+  | { readonly start: InitialInput; readonly follows?: Follows | undefined }
+  | { begin(tree: RunTree): Promise<InitialInput | RunResult> };
 
-function beginningJson({ root, limits, child }: RunTree, { brief, value }: Start): Json | undefined {
+function beginningJson({ root, limits, child }: RunTree, { brief, value }: InitialInput): Json | undefined {
   const parentRun = child?.parent.run;
   return asJson({
     version: BEGINNING_VERSION,

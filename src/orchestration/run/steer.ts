@@ -46,7 +46,7 @@ export function arrivalOf({ id, message }: SteerSignal): Arrival {
 
 /** Who reads what is for a node: where it has handed its conversation over, the worker that has it. */
 export function readerOf(root: Invocation, path: string): string {
-  const worker = find(root, path)?.talk?.handoff?.worker;
+  const worker = find(root, path)?.transcript?.handoff?.worker;
   return worker === undefined ? path : readerOf(root, worker.path);
 }
 

@@ -96,11 +96,11 @@ export class InvocationLog {
   finish(record: RunRecord, status: string): void {
     for (const call of [...this.#open.keys()]) this.#end(record, call);
     this.#status ??= status;
-    if (record.kind === 'run' || record.place.path.includes('/')) this.release();
+    if (record.kind === 'run' || record.node.path.includes('/')) this.release();
   }
 
   #begin(record: RunRecord, call: string, more: Partial<StepLine> = {}): void {
-    const { path, agent, parentStep } = record.place;
+    const { path, agent, parentStep } = record.node;
     const line: Open = {
       traceId: record.traceId,
       runId: record.run,
@@ -202,7 +202,7 @@ export class InvocationLog {
 
 /** '' for a step's own model call, else the name of what it is: `@wrapup`. */
 function besideOf(record: RecordOf<'model'>): string {
-  const prefix = `${record.place.path}/${record.step}/`;
+  const prefix = `${record.node.path}/${record.step}/`;
   const rest = record.key.startsWith(prefix) ? record.key.slice(prefix.length) : record.key;
   const call = rest.endsWith('/model') ? rest.slice(0, -'/model'.length) : rest;
   return call === 'model' ? '' : call;

@@ -1,4 +1,4 @@
-import type { Place, RunRecord } from '../../core/contract/record.ts';
+import type { NodeRef, RunRecord } from '../../core/contract/record.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { NO_USAGE } from '../../core/values/usage.ts';
 import type { LineSpan, StepLine } from './line.ts';
@@ -29,7 +29,7 @@ export type Loose = {
 /** The start of a span, as its record told it. */
 export function startOf(
   { kind, facts = {} }: LineSpan,
-  { agent }: Place,
+  { agent }: NodeRef,
   { brief, asked, args }: { readonly brief: readonly Json[]; readonly asked: Asked | undefined; readonly args: Json },
 ): Loose {
   const event = 'started';

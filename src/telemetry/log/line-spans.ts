@@ -64,8 +64,8 @@ export class LineSpans {
     const facts = factsOf(record);
     if (record.kind !== 'model') return facts;
     const text = JSON.stringify(facts);
-    if (this.#facts.get(record.place.path) === text) return undefined;
-    this.#facts.set(record.place.path, text);
+    if (this.#facts.get(record.node.path) === text) return undefined;
+    this.#facts.set(record.node.path, text);
     return facts;
   }
 }

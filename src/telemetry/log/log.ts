@@ -65,12 +65,12 @@ export function jsonlLog(file: string, options: LogOptions = {}): View {
     if (record.kind === 'run') {
       spans.started(record);
       if (record.event === 'started') return;
-      paths.get(record.place.path)?.noteEnd(spans.ended(record));
+      paths.get(record.node.path)?.noteEnd(spans.ended(record));
       for (const invocation of paths.values()) invocation.finish(record, record.value.status);
       runs.delete(record.run);
       return;
     }
-    const { path } = record.place;
+    const { path } = record.node;
     const begins = record.kind === 'agent' && record.event === 'started';
     const invocation = (begins ? undefined : paths.get(path)) ?? new InvocationLog(content, spans, write);
     paths.set(path, invocation);

@@ -1,4 +1,4 @@
-import type { Place, RunRecord } from '../../core/contract/record.ts';
+import type { NodeRef, RunRecord } from '../../core/contract/record.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { LineEffect, LineSpan, StepLine } from './line.ts';
@@ -51,7 +51,7 @@ class Reading {
   readonly #briefs = new Map<string, readonly Json[]>();
   readonly #texts = new Map<string, string>();
   readonly #spans = new Map<string, Known>();
-  readonly #places = new Map<string, Place>();
+  readonly #nodes = new Map<string, NodeRef>();
   /** Facts of model calls, by path: they stand where they change. */
   readonly #facts = new Map<string, Json>();
   readonly #effects: { readonly effect: LineEffect; readonly line: StepLine }[] = [];
@@ -68,7 +68,7 @@ class Reading {
   take(line: StepLine): void {
     if (!this.#traces.includes(line.traceId)) this.#traces.push(line.traceId);
     const { path, agent, parentStep } = line;
-    this.#places.set(path, parentStep === undefined ? { path, agent } : { path, agent, parentStep });
+    this.#nodes.set(path, parentStep === undefined ? { path, agent } : { path, agent, parentStep });
     for (const span of line.spans ?? []) this.#span(span, line);
     const model = this.#spans.get(idOf('model', keyOf(line), line.traceId));
     if (line.event === 'start') {
@@ -123,17 +123,17 @@ class Reading {
   #boundaries(known: Known): RunRecord[] {
     const { span, line } = known;
     // Calls of models stand in lines of their own, also one that was asked for elsewhere.
-    const place = (span.kind === 'model' ? this.#places.get(line.path) : undefined) ?? this.#placeOf(span);
+    const node = (span.kind === 'model' ? this.#nodes.get(line.path) : undefined) ?? this.#nodeOf(span);
     const step = span.kind === 'run' || span.kind === 'agent' ? 0 : line.step;
-    const at = { key: span.key, place, step, spanId: span.id, parentSpanId: span.parent, traceId: line.traceId };
+    const at = { key: span.key, node, step, spanId: span.id, parentSpanId: span.parent, traceId: line.traceId };
     const waitedMs = part(span.facts, 'waitedMs');
     const start = BigInt(span.start);
-    const said = { brief: this.#briefs.get(place.path) ?? [], asked: known.asked, args: argumentsIn(known) };
+    const said = { brief: this.#briefs.get(node.path) ?? [], asked: known.asked, args: argumentsIn(known) };
     const waited = waitedMs === undefined ? {} : { waitedMs };
-    const begun = this.#record(start, { ...at, ...startOf(span, place, said), ...waited });
+    const begun = this.#record(start, { ...at, ...startOf(span, node, said), ...waited });
     const end = this.#endOf(span, line.traceId);
     if (end === undefined) return [begun];
-    const text = this.#texts.get(place.path) ?? '';
+    const text = this.#texts.get(node.path) ?? '';
     return [begun, this.#record(BigInt(end), { ...at, since: start, ...endOf(known, text) })];
   }
 
@@ -149,29 +149,29 @@ class Reading {
   }
 
   /** Of an invocation its own; of what it does the invocation's. */
-  #placeOf({ kind, key, facts }: LineSpan): Place {
+  #nodeOf({ kind, key, facts }: LineSpan): NodeRef {
     const path = kind === 'run' ? String(part(facts, 'agent')) : key;
     for (let at = path; at !== ''; at = above(at)) {
-      const place = this.#places.get(at);
-      if (place !== undefined) return place;
+      const node = this.#nodes.get(at);
+      if (node !== undefined) return node;
     }
     return { path, agent: path };
   }
 
   #refused(result: Json, { traceId, path, step, time }: StepLine): RunRecord {
-    const place = this.#places.get(path) ?? { path, agent: path };
+    const node = this.#nodes.get(path) ?? { path, agent: path };
     const name = String(part(result, 'name'));
     const callId = String(part(result, 'callId'));
     const value = { isError: true, content: '', error: part(result, 'error') };
-    const at = { key: `${path}/${callId}`, place, step, spanId: '', parentSpanId: undefined, traceId };
+    const at = { key: `${path}/${callId}`, node, step, spanId: '', parentSpanId: undefined, traceId };
     const told = { kind: 'tool', event: 'failed', request: { name, callId }, value, ran: false } as const;
     return this.#record(BigInt(Date.parse(time)) * 1_000_000n, { ...at, ...told });
   }
 
   #told({ key, kind, outcome, time, durationMs }: LineEffect, { traceId, path, step }: StepLine): RunRecord[] {
     if (time === undefined || typeof outcome !== 'object' || outcome === null) return [];
-    const place = this.#places.get(path) ?? { path, agent: path };
-    const at = { key, place, step, spanId: '', parentSpanId: undefined, traceId };
+    const node = this.#nodes.get(path) ?? { path, agent: path };
+    const at = { key, node, step, spanId: '', parentSpanId: undefined, traceId };
     const told = effectOf(kind, outcome);
     if (told === undefined) return [];
     // Milliseconds may come out before the invocation they happened in.

@@ -57,7 +57,7 @@ export class RunMetrics {
       return;
     }
     const { status, steps } = record.value;
-    this.#to.runSteps.record(steps, { 'gen_ai.agent.name': record.place.agent });
+    this.#to.runSteps.record(steps, { 'gen_ai.agent.name': record.node.agent });
     this.#runEnded(status, faultOf(record.value), record.time);
   }
 
@@ -72,7 +72,7 @@ export class RunMetrics {
   }
 
   #agent(record: RecordOf<'agent'>): void {
-    const { path, agent } = record.place;
+    const { path, agent } = record.node;
     if (record.event === 'started') {
       this.#agents.set(path, { contextTokens: record.request.modelLimits?.contextTokens, calls: 0 });
       return;
@@ -87,7 +87,7 @@ export class RunMetrics {
   }
 
   #model(record: RecordOf<'model'>): void {
-    const agent = this.#agents.get(record.place.path);
+    const agent = this.#agents.get(record.node.path);
     if (record.event === 'started') {
       if (this.#calls.has(record.key)) return;
       if (agent !== undefined) agent.calls += 1;
@@ -104,7 +104,7 @@ export class RunMetrics {
     this.#to.callDuration.record(seconds(since, record.time), { ...attributes, ...failed(fault) });
     const { usage, costUsd } = record.value;
     if (usage !== undefined) this.#used(usage, attributes, agent?.contextTokens);
-    if (costUsd !== undefined) this.#to.cost.add(costUsd, { ...attributes, 'gen_ai.agent.name': record.place.agent });
+    if (costUsd !== undefined) this.#to.cost.add(costUsd, { ...attributes, 'gen_ai.agent.name': record.node.agent });
   }
 
   #used({ inputTokens, outputTokens }: CallUsage, attributes: Attributes, contextTokens: number | undefined): void {
@@ -138,7 +138,7 @@ export class RunMetrics {
       // A name that the model made up may say anything, and is another each time.
       'gen_ai.tool.name': isMadeUp ? 'unknown' : (record.request?.name ?? 'unknown'),
       'gen_ai.tool.type': 'function',
-      'gen_ai.agent.name': record.place.agent,
+      'gen_ai.agent.name': record.node.agent,
     };
     if (fault !== undefined) this.#to.toolFailures.add(1, { ...attributes, 'error.type': fault });
     // A call that never started took no time.
@@ -158,15 +158,15 @@ export class RunMetrics {
     this.#to.approvalsPending.add(-1);
     if (record.event === 'done') {
       const attributes = {
-        'gen_ai.agent.name': record.place.agent,
+        'gen_ai.agent.name': record.node.agent,
         'coxswain.approval.decision': record.value.decision,
       };
       this.#to.approvalWait.record(seconds(record.since ?? asked, record.time), attributes);
     }
   }
 
-  #waited({ kind, waitedMs, place }: RunRecord): void {
-    const attributes = { 'gen_ai.agent.name': place.agent, 'coxswain.queue.kind': kind };
+  #waited({ kind, waitedMs, node }: RunRecord): void {
+    const attributes = { 'gen_ai.agent.name': node.agent, 'coxswain.queue.kind': kind };
     this.#to.queueWait.record((waitedMs ?? 0) / 1_000, attributes);
   }
 }

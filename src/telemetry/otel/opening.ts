@@ -1,7 +1,7 @@
 import { type Attributes, SpanKind } from '@opentelemetry/api';
 import type { ModelIn, RunIn, ToolIn } from '../../core/contract/boundary.ts';
 import type { SpanStart } from '../../core/contract/instrument.ts';
-import type { Place } from '../../core/contract/record.ts';
+import type { NodeRef } from '../../core/contract/record.ts';
 import type { McpFacts } from '../../core/contract/tool.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { ModelSettings } from '../../core/values/model.ts';
@@ -34,7 +34,7 @@ export function opening(start: SpanStart): Opening {
         'gen_ai.operation.name': 'execute_tool',
         'gen_ai.tool.name': name,
         'gen_ai.tool.type': 'function',
-        'gen_ai.agent.name': start.place.agent,
+        'gen_ai.agent.name': start.node.agent,
       };
       return { name: `execute_tool ${name}`, kind: SpanKind.INTERNAL, attributes };
     }
@@ -56,7 +56,7 @@ export function opening(start: SpanStart): Opening {
 
 /** Adds what a span says beside its first attributes, without any content. `transfer`: also what is only proposed of delegates. */
 export function addStartAttributes(attributes: Attributes, start: SpanStart, transfer: boolean): Attributes {
-  addPlace(attributes, start.run, start.place, start.step);
+  addPlace(attributes, start.run, start.node, start.step);
   if (start.waitedMs !== undefined) attributes['coxswain.queue.wait_ms'] = start.waitedMs;
   switch (start.kind) {
     case 'run':
@@ -168,7 +168,7 @@ function memoryOperation(operation: Json | undefined): string {
 }
 
 /** Where in the run a span stands: coxswain's own attributes. */
-function addPlace(attributes: Attributes, run: string, { path, parentStep }: Place, step: number): void {
+function addPlace(attributes: Attributes, run: string, { path, parentStep }: NodeRef, step: number): void {
   attributes['coxswain.run.id'] = run;
   attributes['coxswain.path'] = path;
   if (step > 0) attributes['coxswain.step'] = step;

@@ -114,7 +114,7 @@ function openSpans(begun: SpanStart & { kind: 'run' }, options: OtelOptions): Ru
   const tracers = tracer === undefined ? registeredTracers() : { ofRun: tracer, ofAgent: () => tracer };
   if (tracers === undefined) return undefined;
   const { team } = begun.request;
-  const root = openRun(team ? tracers.ofRun : tracers.ofAgent(begun.place.agent), begun, context.active());
+  const root = openRun(team ? tracers.ofRun : tracers.ofAgent(begun.node.agent), begun, context.active());
   // A tracer that does nothing gives neither a trace to show nor one to pass on.
   if (!isSpanContextValid(root.span.spanContext())) return undefined;
   const redaction = new ExitRedaction(options.redaction);

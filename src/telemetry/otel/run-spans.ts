@@ -50,7 +50,7 @@ export class RunSpans {
   #openBelow(begun: SpanStart, parent: SpanHandle | undefined): OpenSpan {
     const above = parent instanceof OpenSpan ? parent : this.root;
     const { tracerOf, transfer } = this.#options;
-    return openSpan(tracerOf(begun.place.agent), begun, above.context, transfer);
+    return openSpan(tracerOf(begun.node.agent), begun, above.context, transfer);
   }
 
   #takeOver(begun: SpanStart): OpenSpan {
@@ -126,7 +126,7 @@ export class RunSpans {
   }
 
   #noteWorker(open: OpenSpan, record: Extract<RecordOf<'agent'>, { event: 'done' }>): void {
-    const [waiting] = this.#waiting(record.place.path);
+    const [waiting] = this.#waiting(record.node.path);
     if (waiting !== undefined) open.span.setAttributes(approvalAttributes(waiting));
     if (open === this.root) open.span.setAttribute('coxswain.run.state', record.value.status);
     const call = this.#open.get(`tool ${record.key.slice(0, record.key.lastIndexOf('/'))}`);
@@ -185,14 +185,14 @@ export class RunSpans {
   }
 
   #agentOf(record: RunRecord): OpenSpan | undefined {
-    return this.#open.get(`agent ${record.place.path}`);
+    return this.#open.get(`agent ${record.node.path}`);
   }
 
   #noteDecision(record: RecordOf<'wait'> | RecordOf<'decision'>): void {
     if (record.event === 'cancel') return;
     const call = record.key.replace(/\/@(?:approval|doubt)$/, '');
     const letsCallRun = call !== record.key;
-    const { path } = record.place;
+    const { path } = record.node;
     const fresh: Approval = { id: record.key, path, since: record.time, state: 'pending', waitMs: 0 };
     const approval = (record.event === 'done' ? this.#approvals.get(call) : undefined) ?? fresh;
     if (record.event === 'done') {
@@ -241,5 +241,5 @@ function isSummary(key: string): boolean {
 }
 
 function stepOf(record: RunRecord): string {
-  return `${record.place.path}/${record.step}`;
+  return `${record.node.path}/${record.step}`;
 }

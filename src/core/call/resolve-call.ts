@@ -7,7 +7,7 @@ import { deepFreeze, frozenCopy, type Json } from '../values/json.ts';
 import type { ToolCall } from '../values/message.ts';
 
 /** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
-export interface Requested {
+export interface ParsedCall {
   readonly call: ToolCall;
   readonly tool: Tool | undefined;
   readonly args: Json;
@@ -15,7 +15,7 @@ export interface Requested {
 }
 
 /** Finds the tool and reads the arguments. Each mistake is a result for the model. */
-export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Requested {
+export function resolveCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): ParsedCall {
   const tool = tools.get(call.name);
   if (tool === undefined) {
     const names = [...new Set([...tools.values()].map(({ name }) => name))].join(', ');
@@ -33,21 +33,21 @@ export function request(call: ToolCall, tools: ReadonlyMap<string, Tool>): Reque
 }
 
 /** The arguments that were parsed, and perhaps shown to a person, before: parsing again may give others (defaults that are functions). */
-export function recordedArguments(run: RunContext, key: string, requested: Requested): Requested {
+export function recordedArguments(run: RunContext, key: string, parsed: ParsedCall): ParsedCall {
   const { journal } = run;
-  if (!journal.has(key) && !journal.has(`${key}/@approval`)) return requested;
+  if (!journal.has(key) && !journal.has(`${key}/@approval`)) return parsed;
   const end = journal.recall('tool', key) as { readonly ran?: boolean; readonly error?: ErrorRecord } | undefined;
   // It was refused then: that is what the model was told, also where it would be allowed now.
-  if (end?.ran === false && end.error !== undefined) return { ...requested, refused: end.error };
+  if (end?.ran === false && end.error !== undefined) return { ...parsed, refused: end.error };
   const began = journal.recallStart('tool', key);
-  if (began !== undefined && requested.tool === undefined) throw removed(key, requested.call.name);
+  if (began !== undefined && parsed.tool === undefined) throw removed(key, parsed.call.name);
   // What was asked for: a person may have let it run with others.
   const start = journal.recallStart('wait', `${key}/@approval`) ?? began;
   const args = (start as { readonly args?: Json } | undefined)?.args;
-  if (args === undefined || requested.tool === undefined) return requested;
-  const { call, tool } = requested;
+  if (args === undefined || parsed.tool === undefined) return parsed;
+  const { call, tool } = parsed;
   // A schema that would refuse them now changes nothing of a call that was made.
-  return began === undefined ? { ...requested, args: deepFreeze(args) } : { call, tool, args: deepFreeze(args) };
+  return began === undefined ? { ...parsed, args: deepFreeze(args) } : { call, tool, args: deepFreeze(args) };
 }
 
 function removed(key: string, name: string): DivergenceError {
@@ -56,16 +56,16 @@ function removed(key: string, name: string): DivergenceError {
 }
 
 /** What the code of a procedure asks for; with the error that it is told, where its arguments do not fit. */
-export function requestOfCode(
+export function resolveCodeCall(
   tool: Tool,
   args: unknown,
   key: string,
-): { readonly requested: Requested; readonly error?: ErrorRecord } {
+): { readonly parsed: ParsedCall; readonly error?: ErrorRecord } {
   const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
   const checked = tool.input.validate(args);
   // A copy: the code may go on changing its own object while the call is judged.
-  if (checked.ok) return { requested: { call, tool, args: frozenCopy(checked.value as Json) } };
+  if (checked.ok) return { parsed: { call, tool, args: frozenCopy(checked.value as Json) } };
   const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
   const error = { kind: 'invalid_args', message, retryable: false };
-  return { requested: { call, tool, args: null, refused: error }, error };
+  return { parsed: { call, tool, args: null, refused: error }, error };
 }

@@ -1,27 +1,27 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ConfigurationError } from '../../core/values/errors.ts';
 
-interface Inside {
+interface Position {
   readonly run: string;
   /** The run whose code started this one, if one did. */
-  readonly above: Inside | undefined;
+  readonly above: Position | undefined;
 }
 
-const inside = new AsyncLocalStorage<Inside | undefined>();
+const guard = new AsyncLocalStorage<Position | undefined>();
 
 /** Runs the code of a run's tree: a decision made from inside of it is refused. */
 export function within<T>(run: string, call: () => T): T {
-  return inside.run({ run, above: inside.getStore() }, call);
+  return guard.run({ run, above: guard.getStore() }, call);
 }
 
 /** True in the tree of whatever run. */
 export function isInsideAny(): boolean {
-  return inside.getStore() !== undefined;
+  return guard.getStore() !== undefined;
 }
 
 /** True in the tree of a run, and in those of the runs that its code started. */
 function isInside(run: string): boolean {
-  return placeIn(run) !== undefined;
+  return positionIn(run) !== undefined;
 }
 
 /**
@@ -45,11 +45,11 @@ const REFUSED = {
  * the code of another run started this one, it stays inside of that.
  */
 export function outside<T>(run: string, call: () => T): T {
-  const place = placeIn(run);
-  return place === undefined ? call() : inside.run(place.above, call);
+  const position = positionIn(run);
+  return position === undefined ? call() : guard.run(position.above, call);
 }
 
-function placeIn(run: string): Inside | undefined {
-  for (let at = inside.getStore(); at !== undefined; at = at.above) if (at.run === run) return at;
+function positionIn(run: string): Position | undefined {
+  for (let at = guard.getStore(); at !== undefined; at = at.above) if (at.run === run) return at;
   return undefined;
 }

@@ -4,7 +4,7 @@ import type { TimedSignal } from '../../journal/record-store.ts';
 import type { Waits } from '../../journal/waits.ts';
 import { arrivalOf, readerOf } from './steer.ts';
 
-interface Hearer {
+interface SignalTarget {
   readonly root: Invocation;
   readonly inbox: Inbox;
   readonly waits: Waits;
@@ -12,7 +12,7 @@ interface Hearer {
 }
 
 /** What other processes said: a decision, to stop, or a message for a node. */
-export function heed(run: Hearer, signals: readonly TimedSignal[]): void {
+export function applySignals(run: SignalTarget, signals: readonly TimedSignal[]): void {
   for (const signal of signals) {
     if (signal.kind === 'cancel') run.cancel(signal.path, signal.reason);
     else if (signal.kind === 'steer') run.inbox.put(readerOf(run.root, signal.path), arrivalOf(signal));

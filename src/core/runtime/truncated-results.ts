@@ -7,7 +7,7 @@ import type { Message } from '../values/message.ts';
 const wholes = new WeakMap<Message, string>();
 
 /** The results that one invocation was told in part: what `read_result` can read. */
-export class Received {
+export class TruncatedResults {
   readonly #messages: readonly Message[];
   readonly #suffix: string;
   /** Those whose whole is kept, oldest first. */
@@ -23,7 +23,7 @@ export class Received {
   }
 
   /** The name under which the whole of the result at an address can be read. */
-  refOf(key: string): string {
+  refFor(key: string): string {
     return key + this.#suffix;
   }
 

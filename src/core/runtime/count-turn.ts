@@ -1,4 +1,4 @@
-import type { Talk } from '../turn/talk.ts';
+import type { Transcript } from '../turn/transcript.ts';
 import { beside } from '../values/address.ts';
 import type { ModelTurn } from '../values/model.ts';
 import { spendingOfCall } from '../values/spending.ts';
@@ -8,12 +8,17 @@ import type { Outcome } from './journal.ts';
 import type { RunContext } from './run-context.ts';
 
 /** Counts what a model call spent, tells the window's ruler, and reports another model version than before. */
-export function settle(run: RunContext, talk: Talk, key: string, outcome: Outcome<ModelTurn>): Outcome<ModelTurn> {
-  const counted = countCall(run, talk.self, outcome);
+export function countTurn(
+  run: RunContext,
+  transcript: Transcript,
+  key: string,
+  outcome: Outcome<ModelTurn>,
+): Outcome<ModelTurn> {
+  const counted = countCall(run, transcript.self, outcome);
   if (!counted.ok) return counted;
   const { usage, response } = counted.value;
-  if (usage !== undefined) talk.selector.anchor(usage.inputTokens);
-  noteVersion(run, talk, key, response?.model);
+  if (usage !== undefined) transcript.selector.anchor(usage.inputTokens);
+  noteVersion(run, transcript, key, response?.model);
   return counted;
 }
 
@@ -47,10 +52,10 @@ export function countCall(
 export const NEVER_ASKED: readonly string[] = ['context_limit', 'token_limit', 'cost_limit'];
 
 /** The provider answers with another version than before in this invocation: answers may differ from here on. */
-function noteVersion(run: RunContext, talk: Talk, key: string, version: string | undefined): void {
-  const { version: before, self } = talk;
+function noteVersion(run: RunContext, transcript: Transcript, key: string, version: string | undefined): void {
+  const { version: before, self } = transcript;
   if (version === undefined) return;
-  talk.version = version;
+  transcript.version = version;
   if (before !== undefined && before !== version) {
     run.journal.once(beside(key, 'version'), self, () => ({ from: before, to: version }));
   }

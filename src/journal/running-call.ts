@@ -7,11 +7,11 @@ import type { Stop } from '../core/values/status.ts';
 import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 
 /** One call under way, from its start to its outcome: its signal, its timeout, its stop, its abandonment. */
-export class Flight<T> implements Interruptible, Work, Attempt {
+export class RunningCall<T> implements Interruptible, Work, Attempt {
   readonly key: string;
   number = 1;
   stop: Stop | undefined;
-  holdsPlace = false;
+  holdsSlot = false;
   reserved: Work['reserved'];
   spent: Work['spent'];
   onStop: (() => void) | undefined;

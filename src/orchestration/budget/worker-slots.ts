@@ -4,17 +4,17 @@ import type { Stop } from '../../core/values/status.ts';
 import type { Activity, Parkable } from './activity.ts';
 import { Semaphore } from './semaphore.ts';
 
-/** A worker's place among those of its supervisor that run at once. */
-class Place implements Parkable {
+/** A worker's slot among those of its supervisor that run at once. */
+class Slot implements Parkable {
   parked = false;
   readonly self: Invocation;
-  readonly #places: Semaphore;
+  readonly #slots: Semaphore;
   #isHeld = false;
   #taking: Promise<void> | undefined;
 
-  constructor(self: Invocation, places: Semaphore) {
+  constructor(self: Invocation, slots: Semaphore) {
     this.self = self;
-    this.#places = places;
+    this.#slots = slots;
   }
 
   /** Those who go on at once after one wait share one taking. */
@@ -36,7 +36,7 @@ class Place implements Parkable {
       },
     };
     stops.enter(waiter);
-    this.#isHeld = this.#places.take() || (await this.#places.wait(waiter));
+    this.#isHeld = this.#slots.take() || (await this.#slots.wait(waiter));
     stops.leave(waiter);
   }
 
@@ -44,21 +44,21 @@ class Place implements Parkable {
     return this.#isHeld;
   }
 
-  /** While all below it waits for a person, somebody else may have the place. */
+  /** While all below it waits for a person, somebody else may have the slot. */
   park(): void {
-    if (this.#isHeld) this.#places.give();
+    if (this.#isHeld) this.#slots.give();
     this.#isHeld = false;
   }
 
   unpark(): void {}
 }
 
-/** The places of every supervisor, and of every fan-out of code, in a run. */
-export class Places {
+/** The slots of every supervisor, and of every fan-out of code, in a run. */
+export class WorkerSlots {
   readonly #activity: Activity;
   readonly #stops: Stops;
   readonly #byOwner = new WeakMap<object, Semaphore>();
-  readonly #held = new WeakMap<Invocation, readonly Place[]>();
+  readonly #held = new WeakMap<Invocation, readonly Slot[]>();
 
   constructor(activity: Activity, stops: Stops) {
     this.#activity = activity;
@@ -71,29 +71,29 @@ export class Places {
     owners: readonly { readonly of: object; readonly concurrency: number }[],
   ): Promise<void> {
     const held = owners.map(({ of, concurrency }) => {
-      const places = this.#byOwner.get(of) ?? new Semaphore(concurrency);
-      this.#byOwner.set(of, places);
-      return new Place(self, places);
+      const slots = this.#byOwner.get(of) ?? new Semaphore(concurrency);
+      this.#byOwner.set(of, slots);
+      return new Slot(self, slots);
     });
-    for (const place of held) await place.take(this.#stops);
+    for (const slot of held) await slot.take(this.#stops);
     this.#held.set(self, held);
-    for (const place of held) this.#activity.add(place);
+    for (const slot of held) this.#activity.add(slot);
   }
 
   give(self: Invocation): void {
     const held = this.#held.get(self) ?? [];
     this.#held.delete(self);
-    for (const place of held) {
-      this.#activity.remove(place);
-      place.park();
+    for (const slot of held) {
+      this.#activity.remove(slot);
+      slot.park();
     }
   }
 
-  /** After a person's answer: those above that gave their place back take one again, the outermost first. */
+  /** After a person's answer: those above that gave their slot back take one again, the outermost first. */
   async retake(self: Invocation): Promise<void> {
-    const path: Place[] = [];
+    const path: Slot[] = [];
     for (let node: Invocation | undefined = self; node !== undefined; node = node.parent)
-      path.unshift(...(this.#held.get(node) ?? []).filter((place) => !place.isHeld));
-    for (const place of path) if (!place.isHeld) await place.take(this.#stops);
+      path.unshift(...(this.#held.get(node) ?? []).filter((slot) => !slot.isHeld));
+    for (const slot of path) if (!slot.isHeld) await slot.take(this.#stops);
   }
 }

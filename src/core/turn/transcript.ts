@@ -1,16 +1,16 @@
 import type { AgentContext, ModelAgent } from '../contract/agent.ts';
 import type { Tool } from '../contract/tool.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import { Received } from '../runtime/received.ts';
-import type { Opening, RunContext } from '../runtime/run-context.ts';
+import type { InitialMessages, RunContext } from '../runtime/run-context.ts';
 import type { Selector, Sendable } from '../runtime/selector.ts';
+import { TruncatedResults } from '../runtime/truncated-results.ts';
 import { DivergenceError } from '../values/errors.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import { type AssistantMessage, type Message, textOf, type UserMessage } from '../values/message.ts';
 import type { ModelTurn } from '../values/model.ts';
 import { candidatesOf, outputLimit } from '../values/model-facts.ts';
-import { type Redact, toldMessage } from '../values/told-message.ts';
+import { type Redact, redactMessage } from '../values/redact-message.ts';
 import { type Compacting, compactingOf } from './compact.ts';
 import type { Conversation } from './conversation.ts';
 import type { Handoff } from './handoff.ts';
@@ -20,7 +20,7 @@ import { Repeats } from './repeats.ts';
 import { toolset } from './toolset.ts';
 
 /** The state of one loop: an append-only transcript, and what stays the same from request to request. */
-export interface Talk {
+export interface Transcript {
   readonly self: Invocation;
   readonly agent: ModelAgent;
   readonly messages: Message[];
@@ -39,7 +39,7 @@ export interface Talk {
   /** The newest text of the model in this invocation. */
   lastText: string;
   /** What an answer under way has said in pieces that were cut. */
-  cutText: string;
+  truncatedText: string;
   /** The model version that the provider reported last. */
   version: string | undefined;
   /** Of the run: what the model may not be told. */
@@ -47,7 +47,7 @@ export interface Talk {
 }
 
 /** Functions of the definition are decided here, once per invocation. */
-export function openTalk(run: RunContext, self: Invocation, { brief, known }: Opening): Talk {
+export function openTranscript(run: RunContext, self: Invocation, { brief, known }: InitialMessages): Transcript {
   const agent = self.definition as ModelAgent;
   const model = run.modelOf(self, agent);
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
@@ -81,9 +81,9 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     if (message !== undefined)
       self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
   }
-  const messages = redact === undefined ? brief.slice() : brief.map((message) => toldMessage(message, redact));
-  if (agent.readResult && byName.has('read_result')) self.received = new Received(messages);
-  const talk: Talk = {
+  const messages = redact === undefined ? brief.slice() : brief.map((message) => redactMessage(message, redact));
+  if (agent.readResult && byName.has('read_result')) self.truncatedResults = new TruncatedResults(messages);
+  const transcript: Transcript = {
     self,
     agent,
     messages,
@@ -96,12 +96,12 @@ export function openTalk(run: RunContext, self: Invocation, { brief, known }: Op
     handoff: undefined,
     sent: undefined,
     lastText: '',
-    cutText: '',
+    truncatedText: '',
     version: undefined,
     redact,
   };
-  self.talk = talk;
-  return talk;
+  self.transcript = transcript;
+  return transcript;
 }
 
 /** Its id is decided once. */
@@ -136,19 +136,20 @@ function sameTools(run: RunContext, self: Invocation, tools: readonly Tool[]): r
 }
 
 /** Gives the message as it stands in the transcript. */
-export function append(talk: Talk, given: Message): Message {
+export function append(transcript: Transcript, given: Message): Message {
   // What the model said is its own: it was told no more than it may know.
-  const message = given.role === 'assistant' ? given : toldMessage(given, talk.redact);
-  talk.messages.push(message);
-  if (message.label !== undefined) talk.self.label = joinLabels(talk.self.label, message.label);
-  if (message.role === 'assistant') talk.lastText = talk.cutText + textOf(message.content) || talk.lastText;
+  const message = given.role === 'assistant' ? given : redactMessage(given, transcript.redact);
+  transcript.messages.push(message);
+  if (message.label !== undefined) transcript.self.label = joinLabels(transcript.self.label, message.label);
+  if (message.role === 'assistant')
+    transcript.lastText = transcript.truncatedText + textOf(message.content) || transcript.lastText;
   return message;
 }
 
 /** A model turn carries the join of its whole context. */
-export function assistant(talk: Talk, turn: ModelTurn): AssistantMessage {
-  const message = { role: 'assistant', content: turn.content, label: talk.self.label } as const;
-  const { provider } = turn.by ?? talk.question.model;
+export function assistant(transcript: Transcript, turn: ModelTurn): AssistantMessage {
+  const message = { role: 'assistant', content: turn.content, label: transcript.self.label } as const;
+  const { provider } = turn.by ?? transcript.question.model;
   return Object.freeze(
     turn.native === undefined ? message : { ...message, native: Object.freeze({ provider, turn: turn.native }) },
   );

@@ -8,7 +8,7 @@ import type { Usage } from '../values/usage.ts';
 import type { ApprovalRequest, WaitRequest } from './permission.ts';
 
 /** How an invocation ended. `error` is there unless it completed. */
-export interface Ending {
+export interface AgentOutcome {
   readonly self: Invocation;
   readonly status: Status;
   readonly text: string;
@@ -86,11 +86,11 @@ export function failedAgent(
 
 /** The result of an invocation: its subtree's sums, and what its status brings. */
 export function agentResult(
-  ending: Ending,
+  outcome: AgentOutcome,
   run: { readonly id: string; readonly traceId: string },
   pending: readonly (ApprovalRequest | WaitRequest)[] = [],
 ): RunResult {
-  const { self, status, text, messages } = ending;
+  const { self, status, text, messages } = outcome;
   const byAgent = new Map<string, Spending>();
   const byModel = new Map<string, Spending>();
   let steps = 0;
@@ -124,9 +124,9 @@ export function agentResult(
     byAgent: spentBy(byAgent),
     byModel: spentBy(byModel),
   };
-  if (status === 'completed') return { ...facts, status, output: ending.output };
+  if (status === 'completed') return { ...facts, status, output: outcome.output };
   if (status === 'suspended') return { ...facts, status, pending };
-  const { kind, message, retryable } = ending.error ?? { kind: status, message: status, retryable: false };
+  const { kind, message, retryable } = outcome.error ?? { kind: status, message: status, retryable: false };
   return { ...facts, status, error: { kind, message, retryable } };
 }
 

@@ -10,7 +10,7 @@ import type { InputMessage, Message, UserMessage } from '../../core/values/messa
 import { shown } from '../../core/values/options.ts';
 
 /** What an invocation starts with: the messages of a model, the value of a procedure. */
-export interface Start {
+export interface InitialInput {
   readonly brief: readonly Message[];
   readonly value: unknown;
   /** What is known of its beginning. */
@@ -21,7 +21,7 @@ export interface Start {
  * A string stands for `{ task }`; a model takes text and messages also beside its own `input`, a procedure only its `input`.
  * The label is the caller's: trusted for a run's, the join of all it has seen for a parent's.
  */
-export function startInput(agent: Agent, input: unknown, label: Label): Start {
+export function initialInput(agent: Agent, input: unknown, label: Label): InitialInput {
   const isModel = agent.type === 'model';
   if (isModel && Array.isArray(input)) return conversation(input as readonly InputMessage[], label);
   if (isModel && typeof input === 'string') {
@@ -55,7 +55,7 @@ function userMessage(content: string, label: Label): UserMessage {
 }
 
 /** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
-function conversation(input: readonly InputMessage[], label: Label): Start {
+function conversation(input: readonly InputMessage[], label: Label): InitialInput {
   const known = knownPrefix(input);
   const first = known?.messages[0];
   const from = known?.messages.length ?? 0;

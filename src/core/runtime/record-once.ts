@@ -14,7 +14,7 @@ type Decided<T> = { readonly ok: true; readonly value: T } | { readonly ok: fals
  * same. It counts as work while it runs, fails after 60 s, and when it ignores a stop it is abandoned after the grace. `work` gives
  * what JSON can hold.
  */
-export async function decided<T extends Json>(
+export async function recordOnce<T extends Json>(
   run: RunContext,
   self: Invocation,
   key: string,

@@ -4,16 +4,16 @@ import type { AssistantPart, Message, Part } from './message.ts';
 export type Redact = (text: string) => string;
 
 /** A message as a model is told it: the transcript holds this form, so that log, hash and request agree. What a model said itself is kept as its provider has it. */
-export function toldMessage(message: Message, redact: Redact | undefined): Message {
+export function redactMessage(message: Message, redact: Redact | undefined): Message {
   if (redact === undefined || (message.role === 'assistant' && message.native !== undefined)) return message;
   if (message.role === 'assistant')
     return Object.freeze({ ...message, content: message.content.map((part) => assistantPart(part, redact)) });
   const { content } = message;
-  const told = typeof content === 'string' ? redact(content) : content.map((part) => toldPart(part, redact));
+  const told = typeof content === 'string' ? redact(content) : content.map((part) => redactPart(part, redact));
   return Object.freeze({ ...message, content: told } as Message);
 }
 
-function toldPart(part: Part, redact: Redact): Part {
+function redactPart(part: Part, redact: Redact): Part {
   return part.type === 'text' ? { ...part, text: redact(part.text) } : part;
 }
 
@@ -29,10 +29,10 @@ function assistantPart(part: AssistantPart, redact: Redact): AssistantPart {
 }
 
 /** A worker's input with all its texts so. */
-export function toldInput(input: unknown, redact: Redact | undefined): unknown {
+export function redactInput(input: unknown, redact: Redact | undefined): unknown {
   if (redact === undefined) return input;
   if (typeof input === 'string') return redact(input);
-  if (Array.isArray(input)) return input.map((item) => toldInput(item, redact));
+  if (Array.isArray(input)) return input.map((item) => redactInput(item, redact));
   if (input === null || typeof input !== 'object') return input;
-  return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, toldInput(value, redact)]));
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, redactInput(value, redact)]));
 }
