@@ -60,7 +60,7 @@ function maxOf(field: string, given: unknown): number | undefined {
 /** Each brief by its number, with what became of it, and the worker's id where it can be continued; an error where no worker completed. */
 function census(agent: Agent, results: readonly FanOutResult[], { path, threads }: Invocation): Json {
   const room = Math.floor(MAX_RESULT_CHARS / 2 / results.length);
-  const told = results.map((result, index): { readonly [key: string]: Json } => {
+  const census = results.map((result, index): { readonly [key: string]: Json } => {
     const id = result.path.slice(path.length + 1);
     const facts = { brief: index + 1, ...(threads?.has(id) && { id }), status: result.status };
     if (result.status === 'completed')
@@ -68,8 +68,8 @@ function census(agent: Agent, results: readonly FanOutResult[], { path, threads 
     const had = result.text === '' ? {} : { text: boundText(result.text, room) };
     return { ...facts, error: boundText(result.error.message, room), ...had };
   });
-  if (results.some(({ status }) => status === 'completed')) return told;
-  throw new ToolError('threw', `No worker completed: ${JSON.stringify(told)}`);
+  if (results.some(({ status }) => status === 'completed')) return census;
+  throw new ToolError('threw', `No worker completed: ${JSON.stringify(census)}`);
 }
 
 function asJson(output: unknown): Json {

@@ -96,7 +96,7 @@ export async function dispatch(
       given: call.arguments,
       args: args,
       label: run.resultLabel(tool, self),
-      told: at.visible,
+      visible: at.visible,
     };
     const effect = new ToolCallEffect(run, of);
     const outcome = await run.journal.effect(effect);

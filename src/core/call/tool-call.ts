@@ -26,7 +26,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly #args: Json;
   readonly given: string;
   readonly #label: Label;
-  readonly #told: Visible | undefined;
+  readonly #visible: Visible | undefined;
   #out: ToolOut | undefined;
 
   constructor(
@@ -41,7 +41,7 @@ export class ToolCallEffect implements Call<ToolValue> {
       args: Json;
       given: string;
       label: Label;
-      told?: Visible | undefined;
+      visible?: Visible | undefined;
     },
   ) {
     this.#run = run;
@@ -54,7 +54,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     this.#args = of.args;
     this.given = of.given;
     this.#label = of.label;
-    this.#told = of.told;
+    this.#visible = of.visible;
   }
 
   get sideEffect() {
@@ -113,8 +113,8 @@ export class ToolCallEffect implements Call<ToolValue> {
   /** What the model sees of it. */
   out(outcome: Outcome<ToolValue>): ToolOut {
     this.#out ??= outcome.ok
-      ? toolOut(outcome.value, { max: this.tool.maxResultChars, ...this.#told }, this.#label)
-      : failedOut(this.tool, outcome.error, this.#label, this.#told);
+      ? toolOut(outcome.value, { max: this.tool.maxResultChars, ...this.#visible }, this.#label)
+      : failedOut(this.tool, outcome.error, this.#label, this.#visible);
     return this.#out;
   }
 }
@@ -144,9 +144,9 @@ function childFailure({ status, text, error }: NonNullable<ReturnType<typeof fai
   return { kind: status, message: `${status}: ${error.message}${had}`, retryable: error.retryable };
 }
 
-export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label, told?: Visible): ToolOut {
+export function failedOut(tool: Tool | undefined, error: ErrorRecord, label: Label, visible?: Visible): ToolOut {
   const max = tool?.maxResultChars ?? DEFAULTS.maxResultChars;
-  const out = toolOut({ form: 'text', content: error.message }, { max, ...told }, label);
+  const out = toolOut({ form: 'text', content: error.message }, { max, ...visible }, label);
   return { ...out, isError: true, error };
 }
 

@@ -44,7 +44,7 @@ export async function callTools(run: RunContext, transcript: Transcript, calls: 
       step: self.step,
       parent: self.span,
       parentStep,
-      told: { ref: self.truncatedResults?.refFor(key), redact },
+      visible: { ref: self.truncatedResults?.refFor(key), redact },
     };
     if (fanOut === undefined || !isWorker(parsed)) return dispatchHooked(run, self, at, parsed, label, oneAtATime);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);

@@ -6,11 +6,11 @@ export type Arrival =
   | { readonly id: string; readonly worker: string };
 
 /** What becomes of an arrival: it entered the transcript, or its node ended first; `kept` where a resume has it again. */
-export type Fate = 'entered' | 'kept' | 'lost';
+export type Delivery = 'entered' | 'kept' | 'lost';
 
 interface Waiting {
   readonly arrival: Arrival;
-  readonly told: ((fate: Fate) => void) | undefined;
+  readonly onDelivery: ((delivery: Delivery) => void) | undefined;
 }
 
 /** What has come for the invocations of a run and has not entered their transcripts, by path, in the order in which it came. */
@@ -39,13 +39,13 @@ export class Inbox {
     this.#known.add(id);
   }
 
-  put(path: string, arrival: Arrival, told?: (fate: Fate) => void): void {
+  put(path: string, arrival: Arrival, onDelivery?: (delivery: Delivery) => void): void {
     if (!this.#known?.has(arrival.id)) {
       this.remember(arrival.id);
       this.#waiting ??= new Map();
       const before = this.#waiting.get(path);
-      if (before === undefined) this.#waiting.set(path, [{ arrival, told }]);
-      else before.push({ arrival, told });
+      if (before === undefined) this.#waiting.set(path, [{ arrival, onDelivery }]);
+      else before.push({ arrival, onDelivery });
     }
     const watchers = this.#watchers?.get(path) ?? [];
     this.#watchers?.delete(path);
@@ -73,7 +73,7 @@ export class Inbox {
     return taken;
   }
 
-  /** Takes one away that was told in another way. */
+  /** Takes one away that was onDelivery in another way. */
   remove(path: string, id: string): void {
     const left = this.#waiting?.get(path)?.filter(({ arrival }) => arrival.id !== id);
     if (left === undefined) return;
@@ -90,19 +90,19 @@ export class Inbox {
   }
 
   /** The node is over. */
-  close(path: string, fate: 'kept' | 'lost'): void {
-    this.#end(path, fate);
+  close(path: string, delivery: 'kept' | 'lost'): void {
+    this.#end(path, delivery);
   }
 
   /** The run is over. */
-  clear(fate: 'kept' | 'lost'): void {
-    for (const path of [...(this.#waiting?.keys() ?? [])]) this.#end(path, fate);
+  clear(delivery: 'kept' | 'lost'): void {
+    for (const path of [...(this.#waiting?.keys() ?? [])]) this.#end(path, delivery);
   }
 
-  #end(path: string, fate: Fate): readonly Arrival[] {
+  #end(path: string, delivery: Delivery): readonly Arrival[] {
     const waiting = this.#waiting?.get(path) ?? [];
     this.#waiting?.delete(path);
-    for (const { told } of waiting) told?.(fate);
+    for (const { onDelivery } of waiting) onDelivery?.(delivery);
     return waiting.map(({ arrival }) => arrival);
   }
 }

@@ -73,8 +73,8 @@ export class TruncatedResults {
   }
 
   #known(): string {
-    const told = this.#kept.map((message) => (message.role === 'tool' ? (message.ref ?? '') : ''));
-    const refs = [...told, ...(this.#named?.keys() ?? [])].slice(-10);
+    const truncated = this.#kept.map((message) => (message.role === 'tool' ? (message.ref ?? '') : ''));
+    const refs = [...truncated, ...(this.#named?.keys() ?? [])].slice(-10);
     return refs.length === 0 ? 'No result was cut.' : `Those that were cut are: ${refs.join(', ')}.`;
   }
 }

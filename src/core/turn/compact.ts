@@ -84,8 +84,8 @@ export async function compact(
     const replaced: Replaced | undefined = made.ok ? selector.replace(messages, due, made.value) : undefined;
     const tokens = { tokensBefore: due.tokensBefore, tokensAfter: due.tokensBefore };
     const error = made.ok ? NOT_SHORTER : made.error;
-    const told = replaced ?? { dropped: 0, ...tokens, error };
-    noteContext(run, transcript, besideAgain(key, 'window', round), { how: compacting.how, ...told });
+    const noted = replaced ?? { dropped: 0, ...tokens, error };
+    noteContext(run, transcript, besideAgain(key, 'window', round), { how: compacting.how, ...noted });
     if (replaced === undefined) selector.giveUp(`${error.kind}: ${error.message}`);
     else await saveConversation(run, transcript, besideAgain(key, 'conversation', round));
     due = replaced === undefined ? undefined : dueBefore(run, transcript, key, round + 1);

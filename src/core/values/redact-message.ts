@@ -9,8 +9,8 @@ export function redactMessage(message: Message, redact: Redact | undefined): Mes
   if (message.role === 'assistant')
     return Object.freeze({ ...message, content: message.content.map((part) => assistantPart(part, redact)) });
   const { content } = message;
-  const told = typeof content === 'string' ? redact(content) : content.map((part) => redactPart(part, redact));
-  return Object.freeze({ ...message, content: told } as Message);
+  const redacted = typeof content === 'string' ? redact(content) : content.map((part) => redactPart(part, redact));
+  return Object.freeze({ ...message, content: redacted } as Message);
 }
 
 function redactPart(part: Part, redact: Redact): Part {

@@ -39,7 +39,7 @@ export class Gate implements Layer {
   readonly #limiter: Limiter;
   readonly #watcher: GateWatcher;
   /** Gates that this run was told are closed. */
-  #told: Set<string> | undefined;
+  #noted: Set<string> | undefined;
   /** Calls that were asked to wait, and over what time they come back: their own wait is as long as that of all the others. */
   #asked: WeakMap<Work, number> | undefined;
 
@@ -53,7 +53,7 @@ export class Gate implements Layer {
     if (call.kind === 'child') return undefined;
     const key = call.gate;
     if (key === undefined) return this.#limiter.enter(call, work);
-    if (closed.size > 0 || this.#told !== undefined || this.#asked?.has(work)) return this.#pass(key, call, work);
+    if (closed.size > 0 || this.#noted !== undefined || this.#asked?.has(work)) return this.#pass(key, call, work);
     const queued = this.#limiter.enter(call, work);
     return queued && this.#pass(key, call, work, queued);
   }
@@ -98,15 +98,15 @@ export class Gate implements Layer {
   }
 
   #tellClosed(gate: string, call: Call<never>, until: number): void {
-    if (this.#told?.has(gate)) return;
-    this.#told ??= new Set();
-    this.#told.add(gate);
+    if (this.#noted?.has(gate)) return;
+    this.#noted ??= new Set();
+    this.#noted.add(gate);
     this.#watcher.gate(call, { gate, state: 'closed', untilMs: Math.round(Date.now() + until - performance.now()) });
   }
 
   #tellOpened(gate: string, call: Call<never>): undefined {
-    if (!this.#told?.delete(gate)) return;
-    if (this.#told.size === 0) this.#told = undefined;
+    if (!this.#noted?.delete(gate)) return;
+    if (this.#noted.size === 0) this.#noted = undefined;
     this.#watcher.gate(call, { gate, state: 'opened' });
   }
 }

@@ -21,8 +21,8 @@ export function observerErrors(
   return (error) => {
     try {
       if (options.onObserverError === undefined) warn(error);
-      const told: unknown = options.onObserverError?.(error);
-      if (told instanceof Promise) told.catch(() => {});
+      const handled: unknown = options.onObserverError?.(error);
+      if (handled instanceof Promise) handled.catch(() => {});
     } catch {
       // Its own throw is swallowed: there is nobody left to tell.
     }

@@ -1,5 +1,5 @@
 import { normaliseMessage } from '../../context/normalise-input.ts';
-import type { Arrival, Fate } from '../../core/runtime/inbox.ts';
+import type { Arrival, Delivery } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { isWithin } from '../../core/runtime/stops.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
@@ -26,9 +26,9 @@ export async function steer(tree: RunTree, signal: SteerSignal): Promise<void> {
   const problem = steerProblem(tree, signal.path);
   if (problem !== undefined) throw refusal(problem);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const told = (fate: Fate) =>
-    fate === 'lost' ? reject(refusal(`${signal.path} ended before the message reached it`)) : resolve();
-  tree.inbox.put(readerOf(tree.root, signal.path), arrivalOf(signal), told);
+  const onDelivery = (delivery: Delivery) =>
+    delivery === 'lost' ? reject(refusal(`${signal.path} ended before the message reached it`)) : resolve();
+  tree.inbox.put(readerOf(tree.root, signal.path), arrivalOf(signal), onDelivery);
   // Kept before it enters, so that it outlives the process.
   tree.options.journal?.signal(tree.id, signal).catch(reject);
   await promise;
