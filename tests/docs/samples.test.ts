@@ -14,13 +14,10 @@ import { pages, ROOT, type Sample, samplesOf } from './pages.ts';
 const UNFINISHED = new Set([
   'docs/a2a.md',
   'docs/approvals.md',
-  'docs/budgets.md',
   'docs/cli.md',
-  'docs/context.md',
   'docs/durability.md',
   'docs/http.md',
   'docs/lifecycle.md',
-  'docs/limits.md',
   'docs/memory.md',
   'docs/observability.md',
   'docs/permissions.md',
