@@ -16,8 +16,9 @@ export interface Appender {
 }
 
 /**
- * Appends to a file that only its owner can read (0600 where it is made). Throws a {@link ConfigurationError} where the
- * file's folder does not exist, or the file is a link: whoever put it there would choose what is written to. After a failed write nothing more is written, so that a half line stays the last one.
+ * Appends to a file that only its owner can read (0600 if it creates it). Throws a {@link ConfigurationError} if
+ * the file's folder does not exist, or if the file is a link, since the one who made the link would choose the file that
+ * is written to. After a failed write nothing more is written, so that a half line stays the last one.
  */
 export function appender(file: string): Appender {
   const folder = dirname(file);
@@ -43,7 +44,7 @@ export function appender(file: string): Appender {
       const text = queued.splice(0, rotation < 0 ? queued.length : rotation).join('');
       const next = rotation < 0 ? undefined : queued.shift();
       try {
-        if (text !== '') await appendFile(file, begun || !(await endsInside(file)) ? text : `\n${text}`, OWN_FILE);
+        if (text !== '') await appendFile(file, begun || !(await endsMidLine(file)) ? text : `\n${text}`, OWN_FILE);
         begun = true;
         if (typeof next === 'object') await moveAway(file, next.keep);
       } catch (thrown) {
@@ -93,7 +94,7 @@ async function moveAway(file: string, keep: number): Promise<void> {
 }
 
 /** Whether a file ends within a line, as a process that was killed leaves it. */
-async function endsInside(file: string): Promise<boolean> {
+async function endsMidLine(file: string): Promise<boolean> {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0) return false;
   const handle = await open(file, 'r').catch(() => undefined);

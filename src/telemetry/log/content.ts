@@ -6,7 +6,7 @@ import { type AssistantPart, type Message, type Part, textOf, toolCallsOf } from
 import type { ModelTurn } from '../../core/values/model.ts';
 import type { OfferedNames } from './offered-names.ts';
 
-/** How much of what was said a log holds: `none` has names, counts, sizes and hashes only. Secrets stand in none of them. */
+/** How much content a log holds: `none` has only names, counts, sizes and hashes. No choice writes secrets. */
 export type Content = 'none' | 'redacted' | 'full';
 
 /** Plain data as JSON: the core's types are JSON but for their optional fields. */
@@ -14,7 +14,7 @@ function json(value: unknown): Json {
   return value as Json;
 }
 
-export function shownMessage(message: Message, content: Content, offered: OfferedNames): Json {
+export function loggedMessage(message: Message, content: Content, offered: OfferedNames): Json {
   if (content !== 'none') return json(message);
   const { role } = message;
   const size = sizeOf(message.content);
@@ -22,16 +22,16 @@ export function shownMessage(message: Message, content: Content, offered: Offere
     case 'user':
       return { role, ...size };
     case 'assistant':
-      return { role, calls: toolCallsOf(message.content).map(({ name }) => offered.shown(name)), ...size };
+      return { role, calls: toolCallsOf(message.content).map(({ name }) => offered.nameOf(name)), ...size };
     case 'tool': {
       const { callId, name, isError } = message;
-      return { role, callId, name: offered.shown(name), isError, ...size };
+      return { role, callId, name: offered.nameOf(name), isError, ...size };
     }
   }
 }
 
 /** The parts of a request that seldom change, as a log shows them. */
-export function shownRequest(request: ModelIn, content: Content): Record<string, Json> {
+export function loggedRequest(request: ModelIn, content: Content): Record<string, Json> {
   const { model, instructions, tools, settings, toolChoice, output } = request;
   if (content === 'none') {
     return {
@@ -50,25 +50,25 @@ export function shownRequest(request: ModelIn, content: Content): Record<string,
   };
 }
 
-export function shownTurn(turn: ModelTurn, content: Content): Json {
-  const { usage: _, costUsd: __, ...said } = turn;
-  if (content !== 'none') return json(said);
+export function loggedTurn(turn: ModelTurn, content: Content): Json {
+  const { usage: _, costUsd: __, ...answer } = turn;
+  if (content !== 'none') return json(answer);
   return { stop: turn.stop, parts: turn.content.length, ...sizeOf(turn.content), ...responseOf(turn) };
 }
 
-export function shownCalls(turn: ModelTurn, content: Content, offered: OfferedNames): Json[] {
+export function loggedCalls(turn: ModelTurn, content: Content, offered: OfferedNames): Json[] {
   return toolCallsOf(turn.content).map(({ id, name, arguments: text }) =>
-    content === 'none' ? { id, name: offered.shown(name), chars: text.length } : { id, name, arguments: text },
+    content === 'none' ? { id, name: offered.nameOf(name), chars: text.length } : { id, name, arguments: text },
   );
 }
 
-/** What a procedure was given. */
-export function shownInput({ input = null }: AgentIn, content: Content): { readonly input?: Json } {
+/** The input of a procedure. */
+export function loggedInput({ input = null }: AgentIn, content: Content): { readonly input?: Json } {
   return content === 'none' ? {} : { input: json(input) };
 }
 
-/** Of a call that code made also what it was called with, and the whole that it gave. */
-export function shownResult(
+/** The result of a call. For a call that code made: also its arguments and its complete value. */
+export function loggedResult(
   call: Pick<ToolIn, 'callId' | 'name' | 'given'>,
   out: Partial<Pick<ToolOut, 'content' | 'error' | 'forCode'>> & Pick<ToolOut, 'isError'>,
   content: Content,
@@ -77,31 +77,31 @@ export function shownResult(
   if (content !== 'none' && call.given !== undefined) {
     const { callId, name, given } = call;
     const { isError, forCode, error } = out;
-    const said = forCode === undefined ? { content: json(out.content) } : json(forCode);
-    return { callId, name, arguments: given, isError, ...(said as object), ...(error && { error: json(error) }) };
+    const value = forCode === undefined ? { content: json(out.content) } : json(forCode);
+    return { callId, name, arguments: given, isError, ...(value as object), ...(error && { error: json(error) }) };
   }
-  const error = out.error === undefined ? {} : { error: shownError(out.error, content) };
-  const said =
+  const error = out.error === undefined ? {} : { error: loggedError(out.error, content) };
+  const value =
     out.content === undefined ? {} : content === 'none' ? sizeOf(out.content) : { content: json(out.content) };
   const isMadeUp = content === 'none' && out.error?.kind === 'unknown_tool';
-  const name = isMadeUp ? offered.shown(call.name) : call.name;
-  return { callId: call.callId, name, isError: out.isError, ...said, ...error };
+  const name = isMadeUp ? offered.nameOf(call.name) : call.name;
+  return { callId: call.callId, name, isError: out.isError, ...value, ...error };
 }
 
-export function shownError(error: ErrorRecord, content: Content): Json {
+export function loggedError(error: ErrorRecord, content: Content): Json {
   if (content !== 'none') return json(error);
   const { message: _, ...facts } = error;
   return facts;
 }
 
-/** What an effect gave. */
-export function shownValue(value: Json, content: Content): Json {
+/** The value of an effect. */
+export function loggedValue(value: Json, content: Content): Json {
   if (content !== 'none') return { ok: true, value };
   const text = canonical(value);
   return { ok: true, chars: text.length, hash: sha256(text) };
 }
 
-export function shownDecision(
+export function loggedDecision(
   decision: Decision | { readonly decision: 'deny'; readonly tool: string },
   content: Content,
 ): Json {

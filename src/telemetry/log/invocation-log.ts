@@ -6,13 +6,13 @@ import type { CallUsage } from '../../core/values/usage.ts';
 import { arrivedFrom } from '../otel/arrived.ts';
 import {
   type Content,
-  shownCalls,
-  shownDecision,
-  shownError,
-  shownInput,
-  shownResult,
-  shownTurn,
-  shownValue,
+  loggedCalls,
+  loggedDecision,
+  loggedError,
+  loggedInput,
+  loggedResult,
+  loggedTurn,
+  loggedValue,
 } from './content.ts';
 import type { LineEffect, LineSpan, StepLine } from './line.ts';
 import type { LineSpans } from './line-spans.ts';
@@ -30,7 +30,7 @@ export class InvocationLog {
   readonly #offered = new OfferedNames();
   /** Open pairs: the step's own under '', calls beside it under their name. */
   readonly #open = new Map<string, Open>();
-  /** A step that ended: its line waits for the next record, which says whether it was the last. */
+  /** A step that ended: its line waits for the next record, which shows whether the step was the last. */
   #ended: Open | undefined;
   #lines = 0;
   /** How the invocation ended. */
@@ -53,7 +53,7 @@ export class InvocationLog {
     switch (record.kind) {
       case 'agent':
         if (record.event === 'done') this.#agentDone(record);
-        else if (record.request.type === 'code') this.#begin(record, '', shownInput(record.request, this.#content));
+        else if (record.request.type === 'code') this.#begin(record, '', loggedInput(record.request, this.#content));
         return;
       case 'step':
         if (record.event === 'done') this.#end(record, '');
@@ -92,7 +92,7 @@ export class InvocationLog {
     this.#write({ ...shown, ...(status !== undefined && { status }), ...(spans.length > 0 && { spans }) });
   }
 
-  /** Ends what is open and says how the invocation ended on its last line, of which the root's waits for the end of the run. */
+  /** Ends what is open and writes the status of the invocation on its last line. The last line of the root waits for the end of the run. */
   finish(record: RunRecord, status: string): void {
     for (const call of [...this.#open.keys()]) this.#end(record, call);
     this.#status ??= status;
@@ -154,20 +154,20 @@ export class InvocationLog {
     }
     if (record.event === 'retry') {
       const { delayMs, ...error } = record.value;
-      const outcome = { ok: false, attempt: record.attempt, delayMs, error: shownError(error, this.#content) };
+      const outcome = { ok: false, attempt: record.attempt, delayMs, error: loggedError(error, this.#content) };
       this.#noteEffect(record, 'model', outcome);
       return;
     }
     if (line === undefined) return;
     if (record.event === 'done') {
-      line.modelOut = shownTurn(record.value, this.#content);
-      line.toolCalls = shownCalls(record.value, this.#content, this.#offered);
+      line.modelOut = loggedTurn(record.value, this.#content);
+      line.toolCalls = loggedCalls(record.value, this.#content, this.#offered);
       const usage: CallUsage | undefined = record.value.usage;
       if (usage !== undefined) line.usage = usage;
       if (record.value.costUsd !== undefined) line.costUsd = record.value.costUsd;
       line.status = 'completed';
     } else {
-      line.modelOut = { error: shownError(record.value, this.#content) };
+      line.modelOut = { error: loggedError(record.value, this.#content) };
       line.status = record.event === 'failed' ? 'failed' : 'cancelled';
     }
     if (call !== '') this.#end(record, call);
@@ -177,7 +177,7 @@ export class InvocationLog {
     if (record.event === 'started') return;
     const out = record.event === 'cancel' ? { isError: true, error: record.value } : record.value;
     if (record.request !== undefined)
-      this.#results.push(shownResult(record.request, out, this.#content, this.#offered));
+      this.#results.push(loggedResult(record.request, out, this.#content, this.#offered));
   }
 
   #noteEffect(record: RunRecord, kind: string, outcome: Json): void {
@@ -192,9 +192,9 @@ export class InvocationLog {
     const procedure = this.#open.get('')?.step === 0;
     if (this.#lines === 0 || procedure) {
       if (!procedure) this.#begin(record, '', { step: 0 });
-      const cause = error === undefined ? {} : { error: shownError(error, this.#content) };
-      const said = this.#content === 'none' ? { chars: text.length } : { text };
-      this.#noteEffect(record, 'agent', { status, ...said, ...cause });
+      const cause = error === undefined ? {} : { error: loggedError(error, this.#content) };
+      const size = this.#content === 'none' ? { chars: text.length } : { text };
+      this.#noteEffect(record, 'agent', { status, ...size, ...cause });
     }
     this.finish(record, status);
   }
@@ -227,26 +227,26 @@ type EffectRecord = RecordOf<
 function outcomeOf(record: EffectRecord, content: Content): Json | undefined {
   if (record.event === 'started') return undefined;
   if (record.event === 'failed' || record.event === 'cancel') {
-    return { ok: false, error: shownError(record.value, content) };
+    return { ok: false, error: loggedError(record.value, content) };
   }
   switch (record.kind) {
     case 'wait':
     case 'decision':
-      return shownDecision(record.value, content);
+      return loggedDecision(record.value, content);
     case 'context': {
       const { error, ...facts } = record.value;
-      return error === undefined ? facts : { ...facts, error: shownError(error, content) };
+      return error === undefined ? facts : { ...facts, error: loggedError(error, content) };
     }
     case 'limit':
     case 'gate':
       return { ...record.value };
     case 'once': {
       const arrived = arrivedFrom(record.key, record.value);
-      return { ...(shownValue(record.value, content) as object), ...(arrived !== undefined && { arrived }) };
+      return { ...(loggedValue(record.value, content) as object), ...(arrived !== undefined && { arrived }) };
     }
     case 'child':
-      return shownValue(JSON.parse(JSON.stringify(record.value)), content);
+      return loggedValue(JSON.parse(JSON.stringify(record.value)), content);
     default:
-      return shownValue(record.value, content);
+      return loggedValue(record.value, content);
   }
 }

@@ -3,35 +3,39 @@ import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { NO_USAGE } from '../../core/values/usage.ts';
 import type { LineSpan, StepLine } from './line.ts';
 
-/** A span as far as the lines told it, with the line that told it last. */
-export interface Known {
+/** What the lines of a log say about one span, and the last line that mentions it. */
+export interface LoggedSpan {
   readonly span: LineSpan;
   readonly line: StepLine;
-  /** Of a model call: its end line, and what was sent, where the log holds that. */
+  /** Only for a model call: its end line, and the request if the log has content. */
   end?: StepLine;
-  asked?: Asked | undefined;
+  request?: LoggedRequest | undefined;
 }
 
 /** What was sent to a model. */
-export interface Asked {
+export interface LoggedRequest {
   readonly instructions: string;
   readonly messages: readonly Json[];
   readonly tools?: readonly Json[];
 }
 
-/** What a record says, without where and when. */
-export type Loose = {
+/** The fields of a record that its kind and event determine: no address, ids or times. */
+export type RecordParts = {
   readonly kind: RunRecord['kind'];
   readonly event: RunRecord['event'];
   readonly [name: string]: unknown;
 };
 
-/** The start of a span, as its record told it. */
+/** The fields of the record that started a span. */
 export function startOf(
   { kind, facts = {} }: LineSpan,
   { agent }: NodeRef,
-  { brief, asked, args }: { readonly brief: readonly Json[]; readonly asked: Asked | undefined; readonly args: Json },
-): Loose {
+  {
+    brief,
+    request,
+    args,
+  }: { readonly brief: readonly Json[]; readonly request: LoggedRequest | undefined; readonly args: Json },
+): RecordParts {
   const event = 'started';
   switch (kind) {
     case 'run':
@@ -41,8 +45,8 @@ export function startOf(
     case 'model': {
       const output = part(facts, 'output');
       const form = typeof output === 'string' ? { output: { name: output, schema: {} } } : {};
-      const request = { provider: '', modelId: '', ...NOTHING_ASKED, ...asked, ...(facts as object), ...form };
-      return { kind, event, attempt: 1, request };
+      const sent = { provider: '', modelId: '', ...EMPTY_REQUEST, ...request, ...(facts as object), ...form };
+      return { kind, event, attempt: 1, request: sent };
     }
     case 'tool':
       return { kind, event, attempt: 1, request: { ...UNKNOWN_CALL, ...(facts as object), args } };
@@ -52,17 +56,17 @@ export function startOf(
   }
 }
 
-const NOTHING_ASKED = { instructions: '', messages: [], from: 0, tools: [], settings: {}, stream: false };
+const EMPTY_REQUEST = { instructions: '', messages: [], from: 0, tools: [], settings: {}, stream: false };
 const UNKNOWN_CALL = { name: '', callId: '', description: '' };
 
-/** Its end: of what the line says itself, from there. */
-export function endOf(known: Known, text: string): Loose {
-  const { kind, outcome, facts } = known.span;
+/** The fields of the record that ended a span. */
+export function endOf(logged: LoggedSpan, text: string): RecordParts {
+  const { kind, outcome, facts } = logged.span;
   const fault = part(outcome, 'error');
   const code = part(outcome, 'code');
   const error = { kind: String(fault), message: '', retryable: false, ...(typeof code === 'string' && { code }) };
   const attempt = part(outcome, 'attempt') ?? 1;
-  const isCut = part(outcome, 'cut') === true;
+  const isInterrupted = part(outcome, 'cut') === true;
   if (kind === 'run' || kind === 'agent') {
     const usage = { ...NO_USAGE, ...(part(outcome, 'usage') as object) };
     const counts = { steps: part(outcome, 'steps') ?? 0, toolCalls: part(outcome, 'toolCalls') ?? 0 };
@@ -71,15 +75,15 @@ export function endOf(known: Known, text: string): Loose {
     return { kind, event: kind === 'run' && status === 'suspended' ? 'suspended' : 'done', value };
   }
   if (kind === 'tool') {
-    if (isCut) return { kind, event: 'cancel', value: error, request: facts };
+    if (isInterrupted) return { kind, event: 'cancel', value: error, request: facts };
     const label = { integrity: 'untrusted', confidentiality: 'public', origins: [] };
-    const content = part(resultIn(known), 'content') ?? '';
+    const content = part(resultIn(logged), 'content') ?? '';
     const value = { content, isError: fault !== undefined, label, ...(fault !== undefined && { error }) };
     return { kind, event: fault === undefined ? 'done' : 'failed', value, request: facts, ran: true };
   }
-  if (fault !== undefined) return { kind, event: isCut ? 'cancel' : 'failed', attempt, value: error };
+  if (fault !== undefined) return { kind, event: isInterrupted ? 'cancel' : 'failed', attempt, value: error };
   if (kind !== 'model') return { kind, event: 'done', value: remembered(outcome) };
-  const { end } = known;
+  const { end } = logged;
   const turn = { content: [], stop: 'end', ...(end?.modelOut as object) };
   const spent = {
     ...(end?.usage && { usage: end.usage }),
@@ -88,20 +92,20 @@ export function endOf(known: Known, text: string): Loose {
   return { kind, event: 'done', attempt, value: { ...turn, content: contentOf(turn), ...spent } };
 }
 
-/** What the line that ends a call says that it gave. */
-function resultIn({ span, line }: Known): unknown {
+/** The result of a call on the line that ends it. */
+function resultIn({ span, line }: LoggedSpan): unknown {
   return line.toolResults?.find((result) => part(result, 'callId') === part(span.facts, 'callId'));
 }
 
-/** What the model asked for, where the log holds it. */
-export function argumentsIn({ span, line }: Known): Json {
+/** The arguments of a call; null if the log has no content. */
+export function argumentsIn({ span, line }: LoggedSpan): Json {
   const call = line.toolCalls?.find((one) => part(one, 'id') === part(span.facts, 'callId'));
   const text = part(call, 'arguments');
   return typeof text === 'string' ? ((parsed(text) as Json | undefined) ?? text) : null;
 }
 
-/** What a turn said. */
-export function textOf({ modelOut }: StepLine): string {
+/** The text of a turn. */
+export function turnText({ modelOut }: StepLine): string {
   const content = part(modelOut, 'content');
   if (!Array.isArray(content)) return '';
   return content.map((item) => (part(item, 'type') === 'text' ? String(part(item, 'text')) : '')).join('');
@@ -118,8 +122,8 @@ function remembered(outcome: Json | undefined): Json {
   return typeof count === 'number' ? Array.from({ length: count }, () => null) : (outcome ?? null);
 }
 
-/** Effects that a trace tells as events. */
-export function effectOf(kind: string, outcome: object): Loose | undefined {
+/** The record of an effect that a trace shows as an event. */
+export function effectOf(kind: string, outcome: object): RecordParts | undefined {
   const error = { message: '', retryable: false, ...(part(outcome, 'error') as object) };
   switch (kind) {
     case 'model':
@@ -150,7 +154,7 @@ export function part(value: unknown, name: string): unknown {
   return isPlainObject(value) ? value[name] : undefined;
 }
 
-/** JSON; undefined where it is none: a line that a kill left half, say. */
+/** Parses JSON; undefined if it is invalid, such as a line that a killed process wrote half. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,7 +1,7 @@
 import type { ToolOut } from '../../core/contract/boundary.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
-import { shownSettings } from '../otel/opening.ts';
+import { knownSettings } from '../otel/initial-span.ts';
 import type { LineSpan } from './line.ts';
 
 /** The open spans of a run, for the lines of its log: a worker's first line also shows those around it, so that a log that ends early still holds the whole tree. */
@@ -10,7 +10,7 @@ export class LineSpans {
   readonly #open = new Map<string, LineSpan>();
   /** By id: where a run is its only agent's span, the agent. */
   readonly #byId = new Map<string, LineSpan>();
-  /** Those whose start stands in a line. */
+  /** The spans whose start is on a line. */
   readonly #shown = new Set<LineSpan>();
   /** Model facts that were shown last, by path. */
   readonly #facts = new Map<string, string>();
@@ -93,7 +93,7 @@ function factsOf(record: Extract<RunRecord, { event: 'started' }>): Json | undef
     case 'model': {
       const { provider, modelId, server, settings, stream, output } = record.request;
       return {
-        ...{ provider, modelId, settings: shownSettings(settings), stream },
+        ...{ provider, modelId, settings: knownSettings(settings), stream },
         ...(server && { server }),
         ...(output && { output: output.name }),
         ...waited,

@@ -6,8 +6,7 @@ import type { ExitRedaction } from '../../security/redaction/exit-redaction.ts';
 /**
  * What a request holds that the one before (of the same invocation) did not. The request's messages are the first
  * `from` of the one before, then `new`. `hash` is SHA-256 of the hash before, `from` and the canonical JSON of the new
- * messages as they were sent, joined by `|`: two runs are equal up to a step where their hashes are. The other parts
- * stand here once and again when they change; null where one is gone.
+ * messages as they were sent, joined by `|`: two runs are equal up to a step where their hashes are. The other parts are here on the first line and where they change; null where a part is absent from now on.
  */
 export interface LineModelIn {
   readonly new: readonly Json[];
@@ -31,8 +30,7 @@ export interface LineEffect {
 }
 
 /**
- * A span of the trace: open on start lines, ended on end lines. Times in nanoseconds since 1970, as texts, since no JSON
- * number holds them. Nothing that was said is in it: from these a trace can be made of the log (`cox trace export`).
+ * A span of the trace: open on start lines, ended on end lines. Times in nanoseconds since 1970, as texts, since a JSON number cannot hold them. It has no content. `cox trace export` makes a trace from these.
  */
 export interface LineSpan {
   readonly key: string;
@@ -43,7 +41,7 @@ export interface LineSpan {
   readonly end?: string;
   /** What it began with; a model's again only when it changes. */
   readonly facts?: Json;
-  /** How it ended; what the line itself says of a model call is not repeated. */
+  /** How it ended, without what the line itself has of a model call. */
   readonly outcome?: Json;
 }
 
@@ -76,11 +74,11 @@ export interface StepLine {
   readonly status?: string;
   readonly effects?: readonly LineEffect[];
   readonly spans?: readonly LineSpan[];
-  /** In how many places something was taken out; absent where nothing was. */
+  /** The number of redactions in this line; absent if there are none. */
   readonly redactions?: number;
 }
 
-// JSON lets these stand in a text: a terminal obeys some, and readers that split lines by Unicode's rules break at others.
+// JSON allows these characters in a text, but terminals obey some, and readers that split lines by Unicode's rules break at others.
 const BREAKS = /[\u007f-\u009f\u2028\u2029]/g;
 
 /** One line of JSON, its secrets redacted, whatever its texts contain. Ends with the line's end. */

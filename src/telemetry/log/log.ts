@@ -15,11 +15,11 @@ export type { LineEffect, LineModelIn, LineSpan, StepLine } from './line.ts';
 export interface LogOptions {
   /** Default `none`: names, counts, sizes and hashes only. `full` replays. Secrets are redacted in each. */
   readonly content?: Content | undefined;
-  /** Once it has so many bytes the file becomes `<file>.1` and a new one begins, whole in itself. Default: it grows. */
+  /** When the file has this many bytes, it becomes `<file>.1` and a new, self-contained file begins. Default: the file grows without a bound. */
   readonly maxBytes?: number | undefined;
   /** Old files that are kept, with `maxBytes`. Default 5. */
   readonly keep?: number | undefined;
-  /** What else is taken out, beside secrets of known forms and fields that a tool's schema marks. */
+  /** What else is redacted, beside secrets of known forms and fields that a tool's schema marks. */
   readonly redaction?: Redaction | undefined;
 }
 

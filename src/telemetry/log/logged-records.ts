@@ -3,29 +3,28 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { LineEffect, LineSpan, StepLine } from './line.ts';
 import {
-  type Asked,
   argumentsIn,
   effectOf,
   endOf,
-  type Known,
-  type Loose,
+  type LoggedRequest,
+  type LoggedSpan,
   part,
+  type RecordParts,
   startOf,
-  textOf,
+  turnText,
 } from './line-records.ts';
 import { stepLines } from './step-lines.ts';
 
-/** What a log tells of one run. */
+/** The records that a log holds of one run. */
 export interface LoggedRun {
   readonly run: string;
   readonly records: readonly RunRecord[];
-  /** A log does not know. */
+  /** A log cannot tell whether the run is active. */
   readonly isLive: false;
 }
 
 /**
- * The records of the runs in a step log, as far as a trace needs them: from a log of any content. Of a log that ends early
- * what began after its last line is missing. Throws a {@link ConfigurationError} where the file is none.
+ * The records of the runs in a step log, as far as a trace needs them: from a log of any content. If a log ends early, what began after its last line is missing. Throws a {@link ConfigurationError} if the file has no spans.
  *
  * @example const [{ records }] = await loggedRecords('run.jsonl');
  */
@@ -47,12 +46,12 @@ export async function loggedRecords(file: string, run?: string): Promise<readonl
 class Reading {
   readonly #run: string;
   /** What was sent last, by path. */
-  readonly #asked = new Map<string, Asked>();
+  readonly #requests = new Map<string, LoggedRequest>();
   readonly #briefs = new Map<string, readonly Json[]>();
   readonly #texts = new Map<string, string>();
-  readonly #spans = new Map<string, Known>();
+  readonly #spans = new Map<string, LoggedSpan>();
   readonly #nodes = new Map<string, NodeRef>();
-  /** Facts of model calls, by path: they stand where they change. */
+  /** Facts of model calls, by path: a line has them only where they change. */
   readonly #facts = new Map<string, Json>();
   readonly #effects: { readonly effect: LineEffect; readonly line: StepLine }[] = [];
   /** Results of calls that never started: they have no span. */
@@ -72,27 +71,27 @@ class Reading {
     for (const span of line.spans ?? []) this.#span(span, line);
     const model = this.#spans.get(idOf('model', keyOf(line), line.traceId));
     if (line.event === 'start') {
-      if (model !== undefined) model.asked = this.#ask(line);
+      if (model !== undefined) model.request = this.#request(line);
       return;
     }
     if (model !== undefined) model.end = line;
-    this.#texts.set(path, textOf(line));
+    this.#texts.set(path, turnText(line));
     for (const effect of line.effects ?? []) this.#effects.push({ effect, line });
     for (const result of line.toolResults ?? [])
       if (this.#isRefusal(path, result)) this.#refusals.push({ result, line });
   }
 
-  /** The request as the log holds it; undefined where it holds no content. */
-  #ask({ path, modelIn }: StepLine): Asked | undefined {
+  /** The request of a model call; undefined if the log has no content. */
+  #request({ path, modelIn }: StepLine): LoggedRequest | undefined {
     if (modelIn === undefined) return undefined;
-    const before = modelIn.from === 0 ? undefined : this.#asked.get(path);
+    const before = modelIn.from === 0 ? undefined : this.#requests.get(path);
     const { instructions = before?.instructions, tools = before?.tools } = modelIn;
     if (typeof instructions !== 'string') return undefined;
     const messages = [...(before?.messages ?? []).slice(0, modelIn.from), ...modelIn.new];
-    const asked = { instructions, messages, ...(Array.isArray(tools) && { tools }) };
-    this.#asked.set(path, asked);
+    const request = { instructions, messages, ...(Array.isArray(tools) && { tools }) };
+    this.#requests.set(path, request);
     if (!this.#briefs.has(path)) this.#briefs.set(path, messages);
-    return asked;
+    return request;
   }
 
   #isRefusal(path: string, result: Json): boolean {
@@ -102,53 +101,54 @@ class Reading {
   #span(span: LineSpan, line: StepLine): void {
     if (span.kind === 'tool') this.#calls.add(`${line.path} ${part(span.facts, 'callId')}`);
     const id = idOf(span.kind, span.key, line.traceId);
-    const known = this.#spans.get(id);
-    const facts = span.facts ?? known?.span.facts ?? (span.kind === 'model' ? this.#facts.get(line.path) : undefined);
+    const previous = this.#spans.get(id);
+    const facts =
+      span.facts ?? previous?.span.facts ?? (span.kind === 'model' ? this.#facts.get(line.path) : undefined);
     if (span.kind === 'model' && facts !== undefined) this.#facts.set(line.path, facts);
-    const whole = facts === undefined ? span : { ...span, facts };
-    this.#spans.set(id, { ...known, line, span: whole });
+    const complete = facts === undefined ? span : { ...span, facts };
+    this.#spans.set(id, { ...previous, line, span: complete });
   }
 
   /** In the order of their times. */
   records(): readonly RunRecord[] {
     const all = [
-      ...[...this.#spans.values()].flatMap((known) => this.#boundaries(known)),
-      ...this.#effects.flatMap(({ effect, line }) => this.#told(effect, line)),
+      ...[...this.#spans.values()].flatMap((logged) => this.#boundaries(logged)),
+      ...this.#effects.flatMap(({ effect, line }) => this.#effectRecords(effect, line)),
       ...this.#refusals.map(({ result, line }) => this.#refused(result, line)),
     ];
     all.sort((a, b) => a.epoch - b.epoch || (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
     return all.map((record, index) => Object.assign(record, { record: index + 1 }));
   }
 
-  #boundaries(known: Known): RunRecord[] {
-    const { span, line } = known;
-    // Calls of models stand in lines of their own, also one that was asked for elsewhere.
+  #boundaries(logged: LoggedSpan): RunRecord[] {
+    const { span, line } = logged;
+    // Each model call has its own lines, also one that another node asked for.
     const node = (span.kind === 'model' ? this.#nodes.get(line.path) : undefined) ?? this.#nodeOf(span);
     const step = span.kind === 'run' || span.kind === 'agent' ? 0 : line.step;
     const at = { key: span.key, node, step, spanId: span.id, parentSpanId: span.parent, traceId: line.traceId };
     const waitedMs = part(span.facts, 'waitedMs');
     const start = BigInt(span.start);
-    const said = { brief: this.#briefs.get(node.path) ?? [], asked: known.asked, args: argumentsIn(known) };
+    const content = { brief: this.#briefs.get(node.path) ?? [], request: logged.request, args: argumentsIn(logged) };
     const waited = waitedMs === undefined ? {} : { waitedMs };
-    const begun = this.#record(start, { ...at, ...startOf(span, node, said), ...waited });
+    const begun = this.#record(start, { ...at, ...startOf(span, node, content), ...waited });
     const end = this.#endOf(span, line.traceId);
     if (end === undefined) return [begun];
     const text = this.#texts.get(node.path) ?? '';
-    return [begun, this.#record(BigInt(end), { ...at, since: start, ...endOf(known, text) })];
+    return [begun, this.#record(BigInt(end), { ...at, since: start, ...endOf(logged, text) })];
   }
 
-  /** A run whose process ended before its last line was written ended with its root. */
+  /** If the process died before it wrote the run's last line, the run ended when its root agent ended. */
   #endOf(span: LineSpan, traceId: string): string | undefined {
     if (span.kind !== 'run' || span.end !== undefined) return span.end;
     return this.#spans.get(idOf('agent', String(part(span.facts, 'agent')), traceId))?.span.end;
   }
 
-  #record(time: bigint, loose: Loose & { readonly traceId: string }): RunRecord {
-    const epoch = this.#traces.indexOf(loose.traceId) + 1;
-    return { attempt: epoch, ...loose, run: this.#run, epoch, record: 0, time } as unknown as RunRecord;
+  #record(time: bigint, parts: RecordParts & { readonly traceId: string }): RunRecord {
+    const epoch = this.#traces.indexOf(parts.traceId) + 1;
+    return { attempt: epoch, ...parts, run: this.#run, epoch, record: 0, time } as unknown as RunRecord;
   }
 
-  /** Of an invocation its own; of what it does the invocation's. */
+  /** The node of an invocation, or the node of the invocation that made a call. */
   #nodeOf({ kind, key, facts }: LineSpan): NodeRef {
     const path = kind === 'run' ? String(part(facts, 'agent')) : key;
     for (let at = path; at !== ''; at = above(at)) {
@@ -164,29 +164,29 @@ class Reading {
     const callId = String(part(result, 'callId'));
     const value = { isError: true, content: '', error: part(result, 'error') };
     const at = { key: `${path}/${callId}`, node, step, spanId: '', parentSpanId: undefined, traceId };
-    const told = { kind: 'tool', event: 'failed', request: { name, callId }, value, ran: false } as const;
-    return this.#record(BigInt(Date.parse(time)) * 1_000_000n, { ...at, ...told });
+    const refusal = { kind: 'tool', event: 'failed', request: { name, callId }, value, ran: false } as const;
+    return this.#record(BigInt(Date.parse(time)) * 1_000_000n, { ...at, ...refusal });
   }
 
-  #told({ key, kind, outcome, time, durationMs }: LineEffect, { traceId, path, step }: StepLine): RunRecord[] {
+  #effectRecords({ key, kind, outcome, time, durationMs }: LineEffect, { traceId, path, step }: StepLine): RunRecord[] {
     if (time === undefined || typeof outcome !== 'object' || outcome === null) return [];
     const node = this.#nodes.get(path) ?? { path, agent: path };
     const at = { key, node, step, spanId: '', parentSpanId: undefined, traceId };
-    const told = effectOf(kind, outcome);
-    if (told === undefined) return [];
+    const parts = effectOf(kind, outcome);
+    if (parts === undefined) return [];
     // Milliseconds may come out before the invocation they happened in.
     const least = BigInt(this.#spans.get(idOf('agent', path, traceId))?.span.start ?? 0);
     const ended = latest(BigInt(Date.parse(time)) * 1_000_000n, least);
-    if (durationMs === undefined) return [this.#record(ended, { ...at, ...told })];
+    if (durationMs === undefined) return [this.#record(ended, { ...at, ...parts })];
     const since = ended - BigInt(Math.round(durationMs * 1e6));
     return [
       this.#record(latest(since, least), { ...at, kind: 'wait', event: 'started' }),
-      this.#record(ended, { ...at, ...told, since }),
+      this.#record(ended, { ...at, ...parts, since }),
     ];
   }
 }
 
-/** The address of a line's model call: one that was asked for elsewhere says it whole. */
+/** The address of a line's model call. A call that another node asked for has its full address on the line. */
 function keyOf({ path, step, call = 'model' }: StepLine): string {
   return call.startsWith(`${path}/`) ? call : `${path}/${step}/${call}`;
 }

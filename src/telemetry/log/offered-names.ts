@@ -1,4 +1,4 @@
-/** How a tool is called that a model was not offered: it made the name up, which may say anything. */
+/** The name for a tool that the model was not offered: the model invented its name, which may contain content. */
 const MADE_UP = 'unknown';
 
 /** The tools that an invocation's model was offered so far: what a log without content may name. */
@@ -9,7 +9,7 @@ export class OfferedNames {
     for (const name of names) this.#names.add(name);
   }
 
-  shown(name: string): string {
+  nameOf(name: string): string {
     return this.#names.has(name) ? name : MADE_UP;
   }
 }

@@ -1,6 +1,6 @@
 import type { ModelIn } from '../../core/contract/boundary.ts';
 import { canonical, type Json, sha256 } from '../../core/values/json.ts';
-import { type Content, shownMessage, shownRequest } from './content.ts';
+import { type Content, loggedMessage, loggedRequest } from './content.ts';
 import type { LineModelIn } from './line.ts';
 import type { OfferedNames } from './offered-names.ts';
 
@@ -12,7 +12,7 @@ export class RequestChain {
   #whole = false;
   #before: ModelIn | undefined;
 
-  /** The next request is shown as a whole: the lines before it are in another file. Its hash goes on. */
+  /** The next request is written in full, since the earlier lines are in another file. The chain of hashes continues. */
   restate(): void {
     this.#whole = true;
   }
@@ -27,7 +27,7 @@ export class RequestChain {
     const shownFrom = this.#whole ? 0 : from;
     this.#before = { ...request, messages: [] };
     this.#whole = false;
-    const messages = shown.map((message) => shownMessage(message, content, offered));
+    const messages = shown.map((message) => loggedMessage(message, content, offered));
     return { new: messages, from: shownFrom, hash: this.#hash, ...changed };
   }
 }
@@ -38,7 +38,7 @@ function changes(before: ModelIn | undefined, request: ModelIn, content: Content
     before === undefined ? request[part] !== undefined : !same(before[part], request[part]),
   );
   if (parts.length === 0) return {};
-  const shown = shownRequest(request, content);
+  const shown = loggedRequest(request, content);
   return Object.fromEntries(parts.flatMap((part) => (shown[part] === undefined ? [] : [[part, shown[part]]])));
 }
 

@@ -2,23 +2,23 @@ import { canonical, isPlainObject, type Json, sha256 } from '../../core/values/j
 import type { LineEffect, LineModelIn, StepLine } from './line.ts';
 import { OfferedNames } from './offered-names.ts';
 
-/** The lines of any log as one without content has them: names, counts, sizes and hashes; nothing that was said. */
+/** The lines of any log without their content: names, counts, sizes and hashes remain. */
 export function withoutContent(lines: readonly StepLine[]): StepLine[] {
   const offered = new Map<string, OfferedNames>();
   return lines.map((line) => {
     const of = `${line.runId} ${line.path}`;
     const names = offered.get(of) ?? new OfferedNames();
     offered.set(of, names);
-    return shorn(line, names);
+    return withoutLineContent(line, names);
   });
 }
 
-function shorn(line: StepLine, offered: OfferedNames): StepLine {
+function withoutLineContent(line: StepLine, offered: OfferedNames): StepLine {
   const { modelIn, modelOut, toolCalls, toolResults, effects } = line;
   if (Array.isArray(modelIn?.tools)) offered.add(modelIn.tools.map((tool) => String(fields(tool).name ?? tool)));
   return {
     ...facts(line),
-    ...(modelIn !== undefined && { modelIn: asked(modelIn, offered) }),
+    ...(modelIn !== undefined && { modelIn: request(modelIn, offered) }),
     ...(modelOut !== undefined && { modelOut: turn(modelOut) }),
     ...(toolCalls !== undefined && { toolCalls: toolCalls.map((one) => call(one, offered)) }),
     ...(toolResults !== undefined && { toolResults: toolResults.map((one) => result(one, offered)) }),
@@ -26,7 +26,7 @@ function shorn(line: StepLine, offered: OfferedNames): StepLine {
   };
 }
 
-/** What a line says beside contents: where and when, how it ended, spans and what it cost. */
+/** The fields of a line that are not content: address, times, status, spans, usage and cost. */
 function facts(line: StepLine): StepLine {
   const { traceId, runId, agent, path, step, call, event, parentStep, spanId, time, durationMs } = line;
   const { usage, costUsd, status, spans, redactions } = line;
@@ -40,7 +40,7 @@ function fields(value: Json): Fields {
   return isPlainObject(value) ? (value as Fields) : {};
 }
 
-function asked(
+function request(
   { new: added, from, hash, model, instructions, tools }: LineModelIn,
   offered: OfferedNames,
 ): LineModelIn {
@@ -59,9 +59,9 @@ function message(given: Json, offered: OfferedNames): Json {
   return {
     role,
     ...(callId !== undefined && { callId }),
-    ...(name !== undefined && { name: offered.shown(String(name)) }),
+    ...(name !== undefined && { name: offered.nameOf(String(name)) }),
     ...(isError !== undefined && { isError }),
-    ...(role === 'assistant' && { calls: (asks ?? []).map((one) => offered.shown(String(one))) }),
+    ...(role === 'assistant' && { calls: (asks ?? []).map((one) => offered.nameOf(String(one))) }),
     chars: chars ?? lengthOf(content),
   };
 }
@@ -84,19 +84,19 @@ function turn(given: Json): Json {
 }
 
 function call(given: Json, offered: OfferedNames): Json {
-  const { id = '', name = '', arguments: asked, chars } = fields(given);
-  return { id, name: offered.shown(String(name)), chars: chars ?? lengthOf(asked) };
+  const { id = '', name = '', arguments: args, chars } = fields(given);
+  return { id, name: offered.nameOf(String(name)), chars: chars ?? lengthOf(args) };
 }
 
 function result(given: Json, offered: OfferedNames): Json {
   const { callId = '', name: called = '', isError = false, content, chars, error } = fields(given);
   const size = chars ?? (content === undefined ? undefined : lengthOf(content));
-  const name = fields(error ?? null).kind === 'unknown_tool' ? offered.shown(String(called)) : called;
-  const said = { callId, name, isError, ...(size !== undefined && { chars: size }) };
-  return failure({ ...said, ...(error !== undefined && { error }) });
+  const name = fields(error ?? null).kind === 'unknown_tool' ? offered.nameOf(String(called)) : called;
+  const facts = { callId, name, isError, ...(size !== undefined && { chars: size }) };
+  return failure({ ...facts, ...(error !== undefined && { error }) });
 }
 
-/** With the kind of an error, without what it says. */
+/** Keeps the kind of an error and removes its message. */
 function failure(given: Fields): Fields {
   if (given.error === undefined) return given;
   const { message: _, ...error } = fields(given.error);
@@ -113,8 +113,8 @@ function effect({ outcome, ...at }: LineEffect): LineEffect {
       return { ...at, outcome: failure(fields(outcome)) };
     case 'agent': {
       const { status = '', text, chars, error } = fields(outcome);
-      const said = { status, chars: chars ?? lengthOf(text) };
-      return { ...at, outcome: failure({ ...said, ...(error !== undefined && { error }) }) };
+      const facts = { status, chars: chars ?? lengthOf(text) };
+      return { ...at, outcome: failure({ ...facts, ...(error !== undefined && { error }) }) };
     }
     case 'wait':
     case 'decision': {

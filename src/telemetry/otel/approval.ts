@@ -1,4 +1,4 @@
-/** An approval, from its request until the call it stands for starts. */
+/** An approval, from its request until its call starts. */
 export interface Approval {
   readonly id: string;
   readonly path: string;

@@ -8,7 +8,7 @@ export interface TraceCarrier {
 }
 
 /**
- * What another process needs to go on in the trace that is active here: in a tool that calls it, say. Empty without a
+ * The headers with which another process continues the trace that is active here, for example in a tool that calls that process. Empty without a
  * registered propagator (`setupOtel` registers one) and outside of any span.
  *
  * @example await fetch(url, { headers: { ...traceCarrier() } });

@@ -1,11 +1,11 @@
-import { within } from './registered.ts';
+import { withTimeout } from './registered.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const FLUSH_MS = 2_000;
 
 /**
- * Sends what is left before a signal ends the process; what it gives takes that back. Where somebody else listens to the
- * signal the process is theirs to end.
+ * Sends what is queued before a signal ends the process; the returned function undoes this. If there is another listener
+ * for the signal, that listener decides whether the process ends.
  */
 export function flushOnSignals(flush: () => Promise<void>): () => void {
   const off = () => {
@@ -14,8 +14,8 @@ export function flushOnSignals(flush: () => Promise<void>): () => void {
   async function onSignal(signal: NodeJS.Signals): Promise<void> {
     const isOurs = process.listenerCount(signal) === 1;
     if (isOurs) off();
-    await within(FLUSH_MS, flush()).catch(() => {});
-    // With nobody left to listen it does what it always does.
+    await withTimeout(FLUSH_MS, flush()).catch(() => {});
+    // Without another listener the signal has its default effect.
     if (isOurs) process.kill(process.pid, signal);
   }
   for (const signal of SIGNALS) process.on(signal, onSignal);

@@ -7,7 +7,7 @@ const COUNTS = [1, 2, 4, 8, 16, 32, 64, 128];
 const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
 
 /**
- * Every metric, in one place: the conventions' own are still renamed now and then. `gen_ai.*` as of 1.41.1 and, where that
+ * Every metric, in one file, since the conventions still rename theirs now and then. `gen_ai.*` as of 1.41.1 and, where that
  * has none, as merged after it.
  */
 const TABLE = {

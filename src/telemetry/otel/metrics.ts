@@ -3,20 +3,20 @@ import type { ModelIn, ToolOut } from '../../core/contract/boundary.ts';
 import type { RecordOf } from '../../core/contract/events.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
+import { embedder, providerName } from './initial-span.ts';
 import { type Instruments, instruments } from './metric-table.ts';
-import { embedder, providerName } from './opening.ts';
 import { faultOf } from './outcome.ts';
 import { toolFault } from './tool-fault.ts';
 
-/** What one run adds to the metrics: from its records, so that they say what the spans say. No run id or path is in them. */
+/** The metrics of one run, made from its records, so that they agree with its spans. They have no run id and no path. */
 export class RunMetrics {
   readonly #to: Instruments;
   #run: { readonly agent: string; readonly team: boolean; readonly since: bigint } | undefined;
   /** Open model calls, by address. */
   readonly #calls = new Map<string, { readonly since: bigint; readonly attributes: Attributes }>();
-  /** Of live invocations, by path: what of its window is told, and its own model calls. */
+  /** Active invocations, by path: the tokens of the window and the invocation's own model calls. */
   readonly #agents = new Map<string, { readonly contextTokens: number | undefined; calls: number }>();
-  readonly #asked = new Map<string, bigint>();
+  readonly #pendingSince = new Map<string, bigint>();
 
   constructor(meter: Meter) {
     this.#to = instruments(meter);
@@ -66,9 +66,9 @@ export class RunMetrics {
     this.#to.runs.add(1, { 'gen_ai.agent.name': agent, 'coxswain.run.state': status });
     if (team)
       this.#to.workflowDuration.record(seconds(since, time), { 'gen_ai.workflow.name': agent, ...failed(fault) });
-    // What is still asked is asked by nobody in this process any more.
-    if (this.#asked.size > 0) this.#to.approvalsPending.add(-this.#asked.size);
-    this.#asked.clear();
+    // This process no longer waits for the requests that are still open.
+    if (this.#pendingSince.size > 0) this.#to.approvalsPending.add(-this.#pendingSince.size);
+    this.#pendingSince.clear();
   }
 
   #agent(record: RecordOf<'agent'>): void {
@@ -135,7 +135,7 @@ export class RunMetrics {
     const fault = kind === 'suspended' ? undefined : kind;
     const isMadeUp = fault === 'unknown_tool' && record.event === 'failed' && !record.ran;
     const attributes = {
-      // A name that the model made up may say anything, and is another each time.
+      // A name that the model invented may contain content, and differs each time.
       'gen_ai.tool.name': isMadeUp ? 'unknown' : (record.request?.name ?? 'unknown'),
       'gen_ai.tool.type': 'function',
       'gen_ai.agent.name': record.node.agent,
@@ -148,20 +148,20 @@ export class RunMetrics {
 
   #wait(record: RecordOf<'wait'>): void {
     if (record.event === 'started') {
-      if (!this.#asked.has(record.key)) this.#to.approvalsPending.add(1);
-      this.#asked.set(record.key, record.time);
+      if (!this.#pendingSince.has(record.key)) this.#to.approvalsPending.add(1);
+      this.#pendingSince.set(record.key, record.time);
       return;
     }
-    const asked = this.#asked.get(record.key);
-    if (asked === undefined) return;
-    this.#asked.delete(record.key);
+    const requestedAt = this.#pendingSince.get(record.key);
+    if (requestedAt === undefined) return;
+    this.#pendingSince.delete(record.key);
     this.#to.approvalsPending.add(-1);
     if (record.event === 'done') {
       const attributes = {
         'gen_ai.agent.name': record.node.agent,
         'coxswain.approval.decision': record.value.decision,
       };
-      this.#to.approvalWait.record(seconds(record.since ?? asked, record.time), attributes);
+      this.#to.approvalWait.record(seconds(record.since ?? requestedAt, record.time), attributes);
     }
   }
 

@@ -20,7 +20,7 @@ export { type OtelSetup, type SetupOptions, setupOtel } from './setup.ts';
 export interface OtelOptions {
   /** Default `none`. `full` puts prompts, answers, arguments and results on the spans, their secrets redacted. */
   readonly content?: SpanContent | undefined;
-  /** What else is taken out of contents, beside secrets of known forms and fields that a tool's schema marks. */
+  /** What else is redacted in content, beside secrets of known forms and fields that a tool's schema marks. */
   readonly redaction?: Redaction | undefined;
   /** Default: one of the registered provider. */
   readonly tracer?: Tracer | undefined;
@@ -30,15 +30,15 @@ export interface OtelOptions {
   readonly transfer?: boolean | undefined;
 }
 
-/** An instrument that can also end what a run leaves open whose result rejects: such a run has no last record. */
+/** An instrument that can also end the open spans of a run whose result rejects, since such a run has no last record. */
 export interface OtelInstrument extends Instrument {
   /** `time` in nanoseconds since 1970. */
   abandon(run: string, error: ErrorRecord, time: bigint): void;
-  /** Sends what a run that parked has said so far: its process may end. Rejects where that could not be sent. */
+  /** Sends the spans of a run that parked, since its process may end. Rejects if they could not be sent. */
   flush(): Promise<void>;
 }
 
-/** What is kept of a run under way. */
+/** The state of an active run. */
 interface Traced {
   readonly spans: RunSpans | undefined;
   readonly metrics: RunMetrics | undefined;
@@ -47,8 +47,7 @@ interface Traced {
 /**
  * OpenTelemetry of a run, by the GenAI semantic conventions. Spans: `invoke_workflow` (a team's run), `invoke_agent`,
  * `chat`, `execute_tool`, `embeddings` and memory operations; a lone agent's run is its `invoke_agent` span. The run's span
- * is a child of the caller's active one; that of a resume, a fork or a replay begins a new trace and links to where it goes
- * on from. Metrics: durations, tokens, cost, waits. Uses the registered providers; without one it does next to nothing.
+ * is a child of the caller's active one; that of a resume, a fork or a replay begins a new trace and links to the span that it continues from. Metrics: durations, tokens, cost, waits. Uses the registered providers; without one it does next to nothing.
  *
  * @example startRun(agent, input, { instrument: otel() })
  */

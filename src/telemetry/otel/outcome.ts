@@ -7,19 +7,19 @@ import type { Status } from '../../core/values/status.ts';
 import { boundedValue, finishReason, outputMessages } from './parts.ts';
 import { rpcCode, toolFault } from './tool-fault.ts';
 
-/** Whether spans hold what was said: `full` puts it on attributes, its secrets redacted. */
+/** Whether spans hold content: `full` puts it on attributes, with its secrets redacted. */
 export type SpanContent = 'none' | 'full';
 
-/** What a span says at its end. */
+/** What a span receives at its end. */
 export interface SpanOutcome {
   readonly attributes: Attributes;
-  /** Kind of the error it failed with. */
+  /** The kind of error that it failed with. */
   readonly fault?: string | undefined;
-  /** What was said; made only where it is asked for. */
-  said?(): { readonly [attribute: string]: Json };
+  /** The content attributes; called only for `content: 'full'`. */
+  content?(): { readonly [attribute: string]: Json };
 }
 
-/** What is known of an open span when its record ends it. */
+/** Facts about an open span at the time when a record ends it. */
 export interface OpenFacts {
   readonly isDelegate: boolean;
   readonly workerFault: string | undefined;
@@ -52,7 +52,7 @@ export function outcome(
 
 const NOTHING: SpanOutcome = Object.freeze({ attributes: Object.freeze({}) });
 
-/** The kind of error an invocation ended with; undefined where it did what it should or waits to go on. */
+/** The kind of error that an invocation ended with; undefined if it completed or is suspended. */
 export function faultOf(out: {
   readonly status: Status;
   readonly error?: { readonly kind: string };
@@ -79,7 +79,7 @@ function modelOutcome({ stop, usage, response, by, costUsd, content }: ModelTurn
   }
   if (by !== undefined) attributes['coxswain.model'] = `${by.provider}/${by.id}`;
   if (costUsd !== undefined) attributes['coxswain.cost_usd'] = costUsd;
-  return { attributes, said: () => ({ 'gen_ai.output.messages': outputMessages(content, finish) }) };
+  return { attributes, content: () => ({ 'gen_ai.output.messages': outputMessages(content, finish) }) };
 }
 
 function toolOutcome({ isError, error, content }: ToolOut, { isDelegate, workerFault }: OpenFacts): SpanOutcome {
@@ -91,7 +91,7 @@ function toolOutcome({ isError, error, content }: ToolOut, { isDelegate, workerF
   return {
     attributes: code === undefined ? {} : { 'rpc.response.status_code': code },
     fault: fault === 'suspended' ? undefined : fault,
-    said: () => (content === '' ? {} : { 'gen_ai.tool.call.result': boundedValue(content) }),
+    content: () => (content === '' ? {} : { 'gen_ai.tool.call.result': boundedValue(content) }),
   };
 }
 
@@ -105,8 +105,8 @@ function agentOutcome(out: AgentOut, open: OpenFacts): SpanOutcome {
   }
   if (open.finishReason !== undefined) attributes['gen_ai.response.finish_reasons'] = [open.finishReason];
   const finish = open.finishReason ?? 'stop';
-  const said = () => (text === '' ? {} : { 'gen_ai.output.messages': outputMessages(text, finish) });
-  return { attributes, fault: faultOf(out), said };
+  const content = () => (text === '' ? {} : { 'gen_ai.output.messages': outputMessages(text, finish) });
+  return { attributes, fault: faultOf(out), content };
 }
 
 function memoryOutcome(value: Json): SpanOutcome {
@@ -114,7 +114,7 @@ function memoryOutcome(value: Json): SpanOutcome {
   if (Array.isArray(value)) attributes['gen_ai.memory.record.count'] = value.length;
   const id = idIn(value);
   if (id !== undefined) attributes['gen_ai.memory.record.id'] = id;
-  return { attributes, said: () => (Array.isArray(value) ? { 'gen_ai.memory.records': boundedValue(value) } : {}) };
+  return { attributes, content: () => (Array.isArray(value) ? { 'gen_ai.memory.records': boundedValue(value) } : {}) };
 }
 
 function idIn(value: Json): string | undefined {

@@ -5,7 +5,7 @@ import { redact, redactor } from '../../security/redaction/secrets.ts';
 
 /** Longest content attribute in characters, as Jaeger bounds its own. */
 const MAX_CHARS = 65_536;
-/** What is left of each text in a value that is too long. */
+/** The length to which each text is truncated in a value that is too long. */
 const SHORT = 2_048;
 
 const FINISH: Readonly<Record<StopReason, string>> = {
@@ -22,13 +22,15 @@ export function finishReason(stop: StopReason): string {
   return FINISH[stop];
 }
 
-/** A value as an attribute, its secrets redacted: as it is where it is short enough, its long texts cut where that helps, else the front of its JSON text. */
+/** A value as an attribute, with its secrets redacted. A value that is too long has its long texts truncated; if that does not suffice, it becomes the beginning of its JSON text. */
 export function boundedValue(value: unknown): Json {
-  if (typeof value === 'string') return cut(redact(value));
+  if (typeof value === 'string') return truncate(redact(value));
   const text = JSON.stringify(value, redactor) ?? 'null';
   if (text.length <= MAX_CHARS) return JSON.parse(text) as Json;
-  const shorter = JSON.stringify(JSON.parse(text), (_, item) => (typeof item === 'string' ? cut(item, SHORT) : item));
-  return shorter.length <= MAX_CHARS ? (JSON.parse(shorter) as Json) : cut(text);
+  const shorter = JSON.stringify(JSON.parse(text), (_, item) =>
+    typeof item === 'string' ? truncate(item, SHORT) : item,
+  );
+  return shorter.length <= MAX_CHARS ? (JSON.parse(shorter) as Json) : truncate(text);
 }
 
 /** `gen_ai.system_instructions`. */
@@ -67,7 +69,7 @@ export function outputMessages(content: string | readonly AssistantPart[], finis
 function shapeOf(message: Message): Json {
   if (message.role === 'tool') {
     const { content } = message;
-    const response = typeof content === 'string' ? cut(redact(content)) : content.map(partOf);
+    const response = typeof content === 'string' ? truncate(redact(content)) : content.map(partOf);
     return { role: 'tool', parts: [{ type: 'tool_call_response', id: message.callId, response }] };
   }
   const { content } = message;
@@ -79,26 +81,26 @@ function partOf(part: Part | AssistantPart): Json {
     case 'text':
       return textPart(part.text);
     case 'reasoning':
-      return { type: 'reasoning', content: cut(redact(part.text ?? '')) };
+      return { type: 'reasoning', content: truncate(redact(part.text ?? '')) };
     case 'tool_call':
-      return { type: 'tool_call', id: part.id, name: part.name, arguments: cut(redact(part.arguments)) };
+      return { type: 'tool_call', id: part.id, name: part.name, arguments: truncate(redact(part.arguments)) };
     case 'image':
     case 'file': {
       const modality = part.type === 'image' ? 'image' : 'document';
       const about = { modality, mime_type: part.mediaType };
       if (typeof part.data !== 'string') return { type: 'uri', ...about, uri: redact(part.data.url) };
-      // Bytes cannot be cut and still be read.
+      // Truncated bytes could not be decoded.
       return { type: 'blob', ...about, content: part.data.length > MAX_CHARS ? '' : part.data };
     }
   }
 }
 
 function textPart(text: string): { type: 'text'; content: string } {
-  return { type: 'text', content: cut(redact(text)) };
+  return { type: 'text', content: truncate(redact(text)) };
 }
 
-function cut(text: string, max: number = MAX_CHARS): string {
+function truncate(text: string, max: number = MAX_CHARS): string {
   if (text.length <= max) return text;
-  const kept = text.slice(0, max).toWellFormed();
-  return `${kept} [${text.length - max} characters left out]`;
+  const front = text.slice(0, max).toWellFormed();
+  return `${front} [${text.length - max} characters left out]`;
 }

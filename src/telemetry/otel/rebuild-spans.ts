@@ -19,7 +19,7 @@ export interface Rebuilding {
   readonly isLive: boolean;
 }
 
-/** How a run ended whose process died. */
+/** The state of a run whose process died. */
 const DIED = 'died';
 
 /**
@@ -84,7 +84,7 @@ class Making {
     if (open !== undefined) this.#open.set(record.spanId, open);
   }
 
-  /** The process was gone: nothing says when what was open ended, but that it was after its start. */
+  /** The process died, so the end of open spans is unknown; they end after the last record. */
   died(time: bigint): void {
     this.#spans?.close(DIED, DIED, time + 1_000n);
     this.#spans = undefined;

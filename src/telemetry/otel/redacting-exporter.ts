@@ -16,7 +16,7 @@ export function redactingExporter(exporter: SpanExporter, redaction: ExitRedacti
   };
 }
 
-/** The span as it is, but for what may hold a text of somebody's. */
+/** The span, with every part redacted that can hold a text. */
 function clean(span: ReadableSpan, redaction: ExitRedaction): ReadableSpan {
   const text = (value: string) => redaction.json(value) as string;
   const all = (attributes: Attributes) => redaction.json(attributes as Json) as Attributes;

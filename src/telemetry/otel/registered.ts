@@ -8,12 +8,12 @@ export interface Tracers {
   ofAgent(agent: string): Tracer;
 }
 
-/** A provider in which each agent is a service of its own. */
+/** A provider in which each agent is a separate service. */
 export interface AgentTracers {
   agentTracer(agent: string): Tracer;
 }
 
-/** Of the registered provider; asked once a run, so that without one nothing else is done. */
+/** The tracers of the registered provider; undefined without one. Called once per run. */
 export function registeredTracers(): Tracers | undefined {
   const provider = trace.getTracerProvider();
   if (!(provider instanceof ProxyTracerProvider)) return alike(provider.getTracer(SCOPE));
@@ -29,7 +29,7 @@ function alike(tracer: Tracer): Tracers {
   return { ofRun: tracer, ofAgent: () => tracer };
 }
 
-/** Of the registered provider; undefined where there is none. */
+/** The meter of the registered provider; undefined without one. */
 export function registeredMeter(): Meter | undefined {
   const meter = metrics.getMeterProvider().getMeter(SCOPE);
   return Object.getPrototypeOf(meter) === Object.getPrototypeOf(createNoopMeter()) ? undefined : meter;
@@ -38,16 +38,16 @@ export function registeredMeter(): Meter | undefined {
 /** How long a parked run waits for its spans to be sent. */
 const FLUSH_MS = 3_000;
 
-/** Has the registered provider send what it holds. Rejects where that fails or takes longer than three seconds. */
+/** Flushes the registered provider. Rejects if that fails or takes longer than three seconds. */
 export async function flushRegistered(): Promise<void> {
   const provider = trace.getTracerProvider();
   const own: object = provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
   if (!('forceFlush' in own) || typeof own.forceFlush !== 'function') return;
-  await within(FLUSH_MS, Promise.resolve(own.forceFlush()));
+  await withTimeout(FLUSH_MS, Promise.resolve(own.forceFlush()));
 }
 
-/** A promise, given up after `ms`. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+/** Settles as `work` does, or rejects after `ms`. */
+export async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1_000} s`)), ms);

@@ -4,20 +4,20 @@ import type { SpanHandle, SpanStart } from '../../core/contract/instrument.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import type { ExitRedaction } from '../../security/redaction/exit-redaction.ts';
 import { type Approval, approvalAttributes, approvalState } from './approval.ts';
-import { addStartAttributes } from './opening.ts';
+import { addStartAttributes } from './initial-span.ts';
 import { faultOf, outcome, type SpanContent } from './outcome.ts';
 import { finishReason, outputMessages } from './parts.ts';
-import { say } from './say.ts';
+import { setContent } from './set-content.ts';
 import { hrTime, OpenSpan, openSpan } from './span.ts';
-import { spoken } from './spoken.ts';
-import { told } from './told.ts';
+import { spanEvent } from './span-event.ts';
+import { startContent } from './start-content.ts';
 
-/** How spans are made, and what stands on them. */
+/** How spans are made, and what is put on them. */
 export interface SpanOptions {
   readonly content: SpanContent;
-  /** Also what is only proposed for delegates. */
+  /** Whether the proposed attributes of delegates are set. */
   readonly transfer: boolean;
-  /** What of that which was said is taken out. */
+  /** What is redacted in content. */
   readonly redaction: ExitRedaction;
   readonly tracerOf: (agent: string) => Tracer;
 }
@@ -28,7 +28,7 @@ export class RunSpans {
   readonly #options: SpanOptions;
   readonly #open = new Map<string, OpenSpan>();
   readonly #approvals = new Map<string, Approval>();
-  /** Steps whose window was cut. */
+  /** Steps whose window was compacted. */
   readonly #compacted = new Set<string>();
   /** True while a lone agent has not taken its run's span over. */
   #lone: boolean;
@@ -68,30 +68,30 @@ export class RunSpans {
       this.#approvals.delete(start.key);
       span.setAttributes(approvalAttributes(approval));
     }
-    if (this.#options.content === 'full') say(span, spoken(start), this.#options.redaction);
+    if (this.#options.content === 'full') setContent(span, startContent(start), this.#options.redaction);
     noteWait(span, start);
   }
 
-  /** Any record of the run but its own. */
+  /** Every record except those of the run itself. */
   take(record: Exclude<RunRecord, { kind: 'run' }>): void {
     if (record.kind === 'wait' || record.kind === 'decision') this.#noteDecision(record);
     else if (record.event === 'started') this.#noteAttempt(record);
     else if (record.event === 'retry') this.#noteRetry(record);
-    else if (!this.#end(record)) this.#tell(record);
+    else if (!this.#end(record)) this.#addEvent(record);
   }
 
-  /** False where no span of its own is open. */
+  /** False if no span of this record is open. */
   #end(record: Exclude<RunRecord, { kind: 'run' }>): boolean {
     const id = idOf(record);
     const open = this.#open.get(id);
     if (open === undefined) return false;
     this.#open.delete(id);
-    if (open.span.isRecording()) this.#conclude(open, record);
+    if (open.span.isRecording()) this.#setOutcome(open, record);
     open.span.end(hrTime(record.time));
     return true;
   }
 
-  #conclude(open: OpenSpan, record: RunRecord): void {
+  #setOutcome(open: OpenSpan, record: RunRecord): void {
     switch (record.kind) {
       case 'agent':
       case 'model':
@@ -103,12 +103,12 @@ export class RunSpans {
         return;
     }
     const { span } = open;
-    const { attributes, fault, said } = outcome(record, open);
+    const { attributes, fault, content } = outcome(record, open);
     span.setAttributes(attributes);
-    if (this.#options.content === 'full' && said !== undefined) say(span, said(), this.#options.redaction);
+    if (this.#options.content === 'full' && content !== undefined) setContent(span, content(), this.#options.redaction);
     if (fault !== undefined) fail(open, fault);
     if (record.kind === 'model') this.#noteTurn(open, record);
-    if (record.kind === 'agent' && record.event === 'done') this.#noteWorker(open, record);
+    if (record.kind === 'agent' && record.event === 'done') this.#noteOutcome(open, record);
   }
 
   #noteTurn({ span }: OpenSpan, record: RecordOf<'model'>): void {
@@ -118,14 +118,14 @@ export class RunSpans {
     if (record.event === 'done' && agent !== undefined) agent.finishReason = finishReason(record.value.stop);
   }
 
-  /** What nobody has answered; of an agent that parks for it, what that waits for. */
+  /** Approvals without an answer; with `path`, those that this node waits for. */
   #waiting(path?: string): Approval[] {
     return [...this.#approvals.values()].filter(
       (approval) => approval.state === 'pending' && (path === undefined || approval.path === path),
     );
   }
 
-  #noteWorker(open: OpenSpan, record: Extract<RecordOf<'agent'>, { event: 'done' }>): void {
+  #noteOutcome(open: OpenSpan, record: Extract<RecordOf<'agent'>, { event: 'done' }>): void {
     const [waiting] = this.#waiting(record.node.path);
     if (waiting !== undefined) open.span.setAttributes(approvalAttributes(waiting));
     if (open === this.root) open.span.setAttribute('coxswain.run.state', record.value.status);
@@ -144,13 +144,13 @@ export class RunSpans {
     this.#open.get(idOf(record))?.span.addEvent('coxswain.retry', attributes, hrTime(record.time));
   }
 
-  /** What has no span of its own is an event of its agent's, or of the run's. */
-  #tell(record: RunRecord): void {
+  /** Adds a record without a span as an event to the span of its agent or of the run. */
+  #addEvent(record: RunRecord): void {
     if (record.kind === 'tool') this.#noteRefusal(record);
     if (record.kind === 'context') this.#compacted.add(stepOf(record));
     const agent = record.kind === 'child' ? this.#agentOf(record) : undefined;
     if (agent !== undefined) agent.isDetached = true;
-    const event = told(record);
+    const event = spanEvent(record);
     if (event === undefined) return;
     const { span } = (event.on === 'agent' ? this.#agentOf(record) : undefined) ?? this.root;
     if (span.isRecording()) span.addEvent(event.name, event.attributes, hrTime(record.time));
@@ -180,7 +180,7 @@ export class RunSpans {
     root.span.setAttribute('coxswain.run.state', state);
     if (fault !== undefined) fail(root, fault);
     if (text && this.#options.content === 'full')
-      say(root.span, { 'gen_ai.output.messages': outputMessages(text, 'stop') }, this.#options.redaction);
+      setContent(root.span, { 'gen_ai.output.messages': outputMessages(text, 'stop') }, this.#options.redaction);
     root.span.end(end);
   }
 
@@ -207,20 +207,20 @@ export class RunSpans {
     this.#agentOf(record)?.span.addEvent(name, approvalAttributes(approval), hrTime(record.time));
   }
 
-  /** A call that never started has no span; its agent's says that it was asked for. One that parked was not refused. */
+  /** A call that never started has no span, so it becomes an event on its agent's span. A call that parked was not refused. */
   #noteRefusal(record: RecordOf<'tool'>): void {
     if (record.event !== 'failed') return;
     const { name, callId } = record.request;
     const fault = record.value.error?.kind ?? 'denied';
     if (fault === 'suspended') return;
-    // A name that the model made up may say anything.
-    const known = fault === 'unknown_tool' ? {} : { 'gen_ai.tool.name': name };
-    const attributes = { ...known, 'gen_ai.tool.call.id': callId, 'error.type': fault };
+    // A name that the model invented may contain content.
+    const toolName = fault === 'unknown_tool' ? {} : { 'gen_ai.tool.name': name };
+    const attributes = { ...toolName, 'gen_ai.tool.call.id': callId, 'error.type': fault };
     this.#agentOf(record)?.span.addEvent('coxswain.tool.refused', attributes, hrTime(record.time));
   }
 }
 
-/** Marks a span as failed. The description is the kind: a message could hold what was said. */
+/** Marks a span as failed. The description is the kind, since a message could hold content. */
 function fail({ span }: OpenSpan, kind: string): void {
   span.setAttribute('error.type', kind);
   span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
@@ -235,7 +235,7 @@ function idOf(record: { readonly kind: string; readonly key: string }): string {
   return `${record.kind} ${record.key}`;
 }
 
-/** Whether a call makes a conversation shorter: what it is asked with is not. */
+/** Whether a model call summarises the conversation; the request of such a call is not a compacted one. */
 function isSummary(key: string): boolean {
   return key.slice(key.lastIndexOf('/')).startsWith('/@summary');
 }

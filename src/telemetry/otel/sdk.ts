@@ -22,7 +22,7 @@ export interface MetricSdk {
   readonly exporter: typeof import('@opentelemetry/exporter-metrics-otlp-http');
 }
 
-/** The SDK for spans; it is loaded when it is asked for. Its lines 2 (from 2.12) and 3 have the same names. */
+/** The SDK for spans, loaded on first use. Its versions 2 (from 2.12) and 3 have the same names. */
 export function loadTraceSdk(who: string): Promise<TraceSdk> {
   return load(who, TRACES, async () => {
     const [trace, context, core, resources, exporter] = await Promise.all([
@@ -76,13 +76,13 @@ export function serviceResource({ resources }: TraceSdk, serviceName: string): R
     .merge(named);
 }
 
-/** A run says most on its agents' spans: each approval, limit and refused call is an event there. */
+/** Most events are on the spans of agents: each approval, limit and refused call is one. */
 export const SPAN_LIMITS = Object.freeze({ eventCountLimit: 1_024 });
 
-/** How long one export may take, its retries included; `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise. */
+/** How long one export may take, its retries included; `OTEL_EXPORTER_OTLP_TIMEOUT` overrides it. */
 const EXPORT_MS = 3_000;
 
-/** Sends spans as OTLP over HTTP: to a URL, else to where the environment says, else to localhost:4318. */
+/** Sends spans as OTLP over HTTP: to a URL, else to the endpoint in the environment, else to localhost:4318. */
 export function otlpExporter({ exporter }: TraceSdk, url: string | undefined, concurrencyLimit: number): SpanExporter {
   return new exporter.OTLPTraceExporter({ ...(url !== undefined && { url }), ...timeout('TRACES'), concurrencyLimit });
 }
@@ -92,7 +92,7 @@ export function otlpMetricExporter({ exporter }: MetricSdk, url: string | undefi
   return new exporter.OTLPMetricExporter({ ...(url !== undefined && { url }), ...timeout('METRICS') });
 }
 
-/** What the environment says is the exporter's to read. */
+/** The exporter reads the environment itself. */
 function timeout(signal: 'TRACES' | 'METRICS'): { readonly timeoutMillis?: number } {
   const { OTEL_EXPORTER_OTLP_TIMEOUT: all, [`OTEL_EXPORTER_OTLP_${signal}_TIMEOUT`]: own } = process.env;
   return all?.trim() || own?.trim() ? {} : { timeoutMillis: EXPORT_MS };

@@ -5,7 +5,7 @@ import { ExitRedaction } from '../../security/redaction/exit-redaction.ts';
 import type { Redaction } from '../../security/redaction/redaction.ts';
 import { flushOnSignals } from './flush-on-signals.ts';
 import { redactingExporter } from './redacting-exporter.ts';
-import { type AgentTracers, within } from './registered.ts';
+import { type AgentTracers, withTimeout } from './registered.ts';
 import {
   loadMetricSdk,
   loadTraceSdk,
@@ -24,11 +24,11 @@ export interface SetupOptions {
   readonly serviceName: string;
   /** Base URL of an OTLP/HTTP collector. Default: OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318. */
   readonly endpoint?: string | undefined;
-  /** Default false. Each agent is a service of its own, `<serviceName>.<agent>`, which gives it a colour of its own in trace views. */
+  /** Default false. With true, each agent is a separate service, `<serviceName>.<agent>`, and has its own colour in trace views. */
   readonly servicePerAgent?: boolean | undefined;
   /** Default false. Also sends metrics, every minute (`OTEL_METRIC_EXPORT_INTERVAL`) and at the end. */
   readonly metrics?: boolean | undefined;
-  /** What is taken out of all spans that it sends, your own too, beside secrets of known forms. */
+  /** What is redacted in all spans that it sends, your own too, beside secrets of known forms. */
   readonly redaction?: Redaction | undefined;
 }
 
@@ -105,7 +105,7 @@ async function all(works: readonly (Promise<void> | undefined)[]): Promise<void>
 
 async function close(shutdown: () => Promise<unknown>): Promise<void> {
   try {
-    await within(SHUTDOWN_MS, shutdown());
+    await withTimeout(SHUTDOWN_MS, shutdown());
   } catch (thrown) {
     throw new CoxswainError('otel', `the last spans could not be sent: ${messageOf(thrown)}`, { cause: thrown });
   } finally {

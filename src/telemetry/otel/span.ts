@@ -11,22 +11,22 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Caller, SpanAbove, SpanHandle, SpanLink, SpanStart } from '../../core/contract/instrument.ts';
-import { addStartAttributes, opening } from './opening.ts';
+import { addStartAttributes, initialSpan } from './initial-span.ts';
 
-/** A span that is under way, with the context its children start in. */
+/** An open span, with the context in which its children start. */
 export class OpenSpan implements SpanHandle {
   readonly traceId: string;
   readonly spanId: string;
   readonly span: Span;
   readonly context: Context;
   readonly caller: Caller | undefined;
-  /** What started it; a lone agent's span is opened by its run and then taken over. */
+  /** The record that started it. The span of a lone agent starts with its run, and is then the agent's. */
   start: SpanStart;
   /** Kind of error of the worker it delegated to. */
   workerFault: string | undefined;
   /** How the agent's last turn ended. */
   finishReason: string | undefined;
-  /** An agent that runs as a run of its own, which tells what it used. */
+  /** True for a detached worker, whose own run reports its usage. */
   isDetached = false;
 
   constructor(span: Span, parent: Context, start: SpanStart, caller?: Caller) {
@@ -50,18 +50,18 @@ export class OpenSpan implements SpanHandle {
 
 /** Starts the span of a record. The attributes that samplers may look at are there from the start. */
 export function openSpan(tracer: Tracer, start: SpanStart, parent: Context, transfer: boolean): OpenSpan {
-  const { name, kind, attributes } = opening(start);
+  const { name, kind, attributes } = initialSpan(start);
   const options = { kind, attributes: addStartAttributes(attributes, start, transfer), startTime: hrTime(start.time) };
   return new OpenSpan(tracer.startSpan(name, options, parent), parent, start);
 }
 
 /**
- * Starts the span of a run: a child of the caller's; of a detached child, of its parent's; else, where it goes on from another, the
- * root of a new trace. It links to where it goes on from.
+ * Starts the span of a run: a child of the caller's span; of a detached worker, a child of its parent's span; if
+ * it continues another run, the root of a new trace, with a link to the span that it continues from.
  */
 export function openRun(tracer: Tracer, start: SpanStart & { kind: 'run' }, active: Context): OpenSpan {
   const { from, under } = start.request;
-  const { name, kind, attributes } = opening(start);
+  const { name, kind, attributes } = initialSpan(start);
   const around = under === undefined ? active : trace.setSpanContext(active, remote(under));
   const above = trace.getSpanContext(around);
   const isChild = above !== undefined && isSpanContextValid(above) && (from === undefined || under !== undefined);

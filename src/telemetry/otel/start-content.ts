@@ -3,20 +3,20 @@ import type { Json } from '../../core/values/json.ts';
 import type { Message } from '../../core/values/message.ts';
 import { boundedValue, inputMessages, instructionParts } from './parts.ts';
 
-/** What was said when a span started, for `content: 'full'`. */
-export function spoken(start: SpanStart): { readonly [attribute: string]: Json } {
+/** The content attributes of a span at its start, for `content: 'full'`. */
+export function startContent(start: SpanStart): { readonly [attribute: string]: Json } {
   switch (start.kind) {
     case 'run':
-      return heard(start.request.input);
+      return inputContent(start.request.input);
     case 'agent':
-      return heard(start.request.brief);
+      return inputContent(start.request.brief);
     case 'model': {
       const { instructions, messages, tools } = start.request;
       // Descriptions and parameters are large; the conventions leave them out by default.
       const names = tools.map(({ name }) => ({ type: 'function', name }));
       return {
         ...(instructions !== '' && { 'gen_ai.system_instructions': instructionParts(instructions) }),
-        ...heard(messages),
+        ...inputContent(messages),
         ...(names.length > 0 && { 'gen_ai.tool.definitions': names }),
       };
     }
@@ -31,7 +31,7 @@ export function spoken(start: SpanStart): { readonly [attribute: string]: Json }
   }
 }
 
-/** Of a record that is told again it may not be known. */
-function heard(messages: readonly Message[]): { readonly [attribute: string]: Json } {
+/** Empty for a record that was rebuilt from a log without content. */
+function inputContent(messages: readonly Message[]): { readonly [attribute: string]: Json } {
   return messages.length === 0 ? {} : { 'gen_ai.input.messages': inputMessages(messages) };
 }

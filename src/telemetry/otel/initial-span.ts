@@ -6,24 +6,24 @@ import type { McpFacts } from '../../core/contract/tool.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { ModelSettings } from '../../core/values/model.ts';
 
-/** What a span is from its start on: samplers see it, and more of it is added then. */
-export interface Opening {
+/** What a span has when it is created, which samplers see; other attributes follow. */
+export interface InitialSpan {
   readonly name: string;
   readonly kind: SpanKind;
   readonly attributes: Attributes;
 }
 
 /** Name, kind and first attributes of the span that a record starts (OpenTelemetry's GenAI conventions after 1.41). */
-export function opening(start: SpanStart): Opening {
+export function initialSpan(start: SpanStart): InitialSpan {
   switch (start.kind) {
     case 'run': {
       const { agent, team } = start.request;
-      if (!team) return agentOpening(agent, undefined);
+      if (!team) return agentSpan(agent, undefined);
       const attributes = { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.workflow.name': agent };
       return { name: `invoke_workflow ${agent}`, kind: SpanKind.INTERNAL, attributes };
     }
     case 'agent':
-      return agentOpening(start.request.agent, start.request.model);
+      return agentSpan(start.request.agent, start.request.model);
     case 'model': {
       const attributes = { 'gen_ai.operation.name': 'chat', ...endpoint(start.request) };
       return { name: `chat ${start.request.modelId}`, kind: SpanKind.CLIENT, attributes };
@@ -54,9 +54,9 @@ export function opening(start: SpanStart): Opening {
   }
 }
 
-/** Adds what a span says beside its first attributes, without any content. `transfer`: also what is only proposed of delegates. */
+/** Adds the attributes that a span has at its start beside its first ones, without content. `transfer`: also the proposed attributes of delegates. */
 export function addStartAttributes(attributes: Attributes, start: SpanStart, transfer: boolean): Attributes {
-  addPlace(attributes, start.run, start.node, start.step);
+  addNode(attributes, start.run, start.node, start.step);
   if (start.waitedMs !== undefined) attributes['coxswain.queue.wait_ms'] = start.waitedMs;
   switch (start.kind) {
     case 'run':
@@ -88,7 +88,7 @@ export function addStartAttributes(attributes: Attributes, start: SpanStart, tra
   }
 }
 
-function agentOpening(agent: string, model: string | undefined): Opening {
+function agentSpan(agent: string, model: string | undefined): InitialSpan {
   const attributes: Attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': agent };
   if (model !== undefined) attributes['gen_ai.request.model'] = modelId(model);
   return { name: `invoke_agent ${agent}`, kind: SpanKind.INTERNAL, attributes };
@@ -167,8 +167,8 @@ function memoryOperation(operation: Json | undefined): string {
   }
 }
 
-/** Where in the run a span stands: coxswain's own attributes. */
-function addPlace(attributes: Attributes, run: string, { path, parentStep }: NodeRef, step: number): void {
+/** The run, node and step of a span, as coxswain's own attributes. */
+function addNode(attributes: Attributes, run: string, { path, parentStep }: NodeRef, step: number): void {
   attributes['coxswain.run.id'] = run;
   attributes['coxswain.path'] = path;
   if (step > 0) attributes['coxswain.step'] = step;
@@ -203,7 +203,7 @@ function toolAttributes({ callId, description, delegate, mcp }: ToolIn, transfer
   return attributes;
 }
 
-/** The span of the call stands for the request as well: the conventions want no second one. */
+/** The span of the call is also the span of the request: the conventions want no second one. */
 function mcpAttributes({ server, tool, protocol, transport, address, port }: McpFacts): Attributes {
   return {
     'mcp.method.name': 'tools/call',
@@ -233,14 +233,14 @@ const SETTINGS: readonly (readonly [
   ['reasoningEffort', 'gen_ai.request.reasoning.level', 'string'],
 ];
 
-/** The settings that a trace shows; what else is sent may say anything. */
-export function shownSettings(settings: ModelSettings): { readonly [setting: string]: Json } {
-  const shown: { [setting: string]: Json } = {};
+/** The settings that a trace shows. Other settings are left out, since they may contain content. */
+export function knownSettings(settings: ModelSettings): { readonly [setting: string]: Json } {
+  const known: { [setting: string]: Json } = {};
   for (const [name] of SETTINGS) {
     const value = settings[name];
-    if (value !== undefined) shown[name] = value;
+    if (value !== undefined) known[name] = value;
   }
-  return shown;
+  return known;
 }
 
 function addSettings(attributes: Attributes, settings: ModelSettings): void {

@@ -2,15 +2,15 @@ import type { Attributes } from '@opentelemetry/api';
 import type { RunRecord } from '../../core/contract/record.ts';
 import { arrivedFrom } from './arrived.ts';
 
-/** A record that is no span of its own, as an event: on the agent it happened in, or on the run. */
-export interface ToldEvent {
+/** A record without a span, as an event on the span of its agent or of its run. */
+export interface SpanEvent {
   readonly on: 'agent' | 'run';
   readonly name: string;
   readonly attributes: Attributes;
 }
 
-/** What is told of windows, limits, gates, stops, differences and what came from outside; undefined for all other records. Nothing that was said is in it. */
-export function told(record: RunRecord): ToldEvent | undefined {
+/** The event of a record about a window, a limit, a gate, a stop, a divergence or an arrived message; undefined for all other records. It has no content. */
+export function spanEvent(record: RunRecord): SpanEvent | undefined {
   if (record.event !== 'done') return undefined;
   switch (record.kind) {
     case 'context': {
