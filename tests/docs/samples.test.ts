@@ -13,14 +13,11 @@ import { pages, ROOT, type Sample, samplesOf } from './pages.ts';
  */
 const UNFINISHED = new Set([
   'docs/a2a.md',
-  'docs/approvals.md',
   'docs/cli.md',
   'docs/durability.md',
   'docs/http.md',
-  'docs/lifecycle.md',
   'docs/memory.md',
   'docs/observability.md',
-  'docs/permissions.md',
   'docs/providers.md',
   'docs/redaction.md',
   'docs/reliability.md',
