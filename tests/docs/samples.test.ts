@@ -13,7 +13,6 @@ import { pages, ROOT, type Sample, samplesOf } from './pages.ts';
  */
 const UNFINISHED = new Set([
   'docs/a2a.md',
-  'docs/cli.md',
   'docs/durability.md',
   'docs/http.md',
   'docs/memory.md',
@@ -23,9 +22,7 @@ const UNFINISHED = new Set([
   'docs/reliability.md',
   'docs/reuse.md',
   'docs/security.md',
-  'docs/skills.md',
   'docs/testing.md',
-  'docs/workspace.md',
 ]);
 
 /** A program that has not ended by then is a server: it is stopped, and must not have complained. */
