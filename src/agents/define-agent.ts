@@ -1,7 +1,7 @@
 import type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from '../core/contract/agent.ts';
 import { HOOK_NAMES, type Hooks } from '../core/contract/hooks.ts';
 import type { MemoryGrant } from '../core/contract/memory.ts';
-import type { Permissions } from '../core/contract/permission.ts';
+import { PERMISSION_MODES, type Permissions } from '../core/contract/permission.ts';
 import type { ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { DepsOf, Tool } from '../core/contract/tool.ts';
 import { isToolSource, type ToolSource } from '../core/contract/tool-source.ts';
@@ -260,7 +260,7 @@ export function checkPermissions(field: string, permissions: unknown, more: read
   if (permissions === undefined) return;
   checkOptions(field, permissions, ['rules', 'mode', ...more]);
   const { rules, mode } = permissions as Permissions;
-  checkOneOf(`${field}.mode`, mode, ['ask', 'plan', 'acceptWrites', 'unattended', 'acceptAll']);
+  checkOneOf(`${field}.mode`, mode, PERMISSION_MODES);
   if (rules === undefined) return;
   const texts = Array.isArray(rules) && rules.every((rule) => typeof rule === 'string');
   if (!texts)

@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import type { Agent } from '../core/contract/agent.ts';
 import type { RunResult } from '../core/contract/agent-outcome.ts';
 import { messageOf } from '../core/values/errors.ts';
+import { isFinal } from '../core/values/status.ts';
 import type { Run } from '../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../orchestration/run/run-options.ts';
 import { askApproval } from './ask-approval.ts';
-import { type Durable, goesOn, parkedLines } from './durable.ts';
+import { type Durable, parkedLines } from './durable.ts';
 import { errorText } from './error-text.ts';
 import { EXIT, exitCode } from './exit-code.ts';
 import { type Interrupt, onInterrupt } from './interrupt.ts';
@@ -114,7 +115,7 @@ async function ended(
   process.stderr.write(summary(result, performance.now() - began));
   for (const line of parkedLines(result, durable)) tell(line);
   if (result.runId !== runId) tell(`the code has changed: run ${runId} went on in its fork ${result.runId}`);
-  if (durable !== undefined && goesOn(result.status)) tell(`to go on: ${durable.resume(result.runId)}`);
+  if (durable !== undefined && !isFinal(result.status)) tell(`to go on: ${durable.resume(result.runId)}`);
   return exitCode(result.status, interrupt.pressed());
 }
 

@@ -1,6 +1,5 @@
 import type { RunResult } from '../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../core/contract/permission.ts';
-import type { Status } from '../core/values/status.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import type { Journal } from './journal-file.ts';
 import type { Loaded } from './load-module.ts';
@@ -23,11 +22,6 @@ export function durableRun(file: string, { store, named }: Journal, { words }: L
     resume: (runId) => shellLine(['cox', 'resume', ...named, file, runId, ...dashes, ...words]),
     approve: (runId, id) => shellLine(['cox', 'approve', ...named, runId, id]),
   };
-}
-
-/** Statuses after which a resume goes on as it is; after a limit it does where that is larger. */
-export function goesOn(status: Status): boolean {
-  return status === 'suspended' || status === 'aborted';
 }
 
 /** What a parked run waits for, and where it is kept how each is answered. */

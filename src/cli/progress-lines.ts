@@ -71,7 +71,17 @@ export function progressLine(event: RunEvent, seen: Seen): ProgressLine | undefi
       return line(`waits for ${visible(event.gate)}, which asked for a pause`, 'bad');
     case 'gate.opened':
       return line(`goes on with ${visible(event.gate)}`, 'quiet');
+    case 'run.start':
+    case 'run.suspended':
+    case 'run.diverged':
+    case 'run.end':
+    case 'step.end':
+    case 'model.start':
+    case 'model.delta':
+    case 'tool.progress':
+      return undefined;
     default:
+      event satisfies never;
       return undefined;
   }
 }

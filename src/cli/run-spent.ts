@@ -1,5 +1,5 @@
-import { NEVER_ASKED } from '../core/runtime/count-turn.ts';
 import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOfCall } from '../core/values/spending.ts';
+import { isRefused } from '../core/values/status.ts';
 import type { CallUsage, Usage } from '../core/values/usage.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 
@@ -13,7 +13,7 @@ export function runSpent({ rows }: StoredRun): { readonly usage: Usage; readonly
     if (kind !== 'model' || event === 'started') continue;
     const spent = (value ?? {}) as { readonly kind?: string; readonly usage?: CallUsage; readonly costUsd?: number };
     const error = event === 'done' ? undefined : (spent.kind ?? 'unknown');
-    const wasAsked = event === 'done' || (event === 'failed' && !NEVER_ASKED.includes(error ?? ''));
+    const wasAsked = event === 'done' || (event === 'failed' && !isRefused(error));
     // The last record of a call holds what all its attempts cost.
     if (wasAsked || spent.usage !== undefined) calls.set(key, spendingOfCall(spent.usage, spent.costUsd, error));
   }

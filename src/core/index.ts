@@ -1,5 +1,6 @@
 export type { FanOutPolicy } from './call/fan-out.ts';
 export type { FanOutOptions, FanOutResult } from './call/fan-out-call.ts';
+export type { Access, Risk } from './contract/access.ts';
 export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './contract/agent.ts';
 export type { RunResult, Spent, TreeNode } from './contract/agent-outcome.ts';
 export type { Compact, CompactContext, Compactor, Summarize } from './contract/compactor.ts';
@@ -32,7 +33,6 @@ export type {
 export type { ProcedureContext } from './contract/procedure-context.ts';
 export type { ContextNote, ParentStep, RunRecord, View } from './contract/record.ts';
 export type {
-  Access,
   AskContext,
   AskFunction,
   LeafTool,
@@ -40,7 +40,6 @@ export type {
   OnUnknownOutcome,
   ProcedureTool,
   Progress,
-  Risk,
   Tool,
   ToolContext,
 } from './contract/tool.ts';
@@ -58,7 +57,6 @@ export {
   JournalError,
   MemoryConflict,
   ModelError,
-  type ModelErrorKind,
   ToolError,
   type ToolErrorKind,
 } from './values/errors.ts';
@@ -88,5 +86,6 @@ export type {
   ToolChoice,
   ToolDefinition,
 } from './values/model.ts';
+export type { ModelErrorKind } from './values/model-error-kind.ts';
 export type { Status } from './values/status.ts';
 export type { CallUsage, Usage } from './values/usage.ts';

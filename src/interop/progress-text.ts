@@ -17,7 +17,26 @@ export function progressText(event: RunEvent): string | undefined {
       return `${event.agent} calls ${event.name}`;
     case 'approval.request':
       return event.request.reason === 'wait' ? `${event.agent} waits for an answer` : `${event.agent} needs approval`;
+    case 'run.start':
+    case 'run.suspended':
+    case 'run.diverged':
+    case 'run.end':
+    case 'step.start':
+    case 'step.end':
+    case 'model.start':
+    case 'model.delta':
+    case 'model.retry':
+    case 'model.end':
+    case 'tool.progress':
+    case 'tool.end':
+    case 'approval.decision':
+    case 'gate.closed':
+    case 'gate.opened':
+    case 'context.compact':
+    case 'limit':
+      return undefined;
     default:
+      event satisfies never;
       return undefined;
   }
 }

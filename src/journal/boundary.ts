@@ -1,5 +1,5 @@
 import type { Draft } from '../core/contract/record.ts';
-import { INTERRUPTED } from './history.ts';
+import { isInterruption } from '../core/values/status.ts';
 import type { JournalParts } from './journal-parts.ts';
 import type { Row } from './row.ts';
 
@@ -43,7 +43,7 @@ export function reopened({ epoch, log }: Pick<JournalParts, 'epoch' | 'log'>, dr
 
 /** Whether a resume takes up again what ended here. */
 function isCut(draft: Draft): boolean {
-  if (draft.kind === 'agent' && draft.event === 'done') return INTERRUPTED.includes(draft.value.status);
+  if (draft.kind === 'agent' && draft.event === 'done') return isInterruption(draft.value.status);
   if (draft.kind !== 'tool' || draft.event === 'started' || draft.event === 'cancel') return false;
-  return INTERRUPTED.includes(draft.value.error?.kind);
+  return isInterruption(draft.value.error?.kind);
 }

@@ -5,7 +5,7 @@ import { isWithin } from '../core/runtime/stops.ts';
 import type { ErrorRecord } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
 import { toPicoUsd } from '../core/values/spending.ts';
-import type { Stop } from '../core/values/status.ts';
+import { isInterruption, type Stop } from '../core/values/status.ts';
 import type { CallUsage } from '../core/values/usage.ts';
 import type { Row } from './row.ts';
 
@@ -240,9 +240,6 @@ const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedd
 /** What takes time of an invocation's: effects, and the sleep of a procedure. */
 const WORKING: ReadonlySet<string> = new Set([...EFFECTS, 'once', 'sleep']);
 
-/** Statuses after which a run goes on at a resume: it was interrupted, not done. */
-export const INTERRUPTED: readonly unknown[] = ['aborted', 'suspended', 'timeout'];
-
 /** Its time is that of the calls below it: it may wait for a person. */
 function isProcedure({ kind, request }: Row): boolean {
   return kind === 'tool' && (request as { readonly given?: Json } | undefined)?.given === undefined;
@@ -253,7 +250,7 @@ function isFork({ request }: Row): boolean {
 }
 
 function isInterrupted({ kind, value }: Row): boolean {
-  return kind === 'run' && INTERRUPTED.includes((value as { status?: Json } | undefined)?.status);
+  return kind === 'run' && isInterruption((value as { status?: Json } | undefined)?.status);
 }
 
 /** A wrap-up turn, and what stands beside it: a summary that it needed. */

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../core/values/errors.ts';
-import { fallsOver } from '../core/values/falls-over.ts';
 import type { Model, ModelContext, ModelDelta, ModelRequest, ModelTurn } from '../core/values/model.ts';
+import { modelErrorFacts } from '../core/values/model-error-kind.ts';
 import { modelFailure } from '../core/values/turn.ts';
 
 /**
@@ -65,7 +65,8 @@ async function firstThatAnswers(
       for (const delta of held) context.onDelta?.(delta);
       return index === 0 || turn.by !== undefined ? turn : { ...turn, by: { provider: model.provider, id: model.id } };
     } catch (thrown) {
-      if (isLast || context.signal.aborted || !fallsOver(modelFailure(thrown).kind)) throw thrown;
+      if (isLast || context.signal.aborted || modelErrorFacts(modelFailure(thrown).kind)?.fallsBack !== true)
+        throw thrown;
     }
   }
 }

@@ -1,5 +1,5 @@
+import { ACCESS_FACTS, type Access, type Risk } from '../core/contract/access.ts';
 import type { ApprovalRequest, AskReason, Decision } from '../core/contract/permission.ts';
-import type { Access, Risk } from '../core/contract/tool.ts';
 import { issueText } from '../core/schema/issue-text.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import { strictJson } from '../core/schema/strict-json.ts';
@@ -169,7 +169,7 @@ function validArgs(args: unknown, schema: Schema): Json | Refusal {
 
 /** The rule that `always` writes for this very value, or why it cannot. */
 function alwaysRule(tool: ApprovedTool, args: Json): string {
-  if (tool.access !== 'read' && tool.access !== 'write') {
+  if (!ACCESS_FACTS[tool.access].mayAlways) {
     return `'always' is refused for a tool of access '${tool.access}': each such call is asked for`;
   }
   if (tool.ruleArg === undefined) return `'always' is refused: ${tool.name} has no ruleArg to write a rule on`;

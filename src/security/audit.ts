@@ -1,6 +1,6 @@
+import type { Access } from '../core/contract/access.ts';
 import type { ApprovalRequest, AskReason, Decision } from '../core/contract/permission.ts';
 import type { RunRecord } from '../core/contract/record.ts';
-import type { Access } from '../core/contract/tool.ts';
 import { canonical, sha256 } from '../core/values/json.ts';
 import type { Label } from '../core/values/label.ts';
 import { isoTime } from '../core/values/time.ts';

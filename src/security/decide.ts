@@ -1,5 +1,5 @@
+import { ACCESS_FACTS, ACCESSES, type Access } from '../core/contract/access.ts';
 import type { AskReason, PermissionMode, Verdict } from '../core/contract/permission.ts';
-import type { Access } from '../core/contract/tool.ts';
 import type { Label } from '../core/values/label.ts';
 import { type RuleValue, readRuleValue } from './rule-value.ts';
 import { namesTool, type Rule, type RuledTool, scopeHolds } from './rules.ts';
@@ -90,18 +90,19 @@ function denied(query: Query, value: RuleValue): Verdict | undefined {
 
 /** Mode `plan` allows reading only. It is looked at first of all modes: nobody is asked for what it then denies. */
 function planned({ tool, levels }: Query): Verdict | undefined {
-  if (tool.access === 'read' || strictestMode(levels) !== 'plan') return undefined;
+  if (!ACCESS_FACTS[tool.access].hasEffect || strictestMode(levels) !== 'plan') return undefined;
   return { verdict: 'deny', reason: `mode 'plan' allows reading only, and this is '${tool.access}'`, suggest: [] };
 }
 
 /** Information flow: what strangers wrote must not steer an effect, what is confidential must not leave. */
 function flow(query: Query, value: RuleValue): Verdict | undefined {
   const { tool, label } = query;
-  if (label.confidentiality === 'secret' && tool.access === 'send') {
+  const { hasEffect, sends } = ACCESS_FACTS[tool.access];
+  if (label.confidentiality === 'secret' && sends) {
     return { verdict: 'deny', reason: 'secret data must not be sent', suggest: [] };
   }
-  const isUntrusted = label.integrity === 'untrusted' && tool.access !== 'read';
-  const isLeak = label.confidentiality === 'private' && tool.access === 'send';
+  const isUntrusted = label.integrity === 'untrusted' && hasEffect;
+  const isLeak = label.confidentiality === 'private' && sends;
   if ((!isUntrusted && !isLeak) || endorsement(query, value) !== undefined) return undefined;
   return asking({ reason: 'flow' }, () => suggestFlow(query, isUntrusted ? label.origins : []));
 }
@@ -133,22 +134,29 @@ function byMode(query: Query, value: RuleValue): Verdict {
   const endorsed = endorsement(query, value);
   const rule = endorsed ?? allowance(query, value);
   const allowed: Verdict = rule === undefined ? { verdict: 'allow' } : { verdict: 'allow', rule: rule.text };
-  if (access === 'read') return allowed;
-  const mode = strictestMode(query.levels);
-  switch (mode) {
-    case 'acceptAll':
-      return allowed;
-    case 'acceptWrites':
-      if (access === 'write') return allowed;
-      break;
-    case 'ask':
-      break;
-  }
+  if (MODE_ALLOWS[strictestMode(query.levels)].includes(access)) return allowed;
   return rule === undefined ? asking({ reason: 'risk' }, () => suggestAllow(query)) : allowed;
 }
 
 /** Of each mode; `unattended` is `ask` with nobody there. */
-export const STRICTNESS = { acceptAll: 0, acceptWrites: 1, ask: 2, unattended: 2, plan: 3 } as const;
+export const STRICTNESS = {
+  acceptAll: 0,
+  acceptWrites: 1,
+  ask: 2,
+  unattended: 2,
+  plan: 3,
+} as const satisfies Record<PermissionMode, number>;
+
+const NO_EFFECT = ACCESSES.filter((access) => !ACCESS_FACTS[access].hasEffect);
+
+/** What each mode allows unasked. In mode `plan` the rest was denied before. */
+const MODE_ALLOWS: Record<PermissionMode, readonly Access[]> = {
+  ask: NO_EFFECT,
+  plan: NO_EFFECT,
+  unattended: NO_EFFECT,
+  acceptWrites: [...NO_EFFECT, 'write'],
+  acceptAll: ACCESSES,
+};
 
 /** `plan` is stricter than `ask`, `ask` than `acceptWrites`, that than `acceptAll`; `unattended` is `ask` with nobody there. */
 function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { ConfigurationError, ModelError, type ModelErrorKind } from '../core/values/errors.ts';
+import { ConfigurationError, ModelError } from '../core/values/errors.ts';
 import { canonical, type Json } from '../core/values/json.ts';
 import type { Message } from '../core/values/message.ts';
 import type { Model, ModelRequest } from '../core/values/model.ts';
+import type { ModelErrorKind } from '../core/values/model-error-kind.ts';
 import { isRecording, type Recorded, readRecording } from './read-recording.ts';
 
 export interface RecordedModelOptions {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Access } from '../../src/core/contract/tool.ts';
+import type { Access } from '../../src/core/contract/access.ts';
 import { compileSchema } from '../../src/core/schema/compile-schema.ts';
 import { TRUSTED } from '../../src/core/values/label.ts';
 import { type ApprovedTool, approvalRequest, argsHash, checkDecision } from '../../src/security/approval.ts';

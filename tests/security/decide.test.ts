@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkPermissions } from '../../src/agents/define-agent.ts';
+import type { Access } from '../../src/core/contract/access.ts';
 import type { PermissionMode, Verdict } from '../../src/core/contract/permission.ts';
-import type { Access } from '../../src/core/contract/tool.ts';
 import type { Label } from '../../src/core/values/label.ts';
 import { TRUSTED } from '../../src/core/values/label.ts';
 import { decide, type Level, type Query } from '../../src/security/decide.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkPermissions } from '../../src/agents/define-agent.ts';
+import type { Access } from '../../src/core/contract/access.ts';
 import type { PermissionMode } from '../../src/core/contract/permission.ts';
-import type { Access } from '../../src/core/contract/tool.ts';
 import { compileSchema } from '../../src/core/schema/compile-schema.ts';
 import { parseArguments } from '../../src/core/schema/parse-arguments.ts';
 import { ConfigurationError } from '../../src/core/values/errors.ts';

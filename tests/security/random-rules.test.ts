@@ -1,7 +1,7 @@
 /** 100,000 random rule sets and as many delegation trees, against what the rules say of them in other words. */
 import { expect, test } from 'vitest';
+import type { Access } from '../../src/core/contract/access.ts';
 import type { PermissionMode, Verdict } from '../../src/core/contract/permission.ts';
-import type { Access } from '../../src/core/contract/tool.ts';
 import { joinLabels, type Label } from '../../src/core/values/label.ts';
 import { decide, type Level, type Query } from '../../src/security/decide.ts';
 import { parseRules, type Rule } from '../../src/security/rules.ts';

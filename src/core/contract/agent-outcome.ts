@@ -3,7 +3,7 @@ import type { AgentError, ErrorRecord } from '../values/errors.ts';
 import type { Label } from '../values/label.ts';
 import type { Message } from '../values/message.ts';
 import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOf } from '../values/spending.ts';
-import type { Status } from '../values/status.ts';
+import { STATUSES, type Status } from '../values/status.ts';
 import type { Usage } from '../values/usage.ts';
 import type { ApprovalRequest, WaitRequest } from './permission.ts';
 
@@ -67,10 +67,7 @@ export type RunResult<Output = unknown> = ResultFacts &
       }
   );
 
-const FAILURES: ReadonlySet<unknown> = new Set<Status>([
-  ...(['step_limit', 'tool_limit', 'token_limit', 'cost_limit', 'timeout', 'context_limit', 'loop_detected'] as const),
-  ...(['invalid_output', 'model_error', 'aborted', 'cancelled', 'suspended'] as const),
-]);
+const FAILURES: ReadonlySet<unknown> = new Set(STATUSES.filter((status) => status !== 'completed'));
 
 /** How the agent of an AgentError ended; undefined where its `result` says nothing of that: anybody can make such an error. */
 export function failedAgent(

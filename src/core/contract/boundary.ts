@@ -6,9 +6,10 @@ import type { Model, ModelSettings, ToolChoice, ToolDefinition } from '../values
 import type { Status } from '../values/status.ts';
 import type { ToolValue } from '../values/tool-value.ts';
 import type { Usage } from '../values/usage.ts';
+import type { Access } from './access.ts';
 import type { Caller, SpanAbove, SpanLink } from './instrument.ts';
 import type { ApprovalRequest, WaitRequest } from './permission.ts';
-import type { Access, McpFacts } from './tool.ts';
+import type { McpFacts } from './tool.ts';
 
 /** What entered the transcript at a step's boundary: steers, results of background workers, messages of workers. */
 export interface StepIn {

@@ -14,15 +14,14 @@ import {
   checkWhole,
   shown,
 } from '../values/options.ts';
+import { ACCESS_FACTS, ACCESSES, type Access, type Risk } from './access.ts';
 import type { BuiltinProcedureContext, ProcedureContext } from './procedure-context.ts';
 import type {
-  Access,
   Delegate,
   LeafTool,
   OnUnknownOutcome,
   ProcedureTool,
   Remember,
-  Risk,
   SideEffect,
   Tool,
   ToolContext,
@@ -104,7 +103,6 @@ const OPTIONS = [
     'run',
   ],
 ];
-const ACCESSES: readonly Access[] = ['read', 'write', 'send', 'spend', 'delete', 'execute'];
 const TOOL_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 /**
@@ -230,24 +228,16 @@ function checkToolName(field: string, name: unknown): void {
   throw new ConfigurationError(field, `illegal name ${shown(name)}`, `A name matches ${TOOL_NAME.source}.`);
 }
 
-const RISK: Record<Access, Risk> = {
-  read: 'low',
-  write: 'medium',
-  send: 'high',
-  spend: 'high',
-  delete: 'high',
-  execute: 'high',
-};
-
 function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
   const { name, description, access } = options;
-  const sideEffect: SideEffect = access === 'read' ? 'none' : options.idempotent ? 'idempotent' : 'unsafe';
+  const { risk, hasEffect } = ACCESS_FACTS[access];
+  const sideEffect: SideEffect = !hasEffect ? 'none' : options.idempotent ? 'idempotent' : 'unsafe';
   return {
     name,
     description,
     input,
     access,
-    risk: options.risk ?? RISK[access],
+    risk: options.risk ?? risk,
     sideEffect,
     onUnknownOutcome: options.onUnknownOutcome ?? (sideEffect === 'unsafe' ? 'ask' : 'retry'),
     timeoutMs: options.timeoutMs ?? DEFAULTS.toolTimeoutMs,
@@ -257,7 +247,7 @@ function toolFacts(options: ToolOptions<SchemaLike>, input: Schema) {
     preview: options.preview,
     sandbox: options.sandbox,
     result: options.result && Object.freeze({ ...options.result }),
-    parallel: options.parallel ?? access === 'read',
+    parallel: options.parallel ?? !hasEffect,
     repeatable: options.repeatable ?? false,
     aliases: Object.freeze([...(options.aliases ?? [])]),
     givenRuleArg: options.ruleArg,

@@ -5,7 +5,7 @@ import type { AssistantPart, Message, Part } from '../values/message.ts';
 import type { ModelSettings, StopReason, ToolChoice, ToolDefinition } from '../values/model.ts';
 import type { Status } from '../values/status.ts';
 import type { CallUsage } from '../values/usage.ts';
-import type { Access } from './tool.ts';
+import type { Access } from './access.ts';
 
 /** Where a hook fires. */
 export interface HookContext<Deps = unknown> {

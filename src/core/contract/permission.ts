@@ -1,13 +1,16 @@
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
-import type { Access, Risk } from './tool.ts';
+import type { Access, Risk } from './access.ts';
+
+/** Every mode. */
+export const PERMISSION_MODES = ['ask', 'plan', 'acceptWrites', 'unattended', 'acceptAll'] as const;
 
 /**
  * How calls that no rule decides are judged; reading is always allowed. No mode skips the steps before it.
  * `ask` (default) asks; `plan` denies; `acceptWrites` allows `write` and asks for the rest; `acceptAll` allows; `unattended`
  * is `ask` with nobody there: every ask is a denial.
  */
-export type PermissionMode = 'ask' | 'plan' | 'acceptWrites' | 'unattended' | 'acceptAll';
+export type PermissionMode = (typeof PERMISSION_MODES)[number];
 
 /** What an agent, a delegate or a run says about its calls. */
 export interface Permissions {

@@ -4,14 +4,11 @@ import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import type { AgentLimits } from '../values/limits.ts';
 import type { ToolValue } from '../values/tool-value.ts';
+import type { Access, Risk } from './access.ts';
 import type { Agent, AgentContext } from './agent.ts';
 import type { Permissions } from './permission.ts';
 import type { ProcedureContext } from './procedure-context.ts';
 
-/** What a call does to the world. Risk, side effect, doubt and asking follow from it. */
-export type Access = 'read' | 'write' | 'send' | 'spend' | 'delete' | 'execute';
-/** How a person is shown an ask; default: by access. */
-export type Risk = 'low' | 'medium' | 'high';
 export type SideEffect = 'none' | 'idempotent' | 'unsafe';
 /** What a resume does with a call that was started and has no outcome. */
 export type OnUnknownOutcome = 'retry' | 'fail' | 'ask';

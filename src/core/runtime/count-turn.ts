@@ -2,6 +2,7 @@ import type { Transcript } from '../turn/transcript.ts';
 import { beside } from '../values/address.ts';
 import type { ModelTurn } from '../values/model.ts';
 import { spendingOfCall } from '../values/spending.ts';
+import { isRefused } from '../values/status.ts';
 import { addUsage, usageOfCall } from '../values/usage.ts';
 import type { Invocation } from './invocation.ts';
 import type { Outcome } from './journal.ts';
@@ -33,7 +34,7 @@ export function countCall(
   // Stopped or refused, and no attempt before has cost anything.
   const isNone = !outcome.ok && usage === undefined;
   if (!outcome.ok && outcome.isAsked === false) return outcome;
-  if (isNone && (outcome.stop !== undefined || NEVER_ASKED.includes(outcome.error.kind))) return outcome;
+  if (isNone && (outcome.stop !== undefined || isRefused(outcome.error.kind))) return outcome;
   const by = (outcome.ok ? outcome.value.by : undefined) ?? asked;
   const spending = spendingOfCall(usage, costUsd, outcome.ok ? undefined : outcome.error.kind);
   const ofTree = addUsage(run.count.usage, spending.usage);
@@ -47,9 +48,6 @@ export function countCall(
   const message = 'the sum of reported tokens passes 2^53 − 1';
   return { ok: false, error: { kind: 'malformed_response', message, retryable: false } };
 }
-
-/** Kinds of errors by which a call was refused before the provider was reached. */
-export const NEVER_ASKED: readonly string[] = ['context_limit', 'token_limit', 'cost_limit'];
 
 /** The provider answers with another version than before in this invocation: answers may differ from here on. */
 function noteVersion(run: RunContext, transcript: Transcript, key: string, version: string | undefined): void {

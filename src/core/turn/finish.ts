@@ -6,7 +6,7 @@ import { parseOutput } from '../schema/parse-output.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { textOf, toolCallsOf } from '../values/message.ts';
 import type { ModelTurn } from '../values/model.ts';
-import type { Status } from '../values/status.ts';
+import { type Status, statusOfFailure } from '../values/status.ts';
 import type { ToolValue } from '../values/tool-value.ts';
 import { answer } from './answer.ts';
 import { enter } from './arrivals.ts';
@@ -91,12 +91,7 @@ export function endedWith(status: Status): string {
 /** The end of an invocation whose model call gave no turn. */
 export function failed(transcript: Transcript, { error, stop }: Failure): AgentOutcome {
   if (stop !== undefined) return end(transcript, stop.status, error);
-  const limits: Partial<Record<string, Status>> = {
-    context_limit: 'context_limit',
-    token_limit: 'token_limit',
-    cost_limit: 'cost_limit',
-  };
-  return end(transcript, limits[error.kind] ?? 'model_error', error);
+  return end(transcript, statusOfFailure(error.kind), error);
 }
 
 /** Closes the transcript. */

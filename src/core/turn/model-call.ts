@@ -7,10 +7,10 @@ import type { Attempt, Call, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { after } from '../values/after.ts';
 import type { ErrorRecord } from '../values/errors.ts';
-import { fallsOver } from '../values/falls-over.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { Message } from '../values/message.ts';
 import type { Model, ModelContext, ModelRequest, ModelSettings, ModelTurn, ToolChoice } from '../values/model.ts';
+import { modelErrorFacts } from '../values/model-error-kind.ts';
 import { candidatesOf, gateOf, modelName, outputLimit } from '../values/model-facts.ts';
 import { checkDelta, checkTurn, modelFailure } from '../values/turn.ts';
 import { type CallUsage, sumOf } from '../values/usage.ts';
@@ -112,7 +112,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   next(error: ErrorRecord): boolean {
     const candidates = candidatesOf(this.#question.model);
     const next = candidates[candidates.indexOf(this.#model) + 1];
-    if (next === undefined || !fallsOver(error.kind)) return false;
+    if (next === undefined || modelErrorFacts(error.kind)?.fallsBack !== true) return false;
     this.#model = next;
     return true;
   }

@@ -1,17 +1,35 @@
+import type { AgentLimits, Limits } from './limits.ts';
 import { checkOptions, checkPositive, checkWhole } from './options.ts';
 
-const AGENT_LIMITS = ['steps', 'toolCalls', 'tokens', 'costUsd', 'timeMs', 'agents', 'maxRepeatedCalls'];
-const RUN_LIMITS = ['steps', 'toolCalls', 'tokens', 'costUsd', 'timeMs', 'agents', 'depth', 'concurrency'];
+type Check = (field: string, value: unknown) => void;
+
+const whole =
+  (least: number): Check =>
+  (field, value) =>
+    checkWhole(field, value, least);
+
+const OF_BOTH = {
+  steps: whole(1),
+  toolCalls: whole(0),
+  tokens: whole(1),
+  costUsd: checkPositive,
+  timeMs: checkPositive,
+  agents: whole(1),
+} satisfies Record<keyof Limits & keyof AgentLimits, Check>;
+
+const CHECKS = {
+  agent: { ...OF_BOTH, maxRepeatedCalls: whole(2) } satisfies Record<keyof AgentLimits, Check>,
+  run: { ...OF_BOTH, depth: whole(1), concurrency: whole(1) } satisfies Record<keyof Limits, Check>,
+};
 
 /** Checks the `limits` of a definition, a delegate or a run. Infinity is refused everywhere. */
 export function checkLimits(field: string, limits: unknown, of: 'agent' | 'run'): void {
   if (limits === undefined) return;
-  checkOptions(field, limits, of === 'agent' ? AGENT_LIMITS : RUN_LIMITS);
-  const given = limits as Record<string, unknown>;
-  for (const name of ['steps', 'tokens', 'agents', 'depth', 'concurrency'])
-    checkWhole(`${field}.${name}`, given[name], 1);
-  checkWhole(`${field}.toolCalls`, given.toolCalls, 0);
-  checkWhole(`${field}.maxRepeatedCalls`, given.maxRepeatedCalls, 2);
-  checkPositive(`${field}.timeMs`, given.timeMs);
-  checkPositive(`${field}.costUsd`, given.costUsd);
+  const checks = Object.entries(CHECKS[of]);
+  checkOptions(
+    field,
+    limits,
+    checks.map(([name]) => name),
+  );
+  for (const [name, check] of checks) check(`${field}.${name}`, (limits as Record<string, unknown>)[name]);
 }

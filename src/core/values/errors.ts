@@ -1,3 +1,4 @@
+import { type ModelErrorKind, modelErrorFacts } from './model-error-kind.ts';
 import type { CallUsage } from './usage.ts';
 
 /** Every error of coxswain. `code` is stable and machine-readable; no message holds a key, a header or a prompt. */
@@ -21,35 +22,6 @@ export class ConfigurationError extends CoxswainError {
     this.mend = mend;
   }
 }
-
-/** Why a model call gave no turn, whatever the provider calls it. */
-export type ModelErrorKind =
-  | 'auth'
-  | 'permission'
-  | 'not_found'
-  | 'invalid_request'
-  | 'request_too_large'
-  | 'quota'
-  | 'context_length'
-  | 'rate_limit'
-  | 'overloaded'
-  | 'server_error'
-  | 'network'
-  | 'timeout'
-  | 'output_truncated'
-  | 'content_filter'
-  | 'refusal'
-  | 'malformed_response'
-  | 'empty_response'
-  | 'unknown';
-
-const RETRYABLE: ReadonlySet<ModelErrorKind> = new Set([
-  'rate_limit',
-  'overloaded',
-  'server_error',
-  'network',
-  'timeout',
-]);
 
 /** A model call that gave no turn. Only the dispatch repeats it, and only when `retryable`. */
 export class ModelError extends CoxswainError {
@@ -75,22 +47,25 @@ export class ModelError extends CoxswainError {
   ) {
     super(`model_${kind}`, message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.retryable = options.retryable ?? RETRYABLE.has(kind);
+    this.retryable = options.retryable ?? modelErrorFacts(kind)?.retryable === true;
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
     this.usage = options.usage;
   }
 }
 
+const TOOL_ERROR_KINDS = [
+  'invalid_json',
+  'invalid_args',
+  'unknown_tool',
+  'threw',
+  'timeout',
+  'denied',
+  'unknown_outcome',
+] as const;
+
 /** Why a tool call gave no value. `unknown_outcome`: it was started, and whether it took effect is not known. */
-export type ToolErrorKind =
-  | 'invalid_json'
-  | 'invalid_args'
-  | 'unknown_tool'
-  | 'threw'
-  | 'timeout'
-  | 'denied'
-  | 'unknown_outcome';
+export type ToolErrorKind = (typeof TOOL_ERROR_KINDS)[number];
 
 /**
  * A tool call that gave no value. For a model it is a result with `isError`; a procedure's `ctx.tool` rejects with it.
@@ -105,19 +80,9 @@ export class ToolError extends CoxswainError {
   }
 }
 
-const TOOL_ERROR_KINDS: ReadonlySet<string> = new Set<ToolErrorKind>([
-  'invalid_json',
-  'invalid_args',
-  'unknown_tool',
-  'threw',
-  'timeout',
-  'denied',
-  'unknown_outcome',
-]);
-
 /** A recorded error as what code rejects with; a kind that is no tool's, such as a stop, is `threw`. */
 export function toolError({ kind, message, code }: ErrorRecord): ToolError {
-  return new ToolError(TOOL_ERROR_KINDS.has(kind) ? (kind as ToolErrorKind) : 'threw', message, { code });
+  return new ToolError(TOOL_ERROR_KINDS.find((one) => one === kind) ?? 'threw', message, { code });
 }
 
 /** An agent that did not complete, for code that asked for its output. `result` is the whole {@link RunResult}. */

@@ -34,16 +34,22 @@ export interface AgentLimits {
   readonly maxRepeatedCalls?: number | undefined;
 }
 
+/** Defaults of the limits of an invocation; the others have none. */
+const INVOCATION_DEFAULTS = { steps: 10, toolCalls: 50, maxRepeatedCalls: 3 } satisfies AgentLimits;
+
+/** The default of an invocation's limit; undefined where it has none. */
+export function invocationDefault(name: keyof Limits): number | undefined {
+  return (INVOCATION_DEFAULTS as AgentLimits & Limits)[name];
+}
+
 /** Every default of the contract, in one place. Times in milliseconds, sizes in characters or tokens. */
 export const DEFAULTS = Object.freeze({
-  steps: 10,
-  toolCalls: 50,
+  ...INVOCATION_DEFAULTS,
   timeMs: 600_000,
   depth: 4,
   agents: 64,
   concurrency: 8,
   supervisorConcurrency: 4,
-  maxRepeatedCalls: 3,
   failuresInARow: 5,
   contextTokens: 100_000,
   maxOutputTokens: 16_384,

@@ -60,8 +60,11 @@ export interface ModelRequest {
   readonly settings: ModelSettings;
 }
 
+/** Every reason for which a turn ends. */
+export const STOP_REASONS = ['end', 'tool_calls', 'length', 'filtered', 'refused', 'paused'] as const;
+
 /** Why a turn ended. `length`: cut at its token limit; `paused`: the provider wants to be asked again to go on. */
-export type StopReason = 'end' | 'tool_calls' | 'length' | 'filtered' | 'refused' | 'paused';
+export type StopReason = (typeof STOP_REASONS)[number];
 
 /** A whole turn: complete, or it is a {@link ModelError}; never half. */
 export interface ModelTurn {

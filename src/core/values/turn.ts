@@ -1,10 +1,8 @@
 import { type ErrorRecord, isA, ModelError, messageOf } from './errors.ts';
 import { deepFreeze, type Json } from './json.ts';
 import type { AssistantPart } from './message.ts';
-import type { ModelDelta, ModelTurn } from './model.ts';
+import { type ModelDelta, type ModelTurn, STOP_REASONS, type StopReason } from './model.ts';
 import { type CallUsage, usageFault } from './usage.ts';
-
-const STOPS: readonly unknown[] = ['end', 'tool_calls', 'length', 'filtered', 'refused', 'paused'];
 
 /**
  * What a model returned, checked, copied and frozen: a model may be anybody's code, so each member is read once. A turn that
@@ -15,7 +13,7 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   const read = isRecord(turn) ? turn : NOTHING;
   const { content: parts, stop, usage: reported, native, response: given, by: author, costUsd: cost } = read;
   if (!Array.isArray(parts)) throw malformed('a turn has content, an array of parts');
-  if (!STOPS.includes(stop)) throw malformed('stop is end, tool_calls, length, filtered, refused or paused');
+  if (!isStopReason(stop)) throw malformed(`stop is ${STOP_REASONS.slice(0, -1).join(', ')} or ${STOP_REASONS.at(-1)}`);
   const ids = new Set<string>();
   const content: AssistantPart[] = [];
   for (let index = 0; index < parts.length; index += 1) content.push(checkPart(parts[index], index, step, ids));
@@ -23,24 +21,46 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
   const response = checkResponse(given);
   const by = checkAuthor(author);
   const costUsd = cost === undefined ? undefined : checkCost(cost);
-  const calls = ids.size > 0;
-  if (stop === 'filtered') throw new ModelError('content_filter', 'the provider filtered the answer', { usage });
-  if (stop === 'refused') throw new ModelError('refusal', 'the model refused to answer', { usage });
-  // Cut inside its text alone it can be gone on with: see `continued`.
-  const cutInText = !calls && content.some((part) => part.type === 'text' && part.text.trim() !== '');
-  if (stop === 'length' && !cutInText) {
-    const where = calls ? ', inside or after a tool call' : ', before it said anything';
-    throw new ModelError('output_truncated', `the answer was cut at its token limit${where}`, { usage });
-  }
   return Object.freeze({
     content: Object.freeze(content),
-    stop: calls ? 'tool_calls' : stop === 'tool_calls' ? 'end' : (stop as ModelTurn['stop']),
+    stop: checkStop(stop, content, ids.size > 0, usage),
     ...(usage !== undefined && { usage }),
     ...(native !== undefined && { native: deepFreeze(native as Json) }),
     ...(response !== undefined && { response }),
     ...(by !== undefined && { by }),
     ...(costUsd !== undefined && { costUsd }),
   });
+}
+
+function isStopReason(stop: unknown): stop is StopReason {
+  return STOP_REASONS.some((reason) => reason === stop);
+}
+
+/** Servers say one reason and send another answer: what was sent decides. Throws where the turn must not be acted on. */
+function checkStop(
+  stop: StopReason,
+  content: readonly AssistantPart[],
+  hasCalls: boolean,
+  usage: CallUsage | undefined,
+): StopReason {
+  switch (stop) {
+    case 'filtered':
+      throw new ModelError('content_filter', 'the provider filtered the answer', { usage });
+    case 'refused':
+      throw new ModelError('refusal', 'the model refused to answer', { usage });
+    case 'length': {
+      // Truncated inside its text alone it can be continued: see `continued`.
+      const hasText = content.some((part) => part.type === 'text' && part.text.trim() !== '');
+      if (hasText && !hasCalls) return stop;
+      const where = hasCalls ? ', inside or after a tool call' : ', before it said anything';
+      throw new ModelError('output_truncated', `the answer was cut at its token limit${where}`, { usage });
+    }
+    case 'paused':
+      return hasCalls ? 'tool_calls' : stop;
+    case 'end':
+    case 'tool_calls':
+      return hasCalls ? 'tool_calls' : 'end';
+  }
 }
 
 const NOTHING: Record<string, unknown> = Object.freeze({});

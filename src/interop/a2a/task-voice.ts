@@ -82,14 +82,32 @@ export class TaskVoice {
     const { TaskState } = this.#sdk.core;
     const metadata = metadataOf(result);
     this.#pieces = '';
-    if (result.status === 'completed') {
-      const data = typeof result.output === 'string' ? [] : [dataPart(result.output as Json)];
-      this.#artifact([...data, textPart(result.text)], { append: false, lastChunk: true }, metadata);
-      this.#say(TaskState.TASK_STATE_COMPLETED, undefined, metadata);
-    } else if (result.status === 'cancelled' || result.status === 'aborted') {
-      this.#say(TaskState.TASK_STATE_CANCELED, [textPart(`${result.status}: ${result.error.message}`)], metadata);
-    } else if (result.status !== 'suspended') {
-      this.#say(TaskState.TASK_STATE_FAILED, [textPart(`${result.status}: ${result.error.message}`)], metadata);
+    switch (result.status) {
+      case 'completed': {
+        const data = typeof result.output === 'string' ? [] : [dataPart(result.output as Json)];
+        this.#artifact([...data, textPart(result.text)], { append: false, lastChunk: true }, metadata);
+        this.#say(TaskState.TASK_STATE_COMPLETED, undefined, metadata);
+        return;
+      }
+      case 'suspended':
+        return;
+      case 'cancelled':
+      case 'aborted':
+        this.#say(TaskState.TASK_STATE_CANCELED, [textPart(causeOf(result))], metadata);
+        return;
+      case 'step_limit':
+      case 'tool_limit':
+      case 'token_limit':
+      case 'cost_limit':
+      case 'timeout':
+      case 'context_limit':
+      case 'loop_detected':
+      case 'invalid_output':
+      case 'model_error':
+        this.#say(TaskState.TASK_STATE_FAILED, [textPart(causeOf(result))], metadata);
+        return;
+      default:
+        result satisfies never;
     }
   }
 
@@ -156,4 +174,8 @@ export function dataPart(value: Json): Part {
 
 function now(): string {
   return new Date().toISOString();
+}
+
+function causeOf({ status, error }: Extract<RunResult, { readonly error: unknown }>): string {
+  return `${status}: ${error.message}`;
 }

@@ -87,7 +87,19 @@ export class UiChunks {
         return this.end({ ...event, text: '' });
       case 'run.end':
         return this.end(event);
-      default:
+      case 'run.start':
+      case 'run.diverged':
+      case 'agent.start':
+      case 'agent.end':
+      case 'model.start':
+      case 'model.delta':
+      case 'model.retry':
+      case 'model.end':
+      case 'tool.progress':
+      case 'gate.closed':
+      case 'gate.opened':
+      case 'context.compact':
+      case 'limit':
         return this.#progress(event);
     }
   }
@@ -109,7 +121,16 @@ export class UiChunks {
       case 'aborted':
       case 'cancelled':
         return [...chunks, { type: 'abort', reason: `${status}: ${error?.message ?? status}` }];
-      default:
+      case 'step_limit':
+      case 'tool_limit':
+      case 'token_limit':
+      case 'cost_limit':
+      case 'timeout':
+      case 'context_limit':
+      case 'loop_detected':
+      case 'invalid_output':
+      case 'model_error':
+      case 'failed':
         chunks.push({ type: 'error', errorText: `${error?.kind ?? status}: ${error?.message ?? status}` });
         return [...chunks, { type: 'finish', finishReason: 'error' }];
     }

@@ -4,10 +4,11 @@ import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { Decision } from '../../core/contract/permission.ts';
 import { ConfigurationError, FencedError, isA } from '../../core/values/errors.ts';
 import { type Json, sha256 } from '../../core/values/json.ts';
+import { isFinal } from '../../core/values/status.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
 import { cancelRun } from '../../orchestration/entry/cancel-run.ts';
 import { decideRun } from '../../orchestration/entry/decide-run.ts';
-import { isOver, resumeRun } from '../../orchestration/entry/resume-run.ts';
+import { resumeRun } from '../../orchestration/entry/resume-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
 import { Afterwards } from '../afterwards.ts';
@@ -176,7 +177,7 @@ export class ServedRuns {
     if (this.#isClosed) throw closing();
     const served = this.#served(id, agent, client, storedFingerprint(stored), options);
     for (const event of storedEvents(stored)) served.log.append(event);
-    if (isOver(stored.status) || stored.status === 'suspended') {
+    if (isFinal(stored.status) || stored.status === 'suspended') {
       served.ended(stored.result as unknown as RunResult);
       this.#ended(served);
       return served;

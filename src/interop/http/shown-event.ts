@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../core/contract/event.ts';
+import type { EventFields, EventType, RunEvent } from '../../core/contract/event.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import { shownRequest } from './shown-request.ts';
 
@@ -14,12 +14,33 @@ export const fullEvents: ShownEvents = {
   show: ({ seq: _, ...event }) => event,
 };
 
-/** What an event of any type may show: who did what, when, how it ended, what it cost. */
-const NAMES: ReadonlySet<string> = new Set([
-  ...['type', 'runId', 'traceId', 'record', 'time', 'key', 'path', 'agent', 'step', 'parentStep'],
-  ...['durationMs', 'usage', 'costUsd', 'status', 'isError', 'attempt', 'delayMs', 'name', 'callId', 'stop'],
-  ...['limit', 'used', 'max', 'id', 'how', 'dropped'],
-]);
+const HEAD = ['type', 'runId', 'traceId', 'record', 'time', 'key', 'path', 'agent', 'step', 'parentStep'];
+const END = ['durationMs', 'usage', 'costUsd'] as const;
+
+/** What an event of each type may show beside its head: who did what, how it ended, what it cost. */
+const NAMES: { readonly [Type in EventType]: readonly (keyof EventFields[Type])[] } = {
+  'run.start': [],
+  'agent.start': [],
+  'step.start': [],
+  'step.end': [...END, 'isError'],
+  'model.start': [],
+  'model.delta': ['attempt'],
+  'model.retry': ['attempt', 'delayMs'],
+  'model.end': [...END, 'isError', 'stop'],
+  'tool.start': ['name', 'callId'],
+  'tool.progress': ['name', 'callId'],
+  'tool.end': [...END, 'name', 'callId', 'isError'],
+  'approval.request': [],
+  'approval.decision': ['id'],
+  'gate.closed': [],
+  'gate.opened': [],
+  'context.compact': ['how', 'dropped'],
+  limit: ['limit', 'used', 'max'],
+  'run.diverged': [],
+  'agent.end': [...END, 'status'],
+  'run.suspended': [...END, 'status'],
+  'run.end': [...END, 'status'],
+};
 
 /**
  * Names alone, as in progress texts, and what the caller gets anyway: the text of the root. What workers and tools say may not
@@ -29,7 +50,9 @@ export const namedEvents = (mayDecide: MayDecide): ShownEvents => ({
   isShown: (event) => event.type !== 'model.delta' || (isOfRoot(event) && event.delta.type === 'text'),
   show(event) {
     const shown: Record<string, unknown> = {};
-    for (const [name, value] of Object.entries(event)) if (NAMES.has(name)) shown[name] = value;
+    const names: readonly string[] = NAMES[event.type];
+    for (const [name, value] of Object.entries(event))
+      if (HEAD.includes(name) || names.includes(name)) shown[name] = value;
     if (event.type === 'model.delta') shown.delta = event.delta;
     if (event.type === 'approval.request') shown.request = shownRequest(event.request, mayDecide(event.request));
     if (event.type === 'run.suspended') shown.pending = event.pending.map((one) => shownRequest(one, mayDecide(one)));

@@ -1,14 +1,14 @@
 import type { RunEvent } from '../../core/contract/event.ts';
 import { eventState, eventsOf } from '../../core/contract/events.ts';
+import { isFinal } from '../../core/values/status.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
 import { toldRecords } from '../../journal/told-records.ts';
-import { isOver } from '../../orchestration/entry/resume-run.ts';
 
 /** The events that a run's records stand for, for a client of another process than the one that has them. */
 export function storedEvents(run: StoredRun): readonly Omit<RunEvent, 'seq'>[] {
   const state = eventState();
   const events = toldRecords(run).flatMap((record) => eventsOf(record, state));
-  const last = isOver(run.status) ? events.at(-1) : undefined;
+  const last = isFinal(run.status) ? events.at(-1) : undefined;
   // A run that was stopped with its process goes on: that was not its end.
   return events.filter((event) => event.type !== 'run.end' || event === last);
 }

@@ -1,5 +1,5 @@
+import { ACCESSES, type Access } from '../../core/contract/access.ts';
 import type { ToolOptions } from '../../core/contract/define-tool.ts';
-import type { Access } from '../../core/contract/tool.ts';
 import type { SchemaLike } from '../../core/schema/schema.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';
@@ -67,7 +67,7 @@ export function checkSettings(field: string, settings: { readonly [option: strin
     throw new ConfigurationError(`${field}.prefix`, `illegal ${shown(prefix)}`, `It matches ${PREFIX.source}.`);
   if (include !== undefined && !(Array.isArray(include) && include.every((one) => typeof one === 'string')))
     throw new ConfigurationError(`${field}.include`, `expected names, got ${shown(include)}`, 'List tools.');
-  checkOneOf(`${field}.access`, settings.access, ['read', 'write', 'send', 'spend', 'delete', 'execute']);
+  checkOneOf(`${field}.access`, settings.access, ACCESSES);
   checkOneOf(`${field}.protocol`, settings.protocol, ['auto', '2025', '2026']);
   for (const option of ['timeoutMs', 'startTimeoutMs'] as const) checkPositive(`${field}.${option}`, settings[option]);
   checkWhole(`${field}.maxMessageBytes`, settings.maxMessageBytes, 1_024);

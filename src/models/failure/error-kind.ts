@@ -1,4 +1,4 @@
-import type { ModelErrorKind } from '../../core/values/errors.ts';
+import type { ModelErrorKind } from '../../core/values/model-error-kind.ts';
 
 /** What is known of a failure, whatever the dialect. */
 export interface FailureFacts {

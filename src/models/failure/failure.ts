@@ -1,4 +1,5 @@
-import { CoxswainError, ModelError, type ModelErrorKind } from '../../core/values/errors.ts';
+import { CoxswainError, ModelError } from '../../core/values/errors.ts';
+import type { ModelErrorKind } from '../../core/values/model-error-kind.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { errorKind } from './error-kind.ts';
 import { type Fields, fieldsOf, listField, textField } from './fields.ts';

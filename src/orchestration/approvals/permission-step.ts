@@ -1,4 +1,5 @@
 import type { ToolCallEffect } from '../../core/call/tool-call.ts';
+import { ACCESS_FACTS } from '../../core/contract/access.ts';
 import type { Grant } from '../../core/contract/detached.ts';
 import type {
   ApprovalRequest,
@@ -106,7 +107,7 @@ export class PermissionStep {
     const levels = this.#levelsOf(self);
     // Where no level says anything, a read needs no look at rules.
     const silent = levels === this.#runLevels && levels.length === 1 && this.#runRules.length === 0;
-    if (silent && tool.access === 'read' && tool.needsApproval === false) {
+    if (silent && !ACCESS_FACTS[tool.access].hasEffect && tool.needsApproval === false) {
       return { ok: true, args: query.args };
     }
     const recorded = this.#parts.journal.recall('decision', `${query.key}/@approval`) as
@@ -134,7 +135,7 @@ export class PermissionStep {
    */
   #planned(query: PermitQuery, levels: readonly Level[], asked: Ask): Permit | Promise<Permit> | undefined {
     const { self, key, tool, args, label } = query;
-    const isOpen = tool.access === 'send' && label.confidentiality !== 'public';
+    const isOpen = ACCESS_FACTS[tool.access].sends && label.confidentiality !== 'public';
     const isOfMode = asked.reason === 'flow' || asked.reason === 'risk';
     // What a person was asked for before is theirs to answer.
     if (this.#plans === undefined || isOpen || !isOfMode || this.#parts.journal.has(`${key}/@approval`))

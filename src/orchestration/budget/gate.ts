@@ -1,6 +1,7 @@
 import type { RecordOf } from '../../core/contract/events.ts';
 import type { Call, Layer, Outcome, Work } from '../../core/runtime/journal.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
+import { modelErrorFacts } from '../../core/values/model-error-kind.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { Limiter } from './limiter.ts';
 
@@ -12,7 +13,6 @@ export interface GateWatcher {
 }
 
 /** Kinds of failures with which a provider asks everybody to wait. */
-const ASKS_TO_WAIT: readonly string[] = ['rate_limit', 'overloaded'];
 
 /** Those who waited together come back spread over this share of the wait, one second at most. */
 const SPREAD = 0.25;
@@ -86,7 +86,7 @@ export class Gate implements Layer {
   leave(call: Call<never>, outcome: Outcome, work: Work): void {
     this.#limiter.leave(call, outcome, work);
     const key = call.gate;
-    if (key === undefined || outcome.ok || !ASKS_TO_WAIT.includes(outcome.error.kind)) return;
+    if (key === undefined || outcome.ok || modelErrorFacts(outcome.error.kind)?.closesGate !== true) return;
     const waitMs = outcome.error.retryAfterMs ?? 0;
     if (waitMs <= 0 || waitMs > (call.retry?.maxRetryAfterMs ?? DEFAULTS.retry.maxRetryAfterMs)) return;
     const until = performance.now() + waitMs;

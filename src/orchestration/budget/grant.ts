@@ -16,11 +16,14 @@ export interface GrantSource {
   readonly trust: ReadonlySet<string>;
 }
 
+/** Each limit of a run is named, so that a new one cannot be left out of what a detached child is granted. */
+type GrantedLimits = { readonly [name in keyof Required<Limits>]: number | undefined };
+
 /**
  * The limits of a detached child: its own, and of what is left above no more than half. Tokens and money are reserved for it as a
  * whole, so where a cap holds above it needs limits of its own.
  */
-function grantedLimits({ limits, count }: GrantSource, self: Invocation): Limits | { readonly refused: string } {
+function grantedLimits({ limits, count }: GrantSource, self: Invocation): GrantedLimits | { readonly refused: string } {
   const own = self.limits;
   for (const name of ['tokens', 'costUsd'] as const) {
     if (own[name] !== undefined || !isCapped(limits, self, name)) continue;

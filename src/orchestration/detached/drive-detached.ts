@@ -7,7 +7,7 @@ import type { Stops } from '../../core/runtime/stops.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels } from '../../core/values/label.ts';
 import { spendingOf } from '../../core/values/spending.ts';
-import type { Status } from '../../core/values/status.ts';
+import { statusOfFailure } from '../../core/values/status.ts';
 import { asJson } from '../../journal/row.ts';
 import type { Waits } from '../../journal/waits.ts';
 import type { GrantSource } from '../budget/grant.ts';
@@ -162,9 +162,7 @@ function ended(self: Invocation, start: InitialInput, { status, text, output, er
   return { ...facts, status, error: error ?? { kind: status, message: 'no cause given', retryable: false } };
 }
 
-const LIMITS: Partial<Record<string, Status>> = { token_limit: 'token_limit', cost_limit: 'cost_limit' };
-
 function failed(self: Invocation, { brief }: InitialInput, { error, stop }: Failure): AgentOutcome {
   const facts = { self, text: self.detached?.text ?? '', messages: brief, label: self.label, error };
-  return { ...facts, status: stop?.status ?? LIMITS[error.kind] ?? 'model_error' };
+  return { ...facts, status: stop?.status ?? statusOfFailure(error.kind) };
 }

@@ -1,7 +1,8 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { checkText } from '../../core/values/options.ts';
+import { isFinal } from '../../core/values/status.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
-import { isOver, readRun } from './resume-run.ts';
+import { readRun } from './resume-run.ts';
 
 /**
  * Stops a node of a run and all below it, or the whole run, from any process: one that is under way hears it while it waits or
@@ -16,7 +17,7 @@ export async function cancelRun(
 ): Promise<void> {
   const { journal, reason = 'cancelled' } = options;
   const { agent, status } = await readRun(journal, runId);
-  if (isOver(status))
+  if (isFinal(status))
     throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'There is nothing to stop.');
   const { path = agent } = options;
   checkText('path', path, `Addresses begin with ${agent}.`);

@@ -1,9 +1,10 @@
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
+import { isFinal } from '../../core/values/status.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
 import { readDecision } from '../../security/approval.ts';
 import { refuseInside } from '../run/reentrancy-guard.ts';
-import { isOver, readRun } from './resume-run.ts';
+import { readRun } from './resume-run.ts';
 
 /**
  * Answers a request of a run from any process: one that is suspended has the answer when it is resumed, one that is under way
@@ -48,7 +49,7 @@ export async function pendingRequests(
 
 /** What waits for a person: also in a run that is under way, or whose process died. Nothing where it is over, nor what was answered. */
 export function pendingOf({ rows, status, answered = [] }: StoredRun): readonly (ApprovalRequest | WaitRequest)[] {
-  if (isOver(status)) return [];
+  if (isFinal(status)) return [];
   const open = new Map<string, ApprovalRequest | WaitRequest>();
   for (const { kind, key, event, request, value } of rows) {
     if (kind !== 'wait') continue;
@@ -61,7 +62,7 @@ export function pendingOf({ rows, status, answered = [] }: StoredRun): readonly 
 /** What was answered and the run has not taken up yet: it does so when it goes on. */
 export function answeredOf({ rows, status, answered = [] }: StoredRun): readonly string[] {
   const taken = new Set(rows.filter(({ kind, event }) => kind === 'wait' && event === 'done').map(({ key }) => key));
-  return isOver(status) ? [] : answered.filter((id) => !taken.has(id));
+  return isFinal(status) ? [] : answered.filter((id) => !taken.has(id));
 }
 
 /** It was broken off with the whole run, which goes on; what was stopped by itself is not asked again. */

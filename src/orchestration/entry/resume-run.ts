@@ -5,8 +5,9 @@ import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import { ConfigurationError, FencedError, isA } from '../../core/values/errors.ts';
 import { deepFreeze } from '../../core/values/json.ts';
 import { type Label, UNTRUSTED } from '../../core/values/label.ts';
-import { DEFAULTS, type Limits } from '../../core/values/limits.ts';
+import { invocationDefault, type Limits } from '../../core/values/limits.ts';
 import { shown } from '../../core/values/options.ts';
+import { isFinal, limitOf } from '../../core/values/status.ts';
 import { advanceTime } from '../../core/values/time.ts';
 import { type Beginning, beginningOf } from '../../journal/beginning.ts';
 import { History } from '../../journal/history.ts';
@@ -56,8 +57,8 @@ export function resumeOrigin(definition: Agent, runId: string, checked: CheckedO
       const problem = `run ${runId} is a child of run ${beginning.parentRun}, which carries its limits and permissions`;
       throw new ConfigurationError('runId', problem, `Resume ${beginning.parentRun}.`);
     }
-    const extended = isOver(stored.status) && goesFurther(stored, beginning, definition, checked);
-    if (isOver(stored.status) && !extended) {
+    const extended = isFinal(stored.status) && goesFurther(stored, beginning, definition, checked);
+    if (isFinal(stored.status) && !extended) {
       tree.root.label = labelAtEnd(stored);
       return deepFreeze(stored.result) as unknown as RunResult;
     }
@@ -125,7 +126,7 @@ async function take(journal: RecordStore, { id, epoch }: StoredRun, takeover: bo
     return await journal.open(id, { takeover, epoch });
   } catch (thrown) {
     const now = isA(thrown, FencedError) ? (await journal.list()).find((run) => run.id === id) : undefined;
-    if (now === undefined || now.epoch === epoch || !isOver(now.status)) throw thrown;
+    if (now === undefined || now.epoch === epoch || !isFinal(now.status)) throw thrown;
     return undefined;
   }
 }
@@ -163,32 +164,13 @@ export function isTeam(agent: Agent): boolean {
   return agents.size > 1 || open;
 }
 
-/** Those of a run whose process died or was stopped go on. */
-export function isOver(status: string): boolean {
-  return status !== 'running' && status !== 'suspended' && status !== 'aborted';
-}
-
 /** Whether the limit that a run ended on is now larger. */
 function goesFurther({ status }: StoredRun, past: Beginning, agent: Agent, { limits }: CheckedOptions): boolean {
-  const larger = (name: keyof Limits & string, standard?: number) => {
-    const run = isLarger(limits[name], past.limits[name]);
-    const own = (agent.limits as Limits)[name] ?? standard;
-    return run || isLarger(own, past.agentLimits[name] ?? standard);
-  };
-  switch (status) {
-    case 'step_limit':
-      return larger('steps', DEFAULTS.steps);
-    case 'tool_limit':
-      return larger('toolCalls', DEFAULTS.toolCalls);
-    case 'token_limit':
-      return larger('tokens');
-    case 'cost_limit':
-      return larger('costUsd');
-    case 'timeout':
-      return larger('timeMs');
-    default:
-      return false;
-  }
+  const name = limitOf(status);
+  if (name === undefined) return false;
+  const standard = invocationDefault(name);
+  const own = (agent.limits as Limits)[name] ?? standard;
+  return isLarger(limits[name], past.limits[name]) || isLarger(own, past.agentLimits[name] ?? standard);
 }
 
 function isLarger(now: number | undefined, then: number | undefined): boolean {

@@ -1,8 +1,9 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
+import { isFinal } from '../../core/values/status.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
 import { refuseInside } from '../run/reentrancy-guard.ts';
 import { recordedProblem, refusal, type SteerMessage, steerSignal } from '../run/steer.ts';
-import { isOver, readRun } from './resume-run.ts';
+import { readRun } from './resume-run.ts';
 
 /**
  * A user message for a node of a run, from any process: it enters the node's transcript at its next step boundary. One that is
@@ -22,7 +23,7 @@ export async function steerRun(
   refuseInside(runId, 'steer');
   const signal = steerSignal(path, message);
   const { status, rows } = await readRun(journal, runId);
-  if (isOver(status))
+  if (isFinal(status))
     throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'Start a new run with its messages.');
   const problem = recordedProblem(runId, rows, path);
   if (problem !== undefined) throw refusal(problem);

@@ -7,7 +7,7 @@ import { withEndHooks } from '../../core/runtime/end-hooks.ts';
 import type { Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { RunContext } from '../../core/runtime/run-context.ts';
-import { INTERRUPTED } from '../../journal/history.ts';
+import { isInterruption } from '../../core/values/status.ts';
 import type { RunLog } from '../../journal/record-store.ts';
 import type { Ledger } from '../budget/ledger.ts';
 import { detachedRunId } from '../detached/detached-run-id.ts';
@@ -85,6 +85,6 @@ export class NodeLife {
 
   /** Whether a resume goes on with a node, and hears again what was for it. */
   #mayGoOn({ status }: AgentOutcome): boolean {
-    return this.#run.log !== undefined && INTERRUPTED.includes(status) && this.#run.isInterrupted;
+    return this.#run.log !== undefined && isInterruption(status) && this.#run.isInterrupted;
   }
 }

@@ -4,7 +4,7 @@ import type { Tool } from '../../core/contract/tool.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Label } from '../../core/values/label.ts';
 import type { Message } from '../../core/values/message.ts';
-import type { Status } from '../../core/values/status.ts';
+import { isStopped, type Status } from '../../core/values/status.ts';
 import { memoryTools, type ResolvedGrant } from '../../memory/tools/memory-tools.ts';
 import { Recalled } from '../../memory/tools/recalled.ts';
 import { recalledIn } from '../../memory/upkeep/conversation.ts';
@@ -25,15 +25,6 @@ export interface LeftDetached {
   readonly run: string;
   readonly grants: readonly (MemoryGrant & { readonly extract: MemoryExtract })[];
 }
-
-/** Who stopped a run does not want it to go on with something else. */
-const STOPPED: readonly (Status | 'running' | 'waiting')[] = [
-  'aborted',
-  'cancelled',
-  'suspended',
-  'running',
-  'waiting',
-];
 
 /** The memories that a run's agents were granted: the tools that follow, and what is to be done once the run is over. */
 export class RunMemories {
@@ -71,7 +62,7 @@ export class RunMemories {
   ended(self: Invocation, brief: readonly Message[], { messages, label, status }: AgentOutcome): void {
     const { grants = [], recalled } = this.#open?.get(self) ?? {};
     const grant = grants.find(hasExtract);
-    if (grant === undefined || recalled === undefined || STOPPED.includes(status)) return;
+    if (grant === undefined || recalled === undefined || isStopped(status)) return;
     this.#left = [...this.#left, { self, grant, messages: newOf(messages, brief), label, recalled: recalled.texts }];
   }
 
@@ -90,7 +81,8 @@ export class RunMemories {
     const detached = this.#detached;
     this.#left = NONE_LEFT;
     this.#detached = NONE_DETACHED;
-    if (STOPPED.includes(status)) return undefined;
+    // Whoever stopped a run does not want more to be begun for it.
+    if (isStopped(status)) return undefined;
     const isAsked =
       left.length > 0 || detached.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
     return isAsked ? { left, detached, written } : undefined;

@@ -2,8 +2,8 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Journal } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { ErrorRecord } from '../../core/values/errors.ts';
-import type { Stop } from '../../core/values/status.ts';
-import { type History, INTERRUPTED } from '../../journal/history.ts';
+import { isInterruption, type Stop } from '../../core/values/status.ts';
+import type { History } from '../../journal/history.ts';
 import { stopNote } from './run-records.ts';
 
 interface StopsParts {
@@ -56,7 +56,7 @@ export class TreeStops {
   /** True once the run was stopped in a way that a resume takes up again. */
   get isInterrupted(): boolean {
     const { root, stops } = this.#run;
-    return INTERRUPTED.includes(stops.at(root.path)?.status);
+    return isInterruption(stops.at(root.path)?.status);
   }
 
   #note(path: string, status: 'cancelled' | 'timeout', reason: string): void {

@@ -1,12 +1,15 @@
-import type { ModelError, ModelErrorKind } from '../../core/values/errors.ts';
+import type { ModelError } from '../../core/values/errors.ts';
 import type { ModelTurn } from '../../core/values/model.ts';
+import type { ModelErrorKind } from '../../core/values/model-error-kind.ts';
 import type { FakeExchange } from '../fake-provider.ts';
 import type { WireError } from './message.ts';
 
 type Words = Omit<WireError, 'message'>;
 
 /** The HTTP status and the words with which providers say what went wrong; `network` is a connection that breaks. */
-const WORDS: { readonly [kind in ModelErrorKind]?: Words } = {
+const SERVER_ERROR: Words = { status: 500, type: 'api_error', code: 'server_error' };
+
+const WORDS: { readonly [kind in ModelErrorKind]: Words } = {
   auth: { status: 401, type: 'authentication_error', code: 'invalid_api_key' },
   permission: { status: 403, type: 'permission_error', code: 'permission_denied' },
   not_found: { status: 404, type: 'not_found_error', code: 'model_not_found' },
@@ -18,9 +21,14 @@ const WORDS: { readonly [kind in ModelErrorKind]?: Words } = {
   overloaded: { status: 529, type: 'overloaded_error', code: 'overloaded' },
   timeout: { status: 408, type: 'timeout_error', code: 'timeout' },
   content_filter: { status: 400, type: 'invalid_request_error', code: 'content_filter' },
+  server_error: SERVER_ERROR,
+  network: SERVER_ERROR,
+  output_truncated: SERVER_ERROR,
+  refusal: SERVER_ERROR,
+  malformed_response: SERVER_ERROR,
+  empty_response: SERVER_ERROR,
+  unknown: SERVER_ERROR,
 };
-
-const SERVER_ERROR: Words = { status: 500, type: 'api_error', code: 'server_error' };
 
 /** What the message must say for a reader that has no code to look at. */
 const SAYS: { readonly [kind in ModelErrorKind]?: string } = {
