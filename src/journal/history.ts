@@ -1,10 +1,9 @@
 import { chargedFor, type DetachedOutcome, nodesOf } from '../core/contract/detached.ts';
 import type { Entry } from '../core/contract/record.ts';
-import type { Settled } from '../core/runtime/journal.ts';
 import { isWithin } from '../core/runtime/stops.ts';
 import type { ErrorRecord } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
-import { toPicoUsd } from '../core/values/spending.ts';
+import { type Settled, toPicoUsd } from '../core/values/spending.ts';
 import { isInterruption, type Stop } from '../core/values/status.ts';
 import type { CallUsage } from '../core/values/usage.ts';
 import type { Row } from './row.ts';

@@ -1,14 +1,16 @@
 import type { DetachedOutcome } from '../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/contract/permission.ts';
-import type { Draft, Entry } from '../core/contract/record.ts';
+import type { Draft } from '../core/contract/record.ts';
 import { Stopped } from '../core/runtime/guard.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
 import type { Call, DetachedCall, Journal, Outcome } from '../core/runtime/journal.ts';
+import type { Kind, OnceKey, StoredEnd, StoredStart } from '../core/runtime/stored-entry.ts';
 import type { ErrorRecord } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
 import { effect } from './effect.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { sleep, wait } from './pause.ts';
+import { isEnd, isStart, readOnce, readRow } from './read-row.ts';
 import type { RunLog } from './record-store.ts';
 import { type Opened, Recorder } from './recorder.ts';
 
@@ -42,12 +44,21 @@ export class KeyedJournal implements Journal {
     return this.#parts.history?.has(key) ?? false;
   }
 
-  recall(kind: Entry['kind'], key: string): Json | undefined {
-    return this.#parts.history?.take(kind, key)?.ended?.value;
+  recall<K extends Kind>(kind: K, key: string): StoredEnd<K> | undefined {
+    const ended = this.#parts.history?.take(kind, key)?.ended;
+    const row = ended && readRow(ended);
+    return row !== undefined && isEnd(row, kind) ? row : undefined;
   }
 
-  recallStart(kind: Entry['kind'], key: string): Json | undefined {
-    return this.#parts.history?.take(kind, key)?.started?.request;
+  recallStart<K extends Kind>(kind: K, key: string): StoredStart<K> | undefined {
+    const started = this.#parts.history?.take(kind, key)?.started;
+    const row = started && readRow(started);
+    return row !== undefined && isStart(row, kind) ? row : undefined;
+  }
+
+  recallOnce<T>(key: OnceKey<T>): T | undefined {
+    const ended = this.#parts.history?.take('once', key)?.ended;
+    return ended && readOnce(ended, key);
   }
 
   hasBegun(path: string): boolean {
@@ -91,10 +102,10 @@ export class KeyedJournal implements Journal {
     return this.effect(call);
   }
 
-  once<T>(key: string, self: Invocation, propose: () => T): T {
+  once<T>(key: OnceKey<T>, self: Invocation, propose: () => T): T {
     const { history, isReplay, stops } = this.#parts;
     const past = history?.take('once', key)?.ended;
-    if (past !== undefined) return past.value as T;
+    if (past !== undefined) return readOnce(past, key);
     if (isReplay) {
       this.#parts.recordsEnd(key);
       throw new Stopped(stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });

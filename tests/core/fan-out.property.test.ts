@@ -25,7 +25,7 @@ function world(records = new Map<string, Json>()) {
   let parent: object | undefined;
   const run = {
     journal: {
-      recall: (_kind: string, key: string) => records.get(key),
+      recallOnce: (key: string) => records.get(key),
       once: (key: string, _self: unknown, propose: () => Json) => {
         expect(records.has(key)).toBe(false);
         records.set(key, propose());

@@ -1,6 +1,5 @@
 import type { CodeAgent } from '../contract/agent.ts';
 import { type AgentOutcome, failedAgent } from '../contract/agent-outcome.ts';
-import type { AgentOut } from '../contract/boundary.ts';
 import { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
@@ -69,8 +68,8 @@ export async function runCode(
 
 /** Whether a stop is the end of a procedure. One that has ended keeps to its record: the stop may have come later. */
 function wasInterrupted(run: RunContext, path: string, stop: Stop, isInterrupted: boolean): boolean {
-  const past = run.journal.recall('agent', path) as Pick<AgentOut, 'error'> | undefined;
-  return past === undefined ? isInterrupted : isEndOf(stop, past.error);
+  const past = run.journal.recall('agent', path);
+  return past === undefined ? isInterrupted : isEndOf(stop, past.value.error);
 }
 
 /** Of a worker that did not complete. Only a stop of the run suspends, and that is looked at by itself. */

@@ -5,6 +5,7 @@ import { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { stopError } from '../runtime/stops.ts';
+import { endError } from '../runtime/stored-entry.ts';
 import { thrownLabel } from '../runtime/thrown-label.ts';
 import { type ErrorRecord, isFatal } from '../values/errors.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
@@ -80,8 +81,8 @@ export async function dispatch(
     return refuse(run, self, at, parsed, error, label);
   }
   // Those that it began with: reading a person's again may give others.
-  const began = run.journal.recallStart('tool', at.key) as { readonly args?: Json } | undefined;
-  const args = began?.args === undefined ? permit.args : deepFreeze(began.args);
+  const began = run.journal.recallStart('tool', at.key)?.request.args;
+  const args = began === undefined ? permit.args : deepFreeze(began);
   const leave = tool.parallel ? undefined : await oneAtATime.enter();
   try {
     const facts = toolIn(tool, call, at.key, args, permit.rule);
@@ -159,9 +160,9 @@ async function runProcedure(
   await ctx.close();
   // Where a stop met it is a matter of timing: the failure that was told then stands.
   const child = tool.delegate === undefined ? at.key : `${at.key}/${tool.delegate.agent.name}`;
-  const past = run.stops.at(child) && (run.journal.recall('tool', at.key) as Pick<ToolOut, 'error'> | undefined);
-  if (past?.error !== undefined) {
-    out = failedOut(tool, past.error, out.label, at.visible);
+  const past = run.stops.at(child) && endError(run.journal.recall('tool', at.key));
+  if (past !== undefined) {
+    out = failedOut(tool, past, out.label, at.visible);
     value = undefined;
   }
   const same = out.content;

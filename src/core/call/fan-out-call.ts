@@ -91,8 +91,8 @@ export async function callFanOut(
 /** What had ended before the stop came, in whatever epoch, is not cut off by it. */
 function isInterrupted({ journal }: RunContext, { path, status }: FanOutResult, stop: Stop): boolean {
   if (status !== stop.status) return false;
-  const past = journal.recall('agent', path) as { readonly error?: ErrorRecord } | undefined;
-  return past === undefined || isEndOf(stop, past.error);
+  const past = journal.recall('agent', path);
+  return past === undefined || isEndOf(stop, past.value.error);
 }
 
 /** The brief that a worker of a model's fan-out may have; a ToolError where it may not. */

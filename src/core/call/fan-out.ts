@@ -1,6 +1,7 @@
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import type { OnceKey } from '../runtime/stored-entry.ts';
 import { ConfigurationError, isA } from '../values/errors.ts';
 import { isPlainObject } from '../values/json.ts';
 import { checkWhole, shown } from '../values/options.ts';
@@ -47,7 +48,7 @@ interface Decided {
 export class FanOut {
   readonly #run: Pick<RunContext, 'journal' | 'stops' | 'cancel'>;
   readonly #self: Invocation;
-  readonly #key: string;
+  readonly #key: OnceKey<Decided>;
   readonly #policy: FanOutPolicy;
   readonly #open: Set<string>;
   readonly #completed: string[] = [];
@@ -65,7 +66,7 @@ export class FanOut {
     this.#policy = of.policy;
     this.#open = new Set(of.paths);
     this.#size = of.paths.length;
-    const past = run.journal.recall('once', of.key) as unknown as Decided | undefined;
+    const past = run.journal.recallOnce(this.#key);
     if (past !== undefined) this.#stop(past);
   }
 

@@ -11,6 +11,7 @@ import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
 import type { ChildCall, RunContext } from '../runtime/run-context.ts';
 import { isEndOf } from '../runtime/stops.ts';
+import { endError } from '../runtime/stored-entry.ts';
 import type { TruncatedResults } from '../runtime/truncated-results.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
@@ -233,8 +234,8 @@ class Procedure implements OpenProcedure {
   #failed(kind: 'agent' | 'tool' | 'wait' | 'sleep', key: string): void {
     const stop = this.#run.stops.at(this.#site.base);
     if (stop === undefined) return;
-    const past = this.#run.journal.recall(kind, key) as { readonly error?: ErrorRecord } | undefined;
-    this.isInterrupted ||= past === undefined || isEndOf(stop, past.error);
+    const past = this.#run.journal.recall(kind, key);
+    this.isInterrupted ||= past === undefined || isEndOf(stop, endError(past));
   }
 
   async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {

@@ -36,14 +36,15 @@ export function resolveCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): P
 export function recordedArguments(run: RunContext, key: string, parsed: ParsedCall): ParsedCall {
   const { journal } = run;
   if (!journal.has(key) && !journal.has(`${key}/@approval`)) return parsed;
-  const end = journal.recall('tool', key) as { readonly ran?: boolean; readonly error?: ErrorRecord } | undefined;
+  const end = journal.recall('tool', key)?.value;
   // It was refused then: that is what the model was told, also where it would be allowed now.
-  if (end?.ran === false && end.error !== undefined) return { ...parsed, refused: end.error };
+  if (end !== undefined && 'ran' in end && end.ran === false && end.error !== undefined)
+    return { ...parsed, refused: end.error };
   const began = journal.recallStart('tool', key);
   if (began !== undefined && parsed.tool === undefined) throw removed(key, parsed.call.name);
   // What was asked for: a person may have let it run with others.
-  const start = journal.recallStart('wait', `${key}/@approval`) ?? began;
-  const args = (start as { readonly args?: Json } | undefined)?.args;
+  const asked = journal.recallStart('wait', `${key}/@approval`)?.request ?? began?.request;
+  const args = asked !== undefined && 'args' in asked ? asked.args : undefined;
   if (args === undefined || parsed.tool === undefined) return parsed;
   const { call, tool } = parsed;
   // A schema that would refuse them now changes nothing of a call that was made.

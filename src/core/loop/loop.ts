@@ -13,7 +13,7 @@ import { end, endedWith, failed, finish, passOn, wrapUp } from '../turn/finish.t
 import { handOver } from '../turn/handoff.ts';
 import { beginStep, endStep } from '../turn/step.ts';
 import { append, assistant, openTranscript, type Transcript } from '../turn/transcript.ts';
-import { ConfigurationError, type ErrorRecord, isA, isFatal, messageOf, ToolError } from '../values/errors.ts';
+import { ConfigurationError, isA, isFatal, messageOf, ToolError } from '../values/errors.ts';
 import { toolCallsOf } from '../values/message.ts';
 import type { Stop } from '../values/status.ts';
 import { callTools } from './call-tools.ts';
@@ -101,8 +101,8 @@ function over({ self }: Transcript, outcome: AgentOutcome): AgentOutcome | Promi
 function stopOf(run: RunContext, self: Invocation): Stop | undefined {
   const stop = run.stops.at(self.path);
   if (stop === undefined || !run.journal.isResumed) return stop;
-  const past = run.journal.recall('agent', self.path) as { readonly error?: ErrorRecord } | undefined;
-  const cameLater = wentOn(run, self) || (past !== undefined && !isEndOf(stop, past.error));
+  const past = run.journal.recall('agent', self.path);
+  const cameLater = wentOn(run, self) || (past !== undefined && !isEndOf(stop, past.value.error));
   return cameLater ? undefined : stop;
 }
 

@@ -1,4 +1,5 @@
 import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
+import type { OnceKey } from '../runtime/stored-entry.ts';
 import type { Workers } from '../runtime/workers.ts';
 import { ToolError } from '../values/errors.ts';
 import type { Stop } from '../values/status.ts';
@@ -17,7 +18,8 @@ export async function waitForWorkers(
   ctx: BuiltinProcedureContext,
 ): Promise<Waited> {
   const { run, self, base } = ctx.site;
-  const recorded = run.journal.recall('once', `${base}/@waited`) as unknown as Waited | undefined;
+  const key: OnceKey<Waited> = `${base}/@waited`;
+  const recorded = run.journal.recallOnce(key);
   if (recorded !== undefined) return claimed(workers, recorded);
   workers.check(ids ?? []);
   const { ended, running } = workers.open(ids);
@@ -28,7 +30,7 @@ export async function waitForWorkers(
   const until = timeoutMs && run.journal.once(`${base}/@until`, self, () => Date.now() + timeoutMs);
   const waited = await live(workers, ids, until, ctx);
   workers.checkStop(base);
-  return run.journal.once(`${base}/@waited`, self, () => claimed(workers, waited));
+  return run.journal.once(key, self, () => claimed(workers, waited));
 }
 
 /** Two calls of one turn do not give the same result. */

@@ -54,8 +54,8 @@ function recorded(
   at: string,
   admitted: string,
 ): { limit: Limit | undefined } | undefined {
-  const limit = run.journal.recall('limit', `${at}/@limit`) as unknown as Limit | undefined;
-  if (limit?.limit === which) return { limit };
+  const past = run.journal.recall('limit', `${at}/@limit`)?.value;
+  if (past?.limit === which) return { limit: { ...past, limit: which } };
   return run.journal.has(admitted) ? { limit: undefined } : undefined;
 }
 

@@ -1,13 +1,15 @@
 import type { DetachedChild, DetachedOutcome } from '../contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../contract/permission.ts';
-import type { Draft, EffectEnd, EffectKind, EffectStart, Entry, Span } from '../contract/record.ts';
+import type { Draft, EffectEnd, EffectKind, EffectStart, Span } from '../contract/record.ts';
 import type { OnUnknownOutcome, SideEffect } from '../contract/tool.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { RetryOptions } from '../values/model.ts';
+import type { Settled } from '../values/spending.ts';
 import type { Stop } from '../values/status.ts';
 import type { CallUsage } from '../values/usage.ts';
 import type { Invocation } from './invocation.ts';
+import type { Kind, OnceKey, StoredEnd, StoredStart } from './stored-entry.ts';
 
 /** What did not happen, and why. With `stop` it is no outcome: it was kept from happening, and a resume tries again. */
 export interface Failure {
@@ -100,16 +102,6 @@ export interface Layer {
   leave?(call: Call<never>, outcome: Outcome, work: Work): void;
 }
 
-/** What the ledger settled a call at. A type and no interface, so that it counts as JSON. */
-export type Settled = {
-  readonly tokens: number;
-  readonly picoUsd: number;
-  /** What of it is an estimate: its provider reported nothing. */
-  readonly estimated?: readonly ('tokens' | 'picoUsd')[];
-  /** By how much it is more than was reserved: the error of an estimate. */
-  readonly over?: { readonly tokens: number; readonly picoUsd: number };
-};
-
 /** A call under way, as layers see it. */
 export interface Work {
   readonly stop: Stop | undefined;
@@ -129,15 +121,17 @@ export interface Journal {
   child(call: DetachedCall): Promise<Outcome<DetachedOutcome>>;
   /** Whether an earlier epoch has a record of this key. */
   has(key: string): boolean;
-  /** The recorded end of a boundary, or its recorded start. */
-  recall(kind: Entry['kind'], key: string): Json | undefined;
-  recallStart(kind: Entry['kind'], key: string): Json | undefined;
+  /** The recorded outcome of a boundary, or its recorded start. What was only interrupted has no outcome. */
+  recall<K extends Kind>(kind: K, key: string): StoredEnd<K> | undefined;
+  recallStart<K extends Kind>(kind: K, key: string): StoredStart<K> | undefined;
+  /** What was decided once. */
+  recallOnce<T>(key: OnceKey<T>): T | undefined;
   /** Whether an earlier epoch began the procedure at this path: not where a stop was there before it. */
   hasBegun(path: string): boolean;
   /** A replay shows what was asked of a call and answered; elsewhere nothing. */
   showAsks(key: string, self: Invocation, step: number): void;
   /** The recorded value, if there is one, else what `propose` gives, recorded. */
-  once<T>(key: string, self: Invocation, propose: () => T): T;
+  once<T>(key: OnceKey<T>, self: Invocation, propose: () => T): T;
   /** Approvals, questions, signals: the decision, or the failure that came first. */
   wait(key: string, self: Invocation, step: number, request: ApprovalRequest | WaitRequest): Promise<Outcome<Decision>>;
   /** The absolute deadline is recorded. */

@@ -1,6 +1,6 @@
 import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { boundText } from '../values/bound.ts';
-import { type ErrorRecord, ToolError } from '../values/errors.ts';
+import { ToolError } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
@@ -9,6 +9,7 @@ import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
 import type { ChildCall, RunContext } from './run-context.ts';
 import { isEndOf } from './stops.ts';
+import { endError } from './stored-entry.ts';
 import { workerId } from './worker-id.ts';
 
 /** A worker that goes on while its supervisor does. */
@@ -160,8 +161,8 @@ export class Workers {
   /** Where the supervisor was stopped nothing is decided: its workers are stopped as well. A call that has ended did so before. */
   checkStop(key: string): void {
     const stop = this.#run.stops.at(key);
-    const past = this.#run.journal.recall('tool', key) as { readonly error?: ErrorRecord } | undefined;
-    if (stop !== undefined && (past === undefined || isEndOf(stop, past.error))) throw new Stopped(stop);
+    const past = this.#run.journal.recall('tool', key);
+    if (stop !== undefined && (past === undefined || isEndOf(stop, endError(past)))) throw new Stopped(stop);
   }
 
   #those(which: (worker: Worker) => boolean): readonly string[] {

@@ -2,10 +2,13 @@ import { Stopped } from '../runtime/guard.ts';
 import type { Arrival } from '../runtime/inbox.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import type { OnceKey } from '../runtime/stored-entry.ts';
 import { isA } from '../values/errors.ts';
-import { deepFreeze, type Json } from '../values/json.ts';
+import { deepFreeze } from '../values/json.ts';
 import type { UserMessage } from '../values/message.ts';
 import { append, type Transcript } from './transcript.ts';
+
+type InboxKey = OnceKey<readonly Arrival[]>;
 
 const NOTHING: readonly UserMessage[] = Object.freeze([]);
 
@@ -21,9 +24,7 @@ export function enter(
 ): readonly UserMessage[] | Promise<readonly UserMessage[]> {
   if (run.inbox.isEmpty && !run.journal.isResumed) return NOTHING;
   const key = inboxKey(transcript);
-  const recorded = run.journal.recall('once', key) as readonly Json[] | undefined;
-  const arrivals =
-    recorded === undefined ? live(run, transcript, key, next) : (recorded as unknown as readonly Arrival[]);
+  const arrivals = run.journal.recallOnce(key) ?? live(run, transcript, key, next);
   return arrivals.length === 0 ? NOTHING : add(transcript, arrivals);
 }
 
@@ -40,7 +41,7 @@ async function add(transcript: Transcript, arrivals: readonly Arrival[]): Promis
   return messages;
 }
 
-function live(run: RunContext, { self }: Transcript, key: string, next: string): readonly Arrival[] {
+function live(run: RunContext, { self }: Transcript, key: InboxKey, next: string): readonly Arrival[] {
   // A stop ends the node: what came is for the resume, where there is one.
   if (!run.inbox.has(self.path) || run.journal.has(next) || run.stops.at(self.path) !== undefined) return [];
   try {
@@ -76,6 +77,6 @@ export function wentOn({ journal }: RunContext, { path, step }: Invocation): boo
 }
 
 /** Where it is recorded what came before the next step. */
-function inboxKey({ self }: Transcript): string {
+function inboxKey({ self }: Transcript): InboxKey {
   return `${self.path}/${self.step + 1}/@inbox`;
 }

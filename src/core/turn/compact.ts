@@ -62,8 +62,7 @@ export function pastOf(run: RunContext, key: string): Past | undefined {
 }
 
 function cutOf(run: RunContext, key: string, round: number): Past {
-  const recorded = run.journal.recall('context', besideAgain(key, 'window', round));
-  return { cut: (recorded as { readonly cut?: number } | undefined)?.cut };
+  return { cut: run.journal.recall('context', besideAgain(key, 'window', round))?.value.cut };
 }
 
 /**

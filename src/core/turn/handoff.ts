@@ -2,6 +2,7 @@ import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import type { OnceKey } from '../runtime/stored-entry.ts';
 import { parseOutput } from '../schema/parse-output.ts';
 import { ToolError } from '../values/errors.ts';
 import { joinLabels } from '../values/label.ts';
@@ -31,8 +32,8 @@ export async function takeOver(
   const isOfTurn = base.startsWith(`${self.path}/${step}.`) && !base.slice(self.path.length + 1).includes('/');
   if (transcript === undefined || !isOfTurn)
     throw new ToolError('denied', 'code has no conversation to hand over: call the worker instead');
-  const winner = `${self.path}/${step}/@handoff`;
-  const recorded = run.journal.recall('once', winner);
+  const winner: OnceKey<string> = `${self.path}/${step}/@handoff`;
+  const recorded = run.journal.recallOnce(winner);
   if (transcript.handoff !== undefined || (recorded !== undefined && recorded !== base)) {
     const taker = transcript.handoff === undefined ? 'another worker' : transcript.handoff.worker.agent;
     throw new ToolError('denied', `the conversation goes to ${taker} already; only one worker can take it over`);

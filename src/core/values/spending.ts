@@ -11,6 +11,16 @@ export interface Spending {
   readonly unpriced: number;
 }
 
+/** What the ledger settled a call at. A type and no interface, so that it counts as JSON. */
+export type Settled = {
+  readonly tokens: number;
+  readonly picoUsd: number;
+  /** What of it is an estimate: its provider reported nothing. */
+  readonly estimated?: readonly ('tokens' | 'picoUsd')[];
+  /** By how much it is more than was reserved: the error of an estimate. */
+  readonly over?: { readonly tokens: number; readonly picoUsd: number };
+};
+
 export const NOTHING_SPENT: Spending = Object.freeze({ usage: NO_USAGE, picoUsd: 0, unpriced: 0 });
 
 const PICO = 1e12;

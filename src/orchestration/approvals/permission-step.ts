@@ -110,10 +110,8 @@ export class PermissionStep {
     if (silent && !ACCESS_FACTS[tool.access].hasEffect && tool.needsApproval === false) {
       return { ok: true, args: query.args };
     }
-    const recorded = this.#parts.journal.recall('decision', `${query.key}/@approval`) as
-      | { reason?: string }
-      | undefined;
-    if (recorded !== undefined) return { ok: false, error: denial(tool, recorded.reason ?? 'denied', []) };
+    const denied = this.#parts.journal.recall('decision', `${query.key}/@approval`)?.value;
+    if (denied !== undefined) return { ok: false, error: denial(tool, denied.reason ?? 'denied', []) };
     const verdict = this.#decide(query, levels);
     // A person was asked before: the stricter answer holds, whatever the rules say now.
     if (verdict.verdict === 'allow' && this.#parts.journal.has(`${query.key}/@approval`)) {
@@ -250,9 +248,10 @@ export class PermissionStep {
 
   /** Another address where another tool or other arguments were shown: that approval, given or pending, is none. */
   #idOf(id: string, tool: Tool, args: Json): string {
-    const shown = this.#parts.journal.recallStart('wait', id) as ApprovalRequest | undefined;
+    const shown = this.#parts.journal.recallStart('wait', id)?.request;
     const now = argsHash(args);
-    if (shown === undefined || (shown.toolHash === tool.hash && shown.argsHash === now)) return id;
+    if (shown === undefined || (shown.reason !== 'wait' && shown.toolHash === tool.hash && shown.argsHash === now))
+      return id;
     return `${id}~${sha256(`${tool.hash}|${now}`).slice(0, 8)}`;
   }
 

@@ -1,5 +1,5 @@
-import type { Call, Settled, Work } from '../../core/runtime/journal.ts';
-import { toPicoUsd } from '../../core/values/spending.ts';
+import type { Call, Work } from '../../core/runtime/journal.ts';
+import { type Settled, toPicoUsd } from '../../core/values/spending.ts';
 
 /** An amount of both kinds. */
 export type Amount = NonNullable<Work['reserved']>;

@@ -90,6 +90,6 @@ export function heldFor({ count, journal }: GrantSource, { path }: Invocation, l
   for (let stretch = 0; ; stretch += 1) {
     const ended = journal.recall('child', `${path}/@apart.${stretch}`);
     if (ended === undefined) return new HeldCounts(count, limits, before);
-    before = ended as unknown as DetachedOutcome;
+    if (ended.event === 'done') before = ended.value;
   }
 }

@@ -1,8 +1,8 @@
 import type { Charged } from '../../core/contract/detached.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Call, Failure, Layer, Outcome, Settled, Work } from '../../core/runtime/journal.ts';
+import type { Call, Failure, Layer, Outcome, Work } from '../../core/runtime/journal.ts';
 import { stopped } from '../../core/runtime/stops.ts';
-import { fromPicoUsd, toPicoUsd, wasAnswered } from '../../core/values/spending.ts';
+import { fromPicoUsd, type Settled, toPicoUsd, wasAnswered } from '../../core/values/spending.ts';
 import {
   type Account,
   type Amount,

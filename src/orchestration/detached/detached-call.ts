@@ -6,9 +6,9 @@ import {
 } from '../../core/contract/detached.ts';
 import type { EffectEnd, Span } from '../../core/contract/record.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Attempt, DetachedCall, Outcome, Settled } from '../../core/runtime/journal.ts';
+import type { Attempt, DetachedCall, Outcome } from '../../core/runtime/journal.ts';
 import { type ErrorRecord, messageOf } from '../../core/values/errors.ts';
-import { fromPicoUsd } from '../../core/values/spending.ts';
+import { fromPicoUsd, type Settled } from '../../core/values/spending.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { type Amount, NOTHING } from '../budget/account.ts';

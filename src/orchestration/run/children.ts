@@ -6,6 +6,7 @@ import { Invocation } from '../../core/runtime/invocation.ts';
 import type { Journal } from '../../core/runtime/journal.ts';
 import type { ChildCall } from '../../core/runtime/run-context.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
+import type { OnceKey } from '../../core/runtime/stored-entry.ts';
 import { Threads } from '../../core/runtime/threads.ts';
 import { workerId } from '../../core/runtime/worker-id.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
@@ -159,9 +160,9 @@ export class Children {
   /** Depends on what the rest of the tree did until then, so a resume keeps to what was decided. */
   #refusalOnce(child: ChildCall): string | undefined {
     const { journal } = this.#run;
-    const key = `${child.key}/@admit`;
-    const recorded = journal.recall('once', key);
-    if (recorded !== undefined) return recorded as string;
+    const key: OnceKey<string> = `${child.key}/@admit`;
+    const recorded = journal.recallOnce(key);
+    if (recorded !== undefined) return recorded;
     if (journal.has(child.key)) return undefined;
     const refused = this.#admission.refusal(child);
     return refused === undefined ? undefined : journal.once(key, child.parent, () => refused);

@@ -25,9 +25,11 @@ export class TreeModels {
 
   of(self: Invocation, agent: ModelAgent): Model {
     const { isReplay, journal, options } = this.#run;
-    const recorded = isReplay && this.remembers ? journal.recallStart('agent', self.path) : undefined;
+    const recorded = isReplay && this.remembers ? journal.recallStart('agent', self.path)?.request : undefined;
     const model =
-      recorded === undefined ? chooseModel(options, agent) : rememberedModel(recorded as unknown as ModelFacts);
+      recorded?.model === undefined
+        ? chooseModel(options, agent)
+        : rememberedModel(recorded.model, recorded.modelLimits);
     self.model = modelName(model);
     return model;
   }

@@ -1,0 +1,168 @@
+import type { AgentIn, AgentOut, RunIn, RunOut } from '../contract/boundary.ts';
+import type { DetachedOutcome } from '../contract/detached.ts';
+import type { ApprovalRequest, Decision, WaitRequest } from '../contract/permission.ts';
+import type { Entry, ParentStep } from '../contract/record.ts';
+import type { ErrorRecord } from '../values/errors.ts';
+import type { Json } from '../values/json.ts';
+import type { ModelTurn } from '../values/model.ts';
+import type { Settled } from '../values/spending.ts';
+import type { ToolValue } from '../values/tool-value.ts';
+import type { Usage } from '../values/usage.ts';
+
+export type Kind = Entry['kind'];
+
+/** What a trace needs of a start or an end beside what a resume needs: under `trace` in the stored request. */
+export interface StoredTrace {
+  /** The number of the facts that several records share; `facts` stand in the first record of an epoch that has them. */
+  readonly of?: number;
+  readonly facts?: { readonly [name: string]: Json };
+  readonly waitedMs?: number;
+  readonly paidBy?: string;
+  readonly parentStep?: ParentStep;
+  /** The path of an agent's parent, where its address does not say it. */
+  readonly under?: string;
+  readonly ownUsage?: Usage;
+  /** Facts of a memory call or an embedding, the caller of a run, the rule that allowed a call. */
+  readonly [name: string]: unknown;
+}
+
+interface Traced {
+  readonly trace?: StoredTrace;
+}
+
+/** The sums and the status of an agent or a run. A record made from a step log has the status alone. */
+type StoredSums = Pick<AgentOut, 'status'> &
+  Partial<Pick<AgentOut, 'steps' | 'toolCalls' | 'usage' | 'costUsd' | 'error'>>;
+
+/** Of a tool call: its name, its arguments, and the hash of their text where a model or code wrote them. Of a log: the text. */
+type StoredToolCall = Traced & {
+  readonly tool: string;
+  readonly args?: Json;
+  readonly given?: string;
+  readonly written?: string;
+};
+
+/** The end of a procedure, or a refusal (`ran: false`): what was returned is worked out anew, `content` is its hash. */
+export interface StoredCallEnd {
+  readonly isError: boolean;
+  readonly error?: ErrorRecord;
+  readonly content?: string;
+  readonly ran?: boolean;
+}
+
+/** What a call was settled at, and the path of who pays, where its address does not say it. */
+interface StoredPayment {
+  readonly spent?: Settled;
+  readonly paidBy?: string;
+}
+
+/** A hash for each part of a request. */
+type StoredParts = Traced & { readonly [part: string]: unknown };
+
+/** The value of an entry that is stored as it is. */
+type ValueOf<K extends Kind, E extends Entry['event'] = 'done'> =
+  Extract<Entry, { kind: K; event: E }> extends {
+    value: infer V;
+  }
+    ? V
+    : never;
+
+interface Started<Request> {
+  readonly request: Request;
+  readonly value?: undefined;
+}
+interface Ended<Value, Request = undefined> {
+  readonly request?: Request;
+  readonly value: Value;
+}
+
+/** The stored form of each record: a request and a value by kind and event. */
+interface StoredForms {
+  run: {
+    started: Started<Omit<RunIn, 'input'> & Traced>;
+    done: Ended<StoredSums & Pick<RunOut, 'label'>>;
+    suspended: Ended<StoredSums & Pick<RunOut, 'label'>>;
+    /** Its result rejected. */
+    cancel: Ended<Pick<ErrorRecord, 'kind'>>;
+  };
+  agent: {
+    started: Started<Pick<AgentIn, 'agent' | 'type' | 'model' | 'modelLimits' | 'apart'> & { depth?: number } & Traced>;
+    done: Ended<StoredSums, Traced>;
+    /** A resume goes on with it. */
+    cancel: Ended<StoredSums, Traced>;
+  };
+  step: { started: Started<undefined>; done: Ended<undefined> };
+  model: {
+    started: Started<StoredParts | undefined>;
+    retry: Ended<ErrorRecord & { readonly delayMs: number }>;
+    done: Ended<ModelTurn, StoredPayment>;
+    failed: Ended<ErrorRecord, StoredPayment>;
+    cancel: Ended<ErrorRecord, StoredPayment>;
+  };
+  tool: {
+    started: Started<StoredToolCall>;
+    done: Ended<ToolValue | StoredCallEnd, Partial<StoredToolCall> & StoredPayment>;
+    failed: Ended<ErrorRecord | StoredCallEnd, Partial<StoredToolCall> & StoredPayment>;
+    cancel: Ended<ErrorRecord | StoredCallEnd, Partial<StoredToolCall> & StoredPayment>;
+  };
+  memory: StoredEffect;
+  embedding: StoredEffect;
+  child: {
+    started: Started<Traced | undefined>;
+    done: Ended<DetachedOutcome, StoredPayment>;
+    failed: Ended<ErrorRecord, StoredPayment>;
+    cancel: Ended<ErrorRecord, StoredPayment>;
+  };
+  wait: {
+    started: Started<ApprovalRequest | WaitRequest>;
+    done: Ended<Decision>;
+    cancel: Ended<ErrorRecord>;
+  };
+  decision: { done: Ended<ValueOf<'decision'>> };
+  once: { done: Ended<Json | undefined> };
+  sleep: { done: Ended<Json> };
+  stop: { done: Ended<ValueOf<'stop'>> };
+  diverged: { done: Ended<ValueOf<'diverged'>> };
+  limit: { done: Ended<ValueOf<'limit'>> };
+  gate: { done: Ended<ValueOf<'gate'>> };
+  context: { done: Ended<ValueOf<'context'>> };
+}
+
+interface StoredEffect {
+  started: Started<Traced | undefined>;
+  done: Ended<Json | undefined, StoredPayment>;
+  failed: Ended<ErrorRecord, StoredPayment>;
+  cancel: Ended<ErrorRecord, StoredPayment>;
+}
+
+/** The events of a kind, as they are stored. */
+export type EventOf<K extends Kind> = keyof StoredForms[K];
+
+type StoredUnion = {
+  [Of in Kind]: {
+    [Event in EventOf<Of>]: { readonly kind: Of; readonly event: Event } & StoredForms[Of][Event];
+  }[EventOf<Of>];
+}[Kind];
+
+/** What is stored of a record, by kind and event. */
+export type StoredEntry<K extends Kind = Kind> = Extract<StoredUnion, { kind: K }>;
+
+/** A stored start. */
+export type StoredStart<K extends Kind = Kind> = Extract<StoredUnion, { kind: K; event: 'started' }>;
+
+/** A stored outcome: no `cancel`, after which a resume goes on. */
+export type StoredEnd<K extends Kind = Kind> = Extract<StoredUnion, { kind: K; event: 'done' | 'failed' }>;
+
+declare const recorded: unique symbol;
+
+/** The address of a value that is decided once, with its type. */
+export type OnceKey<T> = string & { readonly [recorded]?: T };
+
+/** The error that something ended with. */
+export function endError(end: StoredEnd<'agent' | 'tool' | 'wait' | 'sleep'> | undefined): ErrorRecord | undefined {
+  if (end === undefined) return undefined;
+  if (end.kind === 'agent') return end.value.error;
+  if (end.kind !== 'tool') return undefined;
+  if ('isError' in end.value) return end.value.error;
+  return end.event === 'failed' ? end.value : undefined;
+}
