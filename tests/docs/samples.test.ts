@@ -13,13 +13,11 @@ import { pages, ROOT, type Sample, samplesOf } from './pages.ts';
  */
 const UNFINISHED = new Set([
   'docs/a2a.md',
-  'docs/durability.md',
   'docs/http.md',
   'docs/memory.md',
   'docs/observability.md',
   'docs/providers.md',
   'docs/redaction.md',
-  'docs/reliability.md',
   'docs/reuse.md',
   'docs/security.md',
   'docs/testing.md',
