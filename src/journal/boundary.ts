@@ -11,13 +11,13 @@ const REOPENS: ReadonlySet<string> = new Set(['run', 'agent', 'tool', 'wait']);
  * there. `records` is how many the run has.
  */
 export function storedAs(
-  { epoch, isInterrupted }: Pick<JournalParts, 'epoch' | 'isInterrupted'>,
+  { epoch, cancellation }: Pick<JournalParts, 'epoch' | 'cancellation'>,
   draft: Draft,
   records: number,
 ): Pick<Row, 'event' | 'attempt'> {
   // Several may stand at one address.
   if (draft.kind === 'gate') return { event: draft.event, attempt: records + 1 };
-  return { event: isInterrupted && isCut(draft) ? 'cancel' : draft.event, attempt: epoch };
+  return { event: cancellation.isInterrupted && isCut(draft) ? 'cancel' : draft.event, attempt: epoch };
 }
 
 /** The row of a boundary that is recorded already. */

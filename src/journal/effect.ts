@@ -16,7 +16,7 @@ export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>
   const { stops, history, isReplay } = parts;
   const past = history?.take(call.kind, call.key);
   if (past?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, past, past.ended));
-  if (isReplay) parts.recordsEnd(call.key);
+  if (isReplay) parts.cancellation.recordsEnd(call.key);
   const failed = past?.more?.findLast(({ event }) => event === 'retry');
   if (failed !== undefined) call.goOn?.(errorOf(failed));
   const stop = stops.at(call.key);
@@ -45,7 +45,7 @@ async function live<T>(
   const stop = past?.started && stops.at(call.key);
   if (stop !== undefined) return kept(recorder, call, interrupted(call, stopped(stop)));
   stops.enter(running);
-  parts.activity(call.self, 1);
+  parts.activity.busy(call.self, 1);
   try {
     const before = past?.attempt ?? 0;
     /** Since when it stands in line, where it has to. */
@@ -98,7 +98,7 @@ async function live<T>(
     }
   } finally {
     stops.leave(running);
-    parts.activity(call.self, -1);
+    parts.activity.busy(call.self, -1);
   }
 }
 
@@ -112,8 +112,8 @@ function kept<T>(recorder: Recorder, call: Call<T>, outcome: Outcome<T>): Outcom
 function replayed<T>(parts: JournalParts, recorder: Recorder, call: Call<T>, past: Past, ended: Row): Outcome<T> {
   const changed = changes(call, past.started?.request);
   if (changed.length > 0) {
-    if (call.kind === 'tool') throw parts.divergence(call.key, changed);
-    parts.diverged(call.self, call.key, changed);
+    if (call.kind === 'tool') throw parts.divergences.error(call.key, changed);
+    parts.divergences.report(call.self, call.key, changed);
   }
   const outcome = recorded(call, ended);
   recorder.playback?.effect(call, past, ended, outcome);
@@ -133,11 +133,11 @@ async function doubt<T>(
   started: Row,
 ): Promise<Outcome<T> | undefined> {
   const changed = call.kind === 'tool' ? changes(call, started.request) : [];
-  if (changed.length > 0) throw parts.divergence(call.key, changed);
+  if (changed.length > 0) throw parts.divergences.error(call.key, changed);
   if (call.onUnknownOutcome === 'retry') return undefined;
   const settled = (outcome: Outcome<T>) => settle(parts, recorder, call, started, outcome);
   if (call.onUnknownOutcome === 'fail') return settled(UNKNOWN);
-  const answer = await parts.askDoubt(call as Call<never>, started.attempt);
+  const answer = await parts.permissions.askOutcome(call as Call<never>, started.attempt);
   if (!answer.ok) return answer;
   switch (answer.value.decision) {
     case 'retry':

@@ -107,7 +107,7 @@ export class KeyedJournal implements Journal {
     const past = history?.take('once', key)?.ended;
     if (past !== undefined) return readOnce(past, key);
     if (isReplay) {
-      this.#parts.recordsEnd(key);
+      this.#parts.cancellation.recordsEnd(key);
       throw new Stopped(stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });
     }
     const envelope = { key, node: self, step: self.step, attempt: 1, span: self.span } as const;

@@ -21,7 +21,7 @@ export async function wait(
     recorder.playback?.asks(key.replace(/\/@[^/]*$/, ''), self, step);
     return { ok: true, value: past.ended.value as unknown as Decision };
   }
-  if (parts.isReplay) parts.recordsEnd(key);
+  if (parts.isReplay) parts.cancellation.recordsEnd(key);
   const stop = parts.stops.at(key);
   if (stop !== undefined) return stopped(stop);
   const shown = sameRequest(past?.started?.request, request);
@@ -60,7 +60,7 @@ export async function sleep(
 ): Promise<Outcome<null>> {
   const { stops, history } = parts;
   if (history?.take('sleep', key)?.ended !== undefined) return { ok: true, value: null };
-  if (parts.isReplay) parts.recordsEnd(key);
+  if (parts.isReplay) parts.cancellation.recordsEnd(key);
   const stop = stops.at(key);
   if (stop !== undefined) return stopped(stop);
   const deadline = until();

@@ -55,7 +55,7 @@ export class Recorder {
     this.#uncommitted = [];
     for (const one of waiting) {
       if (typeof one === 'function') one();
-      else this.#parts.sink.record?.(one);
+      else this.#parts.observers.record?.(one);
     }
   }
 
@@ -67,8 +67,8 @@ export class Recorder {
 
   /** Whether records are seen or kept by anybody; without, they are only counted. */
   get isWatched(): boolean {
-    const { instrument, sink, log } = this.#parts;
-    return instrument !== undefined || sink.record !== undefined || log !== undefined;
+    const { instrument, observers, log } = this.#parts;
+    return instrument !== undefined || observers.record !== undefined || log !== undefined;
   }
 
   /** Where a replay gathers what it shows. */
@@ -80,7 +80,7 @@ export class Recorder {
   }
 
   showPlayed(): void {
-    this.#played?.show(this.#parts.id, this.#parts.sink.record);
+    this.#played?.show(this.#parts.id, this.#parts.observers.record);
   }
 
   /** Opens a span at once; its record is written when it is told. */
@@ -196,8 +196,8 @@ export class Recorder {
     outcome: Outcome<T>,
     spent?: Work['spent'],
   ): void {
-    const { sink, log } = this.#parts;
-    if (sink.record === undefined && log === undefined) {
+    const { observers, log } = this.#parts;
+    if (observers.record === undefined && log === undefined) {
       this.#records += 1;
       return;
     }
@@ -244,9 +244,9 @@ export class Recorder {
 
   /** `draft` is asked for where somebody looks. */
   #write(kept: Kept, time: bigint, opens: boolean, draft: () => Draft): void {
-    const { instrument, sink, log, epoch } = this.#parts;
+    const { instrument, observers, log, epoch } = this.#parts;
     const record = this.#records + 1;
-    const isShown = sink.record !== undefined || (opens && instrument !== undefined);
+    const isShown = observers.record !== undefined || (opens && instrument !== undefined);
     const shown = isShown ? storedRecord(this.#parts, record, time, draft()) : undefined;
     if (opens && shown !== undefined) this.#openSpan(shown, kept.span);
     if (log !== undefined) {
@@ -255,8 +255,8 @@ export class Recorder {
       log.append({ record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value });
     }
     this.#records = record;
-    if (shown === undefined || sink.record === undefined) return;
-    if (log === undefined) sink.record(shown);
+    if (shown === undefined || observers.record === undefined) return;
+    if (log === undefined) observers.record(shown);
     else this.#uncommitted.push(shown);
   }
 

@@ -32,7 +32,7 @@ function world(records = new Map<string, Json>()) {
       },
     },
     stops: { at: (path: string) => (path === 'lead' ? parent : undefined) },
-    cancel: (path: string) => void cancelled.push(path),
+    cancellation: { cancel: (path: string) => void cancelled.push(path) },
   };
   const stopParent = () => {
     parent = { status: 'aborted', reason: 'x' };

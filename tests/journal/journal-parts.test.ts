@@ -3,7 +3,7 @@ import { whileBusy } from '../../src/journal/journal-parts.ts';
 
 test('whoever works is busy until the work is over, also where a commit fails', async () => {
   const busy: number[] = [];
-  const parts = { activity: (_self: unknown, by: 1 | -1) => void busy.push(by) };
+  const parts = { activity: { busy: (_self: unknown, by: 1 | -1) => void busy.push(by) } };
   const self = {} as Parameters<typeof whileBusy>[1];
   expect(await whileBusy(parts, self, async () => busy.length)).toBe(1);
   expect(busy).toEqual([1, -1]);

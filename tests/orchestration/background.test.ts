@@ -430,13 +430,13 @@ describe('a worker in the background', () => {
       spanId: string;
       parentSpanId?: string | undefined;
       event: string;
-      place: object;
+      node: object;
     }[] = [];
     await runAgent(leadOf(), 'go', { model, views: [(record) => void records.push(record as never)] });
     const started = (key: string) =>
       records.find(({ kind, event, key: at }) => kind === 'agent' && event === 'started' && at === key);
     expect(started('lead/1.0/ada')?.parentSpanId).toBe(started('lead')?.spanId);
-    expect(started('lead/1.0/ada')?.place).toMatchObject({ parentStep: { path: 'lead', step: 1 } });
+    expect(started('lead/1.0/ada')?.node).toMatchObject({ parentStep: { path: 'lead', step: 1 } });
   });
 
   it('may be a procedure, a supervisor, or one detached', async () => {

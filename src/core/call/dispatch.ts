@@ -69,7 +69,7 @@ export async function dispatch(
     return refuse(run, self, at, parsed, error, label);
   }
   const query = { key: at.key, self, step: at.step, callId: call.id, tool, args: parsed.args, label };
-  const asked = wasJudged(run, at.key) ? ({ ok: true, args: parsed.args } as const) : run.permit(query);
+  const asked = wasJudged(run, at.key) ? ({ ok: true, args: parsed.args } as const) : run.permissions.permit(query);
   const permit = asked instanceof Promise ? await asked : asked;
   if (!permit.ok) {
     const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
@@ -96,7 +96,7 @@ export async function dispatch(
       in: facts,
       given: call.arguments,
       args: args,
-      label: run.resultLabel(tool, self),
+      label: run.tools.resultLabel(tool, self),
       visible: at.visible,
     };
     const effect = new ToolCallEffect(run, of);

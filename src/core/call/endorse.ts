@@ -18,8 +18,8 @@ export function dispatchEndorsed(
 ): Promise<Dispatched> {
   const done = dispatch(run, self, at, parsed, label, oneAtATime);
   const { tool } = parsed;
-  if (tool === undefined || run.endorse === undefined) return done;
-  const { endorse } = run;
+  const { endorse } = run.permissions;
+  if (tool === undefined || endorse === undefined) return done;
   return done.then(async (dispatched) => {
     const { out, value } = dispatched;
     // The whole, since the model may read on in it; of an error that was cut there is none to show.

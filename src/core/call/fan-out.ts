@@ -46,7 +46,7 @@ interface Decided {
  * timing, so it is a record; a resume stops the losers before they start.
  */
 export class FanOut {
-  readonly #run: Pick<RunContext, 'journal' | 'stops' | 'cancel'>;
+  readonly #run: Pick<RunContext, 'journal' | 'stops' | 'cancellation'>;
   readonly #self: Invocation;
   readonly #key: OnceKey<Decided>;
   readonly #policy: FanOutPolicy;
@@ -56,7 +56,7 @@ export class FanOut {
   #isDecided = false;
 
   constructor(
-    run: Pick<RunContext, 'journal' | 'stops' | 'cancel'>,
+    run: Pick<RunContext, 'journal' | 'stops' | 'cancellation'>,
     self: Invocation,
     of: { readonly key: string; readonly policy: FanOutPolicy; readonly paths: readonly string[] },
   ) {
@@ -96,7 +96,7 @@ export class FanOut {
 
   #stop({ reason, stopped }: Decided): void {
     this.#isDecided = true;
-    for (const path of stopped) this.#run.cancel(path, reason);
+    for (const path of stopped) this.#run.cancellation.cancel(path, reason);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Tool } from '../contract/tool.ts';
+import type { Permit } from '../runtime/call-permissions.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import type { Permit, RunContext } from '../runtime/run-context.ts';
+import type { RunContext } from '../runtime/run-context.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { beforeCall } from './hooked-call.ts';
@@ -34,6 +35,6 @@ export async function permitWorker(
     label,
   );
   if (parsed.refused !== undefined) return { ok: false, error: parsed.refused, label: joined };
-  const permit = await run.permit({ key, self, step, callId, tool, args: parsed.args, label: joined });
+  const permit = await run.permissions.permit({ key, self, step, callId, tool, args: parsed.args, label: joined });
   return { ...permit, label: joined };
 }

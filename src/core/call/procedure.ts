@@ -5,11 +5,12 @@ import type { BuiltinProcedureContext, ProcedureEffect } from '../contract/proce
 import type { ParentStep, Span } from '../contract/record.ts';
 import type { Progress, Tool } from '../contract/tool.ts';
 import { admitCode, limited } from '../runtime/admission.ts';
+import type { ChildCall } from '../runtime/child-starter.ts';
 import type { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
-import type { ChildCall, RunContext } from '../runtime/run-context.ts';
+import type { RunContext } from '../runtime/run-context.ts';
 import { isEndOf } from '../runtime/stops.ts';
 import { endError } from '../runtime/stored-entry.ts';
 import type { TruncatedResults } from '../runtime/truncated-results.ts';
@@ -123,11 +124,11 @@ class Procedure implements OpenProcedure {
 
   progress(progress: Progress): void {
     const { self, base, step, call } = this.#site;
-    this.#run.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
+    this.#run.observers.progress(self, base, step, call?.name ?? self.agent, call?.callId ?? '', progress);
   }
 
   close(): Promise<void> {
-    return this.#underWay.close((key, reason) => this.#run.cancel(key, reason));
+    return this.#underWay.close((key, reason) => this.#run.cancellation.cancel(key, reason));
   }
 
   call<Input, Output>(
@@ -163,13 +164,8 @@ class Procedure implements OpenProcedure {
   async #invoke(at: At, child: Child): Promise<AgentOutcome> {
     at.key = child.key;
     const { self, span, parentStep } = this.#site;
-    const outcome = await this.#run.invoke({
-      ...child,
-      parent: self,
-      parentStep,
-      parentSpan: span,
-      label: this.#label,
-    });
+    const place = { parent: self, parentStep, parentSpan: span, label: this.#label };
+    const outcome = await this.#run.children.start({ ...child, ...place }).outcome;
     if (!this.#underWay.isLeft(child.key)) this.join(outcome.label);
     if (outcome.status !== 'completed') this.#failed('agent', child.key);
     return outcome;
@@ -262,7 +258,7 @@ class Procedure implements OpenProcedure {
       reason: 'wait',
       request: request as Json,
     } as const;
-    const outcome = await this.#run.waitFor(key, self, step, shown, compiled);
+    const outcome = await this.#run.questions.ask(key, self, step, shown, compiled);
     if (!outcome.ok) {
       this.#failed('wait', key);
       throw toolError(outcome.error);

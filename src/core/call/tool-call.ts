@@ -208,7 +208,7 @@ class CallContext implements ToolContext<never> {
     return (progress: Progress) => {
       if (!this.#attempt.isLive) return;
       const { key, self, step, in: call } = this.#call;
-      this.#run.progress(self, key, step, call.name, call.callId, progress);
+      this.#run.observers.progress(self, key, step, call.name, call.callId, progress);
     };
   }
 }

@@ -1,7 +1,8 @@
 import type { BuiltinFanOut, FanOutOptions, FanOutResult } from '../call/fan-out-call.ts';
 import type { ProcedureSite } from '../call/procedure.ts';
+import type { ChildCall } from '../runtime/child-starter.ts';
 import type { Outcome } from '../runtime/journal.ts';
-import type { ChildCall, RunContext } from '../runtime/run-context.ts';
+import type { RunContext } from '../runtime/run-context.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';

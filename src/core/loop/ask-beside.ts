@@ -27,7 +27,7 @@ export async function askBeside(
   const asked = {
     messages: [...before, message],
     from: before.length,
-    tokensAfter: (sent?.tokensAfter ?? 0) + run.estimate(textOf(message.content)),
+    tokensAfter: (sent?.tokensAfter ?? 0) + run.context.estimate(textOf(message.content)),
   };
   const choice = transcript.tools.size > 0 ? 'none' : undefined;
   const call = new ModelCallEffect(run, self, key, questionOf(transcript), asked, choice, span);

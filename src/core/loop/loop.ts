@@ -1,8 +1,9 @@
 import type { ModelAgent } from '../contract/agent.ts';
 import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { admit, limited, stepLimit } from '../runtime/admission.ts';
+import type { InitialMessages } from '../runtime/initial-messages.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import type { InitialMessages, RunContext } from '../runtime/run-context.ts';
+import type { RunContext } from '../runtime/run-context.ts';
 import { isEndOf, stopError } from '../runtime/stops.ts';
 import { quarantinedEnd } from '../schema/quarantine.ts';
 import { answer, askAgain } from '../turn/answer.ts';
@@ -25,7 +26,7 @@ import { callTools } from './call-tools.ts';
 export function loop(run: RunContext, self: Invocation, opening: InitialMessages): Promise<AgentOutcome> {
   // Not async: while its first call is under way a run keeps no frame of it.
   try {
-    const offered = run.offers(self, self.definition as ModelAgent);
+    const offered = run.tools.askSources(self, self.definition as ModelAgent);
     if (offered === undefined) return begin(run, self, opening);
     return offered.then(
       () => begin(run, self, opening),
@@ -109,7 +110,7 @@ function stopOf(run: RunContext, self: Invocation): Stop | undefined {
 /** A replay has come to where the records end: no step begins. */
 function playedOut(run: RunContext, { path, step }: Invocation): Stop | undefined {
   const next = `${path}/${step + 1}`;
-  return run.journal.has(next) ? undefined : run.endsBefore(`${next}/model`);
+  return run.journal.has(next) ? undefined : run.cancellation.endsBefore(`${next}/model`);
 }
 
 /** A function of the definition that throws is the end of this invocation, not of the run. */

@@ -60,7 +60,7 @@ async function live(
   const waiting = { key: base, interrupt: (_stop: Stop) => end() };
   stops.enter(waiting);
   // While a timer runs it can go on by itself: the run must not park.
-  if (timer !== undefined) run.activity(self, 1);
+  if (timer !== undefined) run.activity.busy(self, 1);
   try {
     for (;;) {
       const { ended, running } = workers.open(ids);
@@ -73,6 +73,6 @@ async function live(
   } finally {
     clearTimeout(timer);
     stops.leave(waiting);
-    if (timer !== undefined) run.activity(self, -1);
+    if (timer !== undefined) run.activity.busy(self, -1);
   }
 }

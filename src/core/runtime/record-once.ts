@@ -22,7 +22,7 @@ export async function recordOnce<T extends Json>(
   work: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<Outcome<T>> {
   const propose = async (): Promise<Decided<T>> => {
-    run.activity(self, 1);
+    run.activity.busy(self, 1);
     const guard = new Guard(key, run.stops);
     try {
       return { ok: true, value: await guard.over(() => inTime(async () => work(guard.signal)), run.graceMs, false) };
@@ -31,7 +31,7 @@ export async function recordOnce<T extends Json>(
       const kind = isA(thrown, TooLate) ? 'timeout' : 'threw';
       return { ok: false, error: { kind, message: `${name}: ${messageOf(thrown)}`, retryable: false } };
     } finally {
-      run.activity(self, -1);
+      run.activity.busy(self, -1);
     }
   };
   try {

@@ -5,9 +5,10 @@ import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { UserMessage } from '../values/message.ts';
+import type { ChildCall } from './child-starter.ts';
 import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
-import type { ChildCall, RunContext } from './run-context.ts';
+import type { RunContext } from './run-context.ts';
 import { isEndOf } from './stops.ts';
 import { endError } from './stored-entry.ts';
 import { workerId } from './worker-id.ts';
@@ -50,7 +51,7 @@ export class Workers {
 
   /** Starts one; a ToolError where it may not. */
   start(child: ChildCall): string {
-    const { self, outcome } = this.#run.start(child);
+    const { self, outcome } = this.#run.children.start(child);
     const id = workerId(self);
     const worker: Worker = { id, self, outcome, isRunning: true, isGiven: false };
     this.#all.set(id, worker);
@@ -148,13 +149,14 @@ export class Workers {
   async cancel(id: string, reason: string): Promise<void> {
     const worker = this.#all.get(id);
     if (worker === undefined) return;
-    if (worker.isRunning) this.#run.cancel(worker.self.path, reason);
+    if (worker.isRunning) this.#run.cancellation.cancel(worker.self.path, reason);
     await worker.outcome;
   }
 
   /** Stops those that run, and waits for each: the supervisor does not end before its workers have. */
   async close(reason: string): Promise<void> {
-    for (const { self, isRunning } of this.#all.values()) if (isRunning) this.#run.cancel(self.path, reason);
+    for (const { self, isRunning } of this.#all.values())
+      if (isRunning) this.#run.cancellation.cancel(self.path, reason);
     await Promise.all([...this.#all.values()].map(({ outcome }) => outcome));
   }
 

@@ -40,7 +40,7 @@ export function compactingOf(
     return { how: 'custom', window: undefined, asked: 0, make };
   }
   const summariser = summariserOf(question, compact === 'summarize' ? {} : compact.summarize);
-  const asked = run.estimate(String(summaryRequest(summariser, MUCH).content));
+  const asked = run.context.estimate(String(summaryRequest(summariser, MUCH).content));
   const make: Compacting['make'] = (transcript, key, due) => summarise(run, transcript, summariser, key, due);
   return { how: 'summarize', window: windowOf(run, summariser, maxTokens), asked, make };
 }
@@ -114,10 +114,10 @@ async function custom(
   const { self } = transcript;
   const { covered, tokens, room } = due;
   const { agent, path, step } = self;
-  const facts = { tokens, room, agent, path, step, estimate: (text: string) => run.estimate(text) };
+  const facts = { tokens, room, agent, path, step, estimate: (text: string) => run.context.estimate(text) };
   const outcome = await recordOnce(run, self, key, 'context.compact', async (signal) => {
     const given = await compactor(covered.slice(), { ...facts, signal });
-    return run.readCompacted(covered, given) as unknown as Json;
+    return run.context.readCompacted(covered, given) as unknown as Json;
   });
   return outcome.ok ? { ok: true, value: deepFreeze(outcome.value) as unknown as readonly Message[] } : outcome;
 }

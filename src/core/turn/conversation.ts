@@ -53,7 +53,7 @@ function load(run: RunContext, transcript: Transcript): Promise<Outcome<WorkingS
   const { store, id } = conversation;
   const read = async (signal: AbortSignal) => {
     const saved = await store.load(id, signal);
-    return saved === undefined ? null : (run.readSummary(saved) as unknown as Json);
+    return saved === undefined ? null : (run.context.readSummary(saved) as unknown as Json);
   };
   return memory(run, transcript, `${self.path}/@conversation`, 'search', read) as Promise<
     Outcome<WorkingSummary | null>

@@ -43,7 +43,7 @@ export async function takeOver(
     throw new ToolError('denied', `${running} of your workers run: wait for them, or cancel them, then hand over`);
   const { promise, resolve } = Promise.withResolvers<readonly Message[]>();
   const child = { key: `${base}/${agent.name}`, parent: self, parentStep, parentSpan: self.span, label: ctx.label };
-  const started = run.start({ ...child, agent, input: undefined, delegate, transcript: promise });
+  const started = run.children.start({ ...child, agent, input: undefined, delegate, transcript: promise });
   // Nobody waits for it until the turn is over.
   started.outcome.catch(() => {});
   run.journal.once(winner, self, () => base);

@@ -63,7 +63,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     this.#sent = sent;
     this.#toolChoice = toolChoice;
     this.#span = span;
-    this.#stream = run.listening && question.isShown !== false;
+    this.#stream = run.observers.isListening && question.isShown !== false;
     this.#model = candidatesOf(question.model)[0] ?? question.model;
   }
 
@@ -96,7 +96,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   worstCost(input: number, output: number): number | undefined {
     let worst = 0;
     for (const candidate of candidatesOf(this.#question.model)) {
-      const cost = this.#run.worstCostOf(candidate, input, output);
+      const cost = this.#run.models.worstCostOf(candidate, input, output);
       if (cost === undefined) return undefined;
       worst = Math.max(worst, cost);
     }
@@ -149,7 +149,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   #priced(turn: ModelTurn, model: Model): ModelTurn {
     const isFirst = model === candidatesOf(this.#question.model)[0];
     const by = turn.by ?? (isFirst ? undefined : Object.freeze({ provider: model.provider, id: model.id }));
-    const costUsd = turn.costUsd ?? (turn.usage && this.#run.costOf(turn.by ?? model, turn.usage));
+    const costUsd = turn.costUsd ?? (turn.usage && this.#run.models.costOf(turn.by ?? model, turn.usage));
     if (by === undefined && costUsd === undefined) return turn;
     return Object.freeze({ ...turn, ...(by !== undefined && { by }), ...(costUsd !== undefined && { costUsd }) });
   }
@@ -161,7 +161,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return (given) => {
       const delta = checkDelta(given);
       if (delta !== undefined && attempt.isLive && attempt.number === number)
-        this.#run.delta(this.self, this.key, this.step, number, delta);
+        this.#run.observers.delta(this.self, this.key, this.step, number, delta);
     };
   }
 
@@ -193,7 +193,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
 
   failure(thrown: unknown): ErrorRecord {
     const error = modelFailure(thrown);
-    const costUsd = error.usage && this.#run.costOf(this.#model, error.usage);
+    const costUsd = error.usage && this.#run.models.costOf(this.#model, error.usage);
     const { usage, ...spent } = this.#withLost(error.usage, costUsd);
     if (usage === undefined) return error;
     this.#lost = { usage, ...spent };
@@ -211,7 +211,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
 
   guess({ content }: ModelTurn) {
     const said = content.map((part) => (part.type === 'tool_call' ? part.name + part.arguments : (part.text ?? '')));
-    return { input: this.#sent.tokensAfter, output: this.#run.estimate(said.join('\n')) };
+    return { input: this.#sent.tokensAfter, output: this.#run.context.estimate(said.join('\n')) };
   }
 
   usage(turn: ModelTurn): CallUsage | undefined {

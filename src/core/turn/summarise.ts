@@ -73,7 +73,7 @@ export async function summarise(
 
 /** The window of the model that is asked, where that is not the invocation's own. */
 export function windowOf(run: RunContext, { other }: Summariser, own: number): number {
-  return other === undefined ? own : (run.contextTokens(other) ?? DEFAULTS.contextTokens);
+  return other === undefined ? own : (run.models.contextTokens(other) ?? DEFAULTS.contextTokens);
 }
 
 function faultOf({ content, stop }: ModelTurn): string | undefined {

@@ -1,7 +1,8 @@
 import type { AgentContext, ModelAgent } from '../contract/agent.ts';
 import type { Tool } from '../contract/tool.ts';
+import type { InitialMessages } from '../runtime/initial-messages.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import type { InitialMessages, RunContext } from '../runtime/run-context.ts';
+import type { RunContext } from '../runtime/run-context.ts';
 import type { Selector, Sendable } from '../runtime/selector.ts';
 import { TruncatedResults } from '../runtime/truncated-results.ts';
 import { DivergenceError } from '../values/errors.ts';
@@ -49,7 +50,7 @@ export interface Transcript {
 /** Functions of the definition are decided here, once per invocation. */
 export function openTranscript(run: RunContext, self: Invocation, { brief, known }: InitialMessages): Transcript {
   const agent = self.definition as ModelAgent;
-  const model = run.modelOf(self, agent);
+  const model = run.models.of(self, agent);
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
   // What functions of the definition gave is recorded: a resume gets the same.
   const given = agent.instructions;
@@ -58,19 +59,19 @@ export function openTranscript(run: RunContext, self: Invocation, { brief, known
   const { redact } = run;
   const instructions = redact === undefined ? written : redact(written);
   const own = typeof agent.tools === 'function' ? sameTools(run, self, agent.tools(context)) : agent.tools;
-  const { byName, definitions, text } = toolset(run.toolsOf(self, own, agent));
+  const { byName, definitions, text } = toolset(run.tools.of(self, own, agent));
   const output = agent.output && Object.freeze({ name: agent.name, schema: agent.output.jsonSchema });
   const { settings } = agent;
   const question = { model, instructions, tools: definitions, output, settings, chain: new MessageChain() };
   for (const candidate of candidatesOf(model)) {
     candidate.check?.({ instructions, messages: [], tools: definitions, ...(output && { output }), settings });
   }
-  const maxTokens = agent.context.maxTokens ?? run.contextTokens(model) ?? DEFAULTS.contextTokens;
+  const maxTokens = agent.context.maxTokens ?? run.models.contextTokens(model) ?? DEFAULTS.contextTokens;
   const compacting = compactingOf(run, agent, question, maxTokens);
   const reserve = agent.settings.maxOutputTokens ?? outputLimit(model);
-  const selector = run.selector({
+  const selector = run.context.selector({
     maxTokens,
-    fixedTokens: run.estimate(instructions) + run.estimate(text),
+    fixedTokens: run.context.estimate(instructions) + run.context.estimate(text),
     reserveTokens: Math.min(reserve, Math.floor(maxTokens / 4)),
     compacts: compacting !== undefined,
     measured: known?.bound === undefined ? undefined : { count: known.messages.length, bound: known.bound },

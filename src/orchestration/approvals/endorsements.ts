@@ -1,22 +1,19 @@
-import type { PermitQuery } from '../../core/runtime/run-context.ts';
+import type { Endorse } from '../../core/runtime/call-permissions.ts';
 import type { Json } from '../../core/values/json.ts';
-import type { Label } from '../../core/values/label.ts';
-import type { Part } from '../../core/values/message.ts';
 import { approvalRequest, checkDecision } from '../../security/approval.ts';
 import { namesTool } from '../../security/rules.ts';
 import { askSomebody } from './ask-somebody.ts';
 import type { PermissionParts } from './permission-step.ts';
 
 /** Asks a person whether what a tool gave may count as trusted; undefined where the run names no tool for it. */
-export function endorsements(
-  parts: PermissionParts,
-): ((call: Omit<PermitQuery, 'callId'>, content: string | readonly Part[]) => Promise<Label>) | undefined {
-  const names = parts.permissions.endorse;
+export function endorsements(parts: PermissionParts): Endorse | undefined {
+  const names = parts.options.permissions.endorse;
   if (names === undefined || names.length === 0) return undefined;
   return async ({ key, self, step, tool, label }, content) => {
     const isAsked = label.integrity === 'untrusted' && names.some((name) => namesTool({ tool: name }, tool));
     if (!isAsked) return label;
-    const { id: runId, permissions, approve, waits, journal } = parts;
+    const { id: runId, options, waits, journal } = parts;
+    const { permissions, approve } = options;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
     const about = { id: `${key}/@endorse`, runId, path: self.path, agent: self.agent };
     const request = approvalRequest({
@@ -26,7 +23,7 @@ export function endorsements(
     const waiting = journal.wait(request.id, self, step, request);
     if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
     const answer = await waiting;
-    await parts.resumed(self);
+    await parts.children.retake(self);
     if (!answer.ok) return label;
     const checked = checkDecision(answer.value, request, tool, Date.now());
     return checked.verdict === 'allow' ? Object.freeze({ ...label, integrity: 'trusted' }) : label;

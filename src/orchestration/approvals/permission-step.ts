@@ -9,9 +9,9 @@ import type {
   WaitRequest,
 } from '../../core/contract/permission.ts';
 import type { Delegate, Tool } from '../../core/contract/tool.ts';
+import type { CallPermissions, Endorse, Permit, PermitQuery } from '../../core/runtime/call-permissions.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Journal, Outcome } from '../../core/runtime/journal.ts';
-import type { Permit, PermitQuery, RunContext } from '../../core/runtime/run-context.ts';
+import type { Call, Journal, Outcome } from '../../core/runtime/journal.ts';
 import { messageOf } from '../../core/values/errors.ts';
 import { type Json, sha256 } from '../../core/values/json.ts';
 import type { Row } from '../../journal/row.ts';
@@ -26,45 +26,48 @@ import { endorsements } from './endorsements.ts';
 import { levelsOf, saysSomething } from './invocation-levels.ts';
 import { Plans } from './plans.ts';
 
+/** What the permission step uses of its run. */
 export interface PermissionParts {
-  /** The run's. */
   readonly id: string;
-  readonly permissions: RunPermissions;
-  readonly rules: readonly Rule[];
-  /** Of files of the project and the user. */
-  readonly scopes: readonly Level[];
-  readonly approve: Approve | undefined;
-  /** Of a detached child: what all above it say. */
-  readonly granted: Grant | undefined;
+  readonly options: {
+    readonly permissions: RunPermissions;
+    readonly rules: readonly Rule[];
+    /** Of files of the project and the user. */
+    readonly scopes: readonly Level[];
+    readonly approve: Approve | undefined;
+  };
+  /** Set in the run of a detached child: its grant has the levels of all above it. */
+  readonly child: { readonly grant: Grant } | undefined;
   readonly waits: Waits;
   readonly journal: Journal;
-  /** After a person's answer: what was given back for the wait is taken again. */
-  resumed(self: Invocation): Promise<void>;
+  /** Takes slots again that were given back during the wait. */
+  readonly children: { retake(self: Invocation): Promise<void> };
 }
 
 type Ask = Extract<Verdict, { verdict: 'ask' }>;
 
 /** May this call happen? Decides by rules, asks where they say so, and records every ask and denial. */
-export class PermissionStep {
+export class PermissionStep implements CallPermissions {
   readonly #parts: PermissionParts;
   readonly #runRules: Rule[];
-  readonly endorse: RunContext['endorse'];
+  readonly endorse: Endorse | undefined;
   readonly #plans: Plans | undefined;
   readonly #runLevels: readonly Level[];
   /** Of nodes that add a level; the others have their parent's. */
   #levels: WeakMap<Invocation, readonly Level[]> | undefined;
 
   constructor(parts: PermissionParts) {
+    const { permissions, rules, scopes } = parts.options;
     this.#parts = parts;
     this.endorse = endorsements(parts);
-    this.#plans = parts.permissions.plans === true ? new Plans() : undefined;
-    const above = parts.granted?.levels.map(({ rules, ...level }) => ({
+    this.#plans = permissions.plans === true ? new Plans() : undefined;
+    const above = parts.child?.grant.levels.map(({ rules, ...level }) => ({
       ...level,
       rules: parseRules([...rules], 'grant'),
     }));
-    const [run = { source: 'run', rules: parts.rules, mode: parts.permissions.mode }, ...rest] = above ?? [];
+    const [run = { source: 'run', rules, mode: permissions.mode }, ...rest] = above ?? [];
     this.#runRules = [...run.rules];
-    this.#runLevels = [{ ...run, rules: this.#runRules }, ...parts.scopes, ...rest];
+    this.#runLevels = [{ ...run, rules: this.#runRules }, ...scopes, ...rest];
   }
 
   /** The rules that people's `always` wrote in earlier epochs. */
@@ -183,7 +186,8 @@ export class PermissionStep {
 
   async #ask(query: PermitQuery, verdict: Ask): Promise<Permit> {
     const { key, self, step, tool, args, label } = query;
-    const { id: runId, permissions, approve, waits, journal } = this.#parts;
+    const { id: runId, options, waits, journal } = this.#parts;
+    const { permissions, approve } = options;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
     const { reason, rule } = verdict;
     const ask = {
@@ -204,7 +208,7 @@ export class PermissionStep {
     const isOpen = waits.get(request.id) !== undefined;
     if (approve !== undefined && isOpen) askSomebody(approve, request, waits);
     const answer = await waiting;
-    await this.#parts.resumed(self);
+    await this.#parts.children.retake(self);
     if (!answer.ok) return answer;
     const checked = checkDecision(answer.value, request, tool, Date.now());
     if (checked.verdict === 'deny') {
@@ -225,7 +229,7 @@ export class PermissionStep {
   /** What a person allows always: for the rest of the run, and where it was said just now and there is a project's file, there. */
   #always(rule: string, isNew: boolean): void {
     if (!this.#runRules.some(({ text }) => text === rule)) this.#runRules.push(parseRule(rule));
-    const project = this.#parts.permissions.files?.project;
+    const project = this.#parts.options.permissions.files?.project;
     if (!isNew || project === undefined) return;
     try {
       writeRule(project, rule);
@@ -235,14 +239,15 @@ export class PermissionStep {
     }
   }
 
-  /** A question of a detached child, put to whoever is asked in this run. */
+  /** Puts a question of a detached child to the person or process that this run asks. */
   async relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
-    const { approve, waits, journal } = this.#parts;
+    const { options, waits, journal } = this.#parts;
+    const { approve } = options;
     const waiting = journal.wait(request.id, self, self.step, request);
     const isOpen = waits.get(request.id) !== undefined;
     if (request.reason !== 'wait' && approve !== undefined && isOpen) askSomebody(approve, request, waits);
     const answer = await waiting;
-    await this.#parts.resumed(self);
+    await this.#parts.children.retake(self);
     return answer;
   }
 
@@ -255,9 +260,11 @@ export class PermissionStep {
     return `${id}~${sha256(`${tool.hash}|${now}`).slice(0, 8)}`;
   }
 
-  /** Asks what became of a call that was under way when its process died: each time anew, an answer is good for one attempt. */
-  async askDoubt({ key, self, step, tool, in: facts }: ToolCallEffect, attempt: number): Promise<Outcome<Decision>> {
-    const { id: runId, approve, waits, journal } = this.#parts;
+  /** Asks whether a call happened that was under way when its process died. An answer holds for one attempt. */
+  async askOutcome(call: Call<never>, attempt: number): Promise<Outcome<Decision>> {
+    const { key, self, step, tool, in: facts } = call as unknown as ToolCallEffect;
+    const { id: runId, options, waits, journal } = this.#parts;
+    const { approve } = options;
     const { args } = facts;
     const id = this.#idOf(attempt === 1 ? `${key}/@doubt` : `${key}/@doubt.${attempt}`, tool, args);
     const about = { id, runId, path: self.path, agent: self.agent };
@@ -265,7 +272,7 @@ export class PermissionStep {
     const waiting = journal.wait(request.id, self, step, request);
     if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
     const answer = await waiting;
-    await this.#parts.resumed(self);
+    await this.#parts.children.retake(self);
     if (!answer.ok) return answer;
     const checked = checkDecision(answer.value, request, tool, Date.now());
     return { ok: true, value: checked.verdict === 'resolved' ? checked.decision : { decision: 'deny' } };

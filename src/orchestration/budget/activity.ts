@@ -1,6 +1,8 @@
 import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { NodeActivity } from '../../core/runtime/node-activity.ts';
+import type { WaitWatcher } from '../../journal/waits.ts';
 
-/** Something of a node that stands still while all below it waits for a person: a deadline, a slot of its supervisor. */
+/** What a node releases while all below it waits for a person: its deadline, its slot. */
 export interface Parkable {
   readonly self: Invocation;
   parked: boolean;
@@ -8,22 +10,23 @@ export interface Parkable {
   unpark(): void;
 }
 
-interface Watched {
-  /** Everyone waits for a person, or nobody is left. */
+/** Called when the work of a run begins, ends, or waits for a person. */
+export interface ActivityWatcher {
+  /** All work waits for a person. */
   idle(): void;
-  /** Told when the first effect, sleep or wait of all begins, and when the last one is over. */
+  /** The first effect, sleep or wait of all has begun, or the last one has ended. */
   underWay(isAny: boolean): void;
 }
 
-/** Who is busy and who waits for a person, counted at each node for all below it. */
-export class Activity {
+/** Counts at each node how many of the invocations below it work and how many wait for a person. */
+export class Activity implements NodeActivity, WaitWatcher {
   #parkables: Parkable[] = [];
-  readonly #run: Watched;
+  readonly #watcher: ActivityWatcher;
   #root: Invocation | undefined;
   #scheduled = false;
 
-  constructor(run: Watched) {
-    this.#run = run;
+  constructor(watcher: ActivityWatcher) {
+    this.#watcher = watcher;
   }
 
   add(parkable: Parkable): void {
@@ -59,7 +62,7 @@ export class Activity {
 
   #tell(by: 1 | -1): void {
     const { busy = 0, waiting = 0 } = this.#root ?? {};
-    if (busy + waiting === (by === 1 ? 1 : 0)) this.#run.underWay(by === 1);
+    if (busy + waiting === (by === 1 ? 1 : 0)) this.#watcher.underWay(by === 1);
   }
 
   /** Waking is done at once; parking when the turn of the event loop is over, since one effect ends before the next begins. */
@@ -81,7 +84,7 @@ export class Activity {
         parkable.parked = true;
         parkable.park();
       }
-      if (this.#root !== undefined && isParked(this.#root)) this.#run.idle();
+      if (this.#root !== undefined && isParked(this.#root)) this.#watcher.idle();
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { Agent } from '../../core/contract/agent.ts';
 import type { Grant } from '../../core/contract/detached.ts';
+import type { ChildCall } from '../../core/runtime/child-starter.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { ChildCall } from '../../core/runtime/run-context.ts';
 import { signatureOf } from '../../core/turn/repeats.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import { countOf } from '../run/child.ts';
@@ -12,8 +12,8 @@ export interface AdmissionParts {
   readonly limits: CheckedOptions['limits'];
   readonly root: Invocation;
   readonly count: { readonly agents: number };
-  /** Of a detached child. */
-  readonly granted: Grant | undefined;
+  /** Set in the run of a detached child. */
+  readonly child: { readonly grant: Grant } | undefined;
 }
 
 /** Whether a child may start: depth, number, cycles, names, in call order and before any queue. */
@@ -28,14 +28,14 @@ export class Admission {
 
   /** Why it may not; undefined where it may. */
   refusal({ agent, parent }: ChildCall): string | undefined {
-    const { limits, root, count, granted } = this.#run;
+    const { limits, root, count, child } = this.#run;
     for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
       if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
       const max = node.limits.agents;
       if (max !== undefined && countOf(node) >= max)
         return `the limit of ${max} agents below and with ${node.agent} is reached`;
     }
-    if (granted?.above.includes(agent.name)) return `cycle: ${agent.name} is already above in this branch`;
+    if (child?.grant.above.includes(agent.name)) return `cycle: ${agent.name} is already above in this branch`;
     if (parent.depth + 1 > limits.depth) return `the depth limit of ${limits.depth} is reached`;
     if (count.agents >= limits.agents) return `the limit of ${limits.agents} agents in this run is reached`;
     if (agent.type === 'model' && agent.builtin) return undefined;

@@ -2,20 +2,38 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { Parkable } from './activity.ts';
 
-/** The end of an invocation's working time. It stands still while all below it waits for a person. */
+/** What a deadline is made of. */
+export interface DeadlineParts {
+  readonly isReplay: boolean;
+  /** `worked` is the time that earlier epochs took, in milliseconds. */
+  readonly history: { worked(path: string): number | undefined } | undefined;
+  readonly cancellation: Expiry;
+}
+
+interface Expiry {
+  expire(self: Invocation, reason: string): void;
+}
+
+/** The deadline of an invocation; undefined where it has none, and in a replay. */
+export function deadlineOf(run: DeadlineParts, self: Invocation, timeMs = self.limits.timeMs): Deadline | undefined {
+  if (timeMs === undefined || run.isReplay) return undefined;
+  return new Deadline(self, timeMs, run.cancellation, run.history?.worked(self.path));
+}
+
+/** Ends an invocation after its working time. The clock stops while all below it waits for a person. */
 export class Deadline implements Parkable {
   readonly self: Invocation;
   parked = false;
-  readonly #run: { expire(self: Invocation, reason: string): void };
+  readonly #expiry: Expiry;
   readonly #timeMs: number;
   #left: number;
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** `worked` is what earlier epochs took, in milliseconds. */
-  constructor(self: Invocation, timeMs: number, run: { expire(self: Invocation, reason: string): void }, worked = 0) {
+  constructor(self: Invocation, timeMs: number, expiry: Expiry, worked = 0) {
     this.self = self;
-    this.#run = run;
+    this.#expiry = expiry;
     this.#timeMs = timeMs;
     this.#left = timeMs - worked;
     this.unpark();
@@ -36,7 +54,7 @@ export class Deadline implements Parkable {
   }
 
   expire(): void {
-    this.#run.expire(this.self, `The time limit of ${this.#timeMs} ms is reached.`);
+    this.#expiry.expire(this.self, `The time limit of ${this.#timeMs} ms is reached.`);
   }
 }
 

@@ -13,7 +13,7 @@ export interface GrantSource {
   readonly journal: Journal;
   readonly limits: Limits & { readonly timeMs: number; readonly depth: number; readonly agents: number };
   readonly count: Counts;
-  readonly trust: ReadonlySet<string>;
+  readonly options: { readonly trust: ReadonlySet<string> };
 }
 
 /** Each limit of a run is named, so that a new one cannot be left out of what a detached child is granted. */
@@ -66,7 +66,7 @@ export function grantFor(run: GrantSource, self: Invocation, levels: readonly Le
     limits,
     own: self.limits,
     levels: levels.map(grantedLevel),
-    trust: [...run.trust],
+    trust: [...run.options.trust],
     label: self.label,
     shared: { values: asJson(self.shared) as Grant['shared']['values'], label: self.sharedLabel },
     above,

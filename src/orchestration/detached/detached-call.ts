@@ -1,9 +1,4 @@
-import {
-  chargedFor,
-  type DetachedChild,
-  type DetachedOutcome,
-  type RunDetached,
-} from '../../core/contract/detached.ts';
+import { chargedFor, type DetachedChild, type DetachedOutcome } from '../../core/contract/detached.ts';
 import type { EffectEnd, Span } from '../../core/contract/record.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Attempt, DetachedCall, Outcome } from '../../core/runtime/journal.ts';
@@ -13,12 +8,15 @@ import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { type Amount, NOTHING } from '../budget/account.ts';
 import type { HeldCounts } from '../budget/held-counts.ts';
+import { type ChildRunner, runChild } from './run-child.ts';
 
-interface DetachedRun {
+/** What a stretch uses of the run that the child belongs to. */
+export interface DetachedRun extends ChildRunner {
   readonly graceMs: number;
-  readonly runDetached: RunDetached;
-  /** True once the run was stopped in a way that a resume takes up again. */
-  readonly isInterrupted: boolean;
+  readonly cancellation: {
+    /** True once the run was stopped in a way that a resume continues. */
+    readonly isInterrupted: boolean;
+  };
 }
 
 /** What it is given, beyond the grace of its own work, to say how it ended. */
@@ -84,9 +82,9 @@ export class DetachedStretch implements DetachedCall {
 
   /** Interrupted with its run it has no outcome: it was cut off, and a resume goes on with it. */
   async execute(attempt: Attempt): Promise<DetachedOutcome> {
-    const outcome = await this.#run.runDetached(this.child, attempt.signal);
+    const outcome = await runChild(this.#run, this.child, attempt.signal);
     this.#past.held.used(outcome);
-    if (outcome.status !== 'aborted' || !this.#run.isInterrupted) return outcome;
+    if (outcome.status !== 'aborted' || !this.#run.cancellation.isInterrupted) return outcome;
     this.#past.interrupted(outcome);
     throw new Error('interrupted with its run');
   }

@@ -1,8 +1,8 @@
 import type { AgentOutcome, TreeNode } from '../../core/contract/agent-outcome.ts';
-import type { DetachedChild, DetachedOutcome, RunDetached } from '../../core/contract/detached.ts';
+import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Failure, Outcome } from '../../core/runtime/journal.ts';
+import type { Failure, Journal, Outcome } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels } from '../../core/values/label.ts';
@@ -10,25 +10,24 @@ import { spendingOf } from '../../core/values/spending.ts';
 import { statusOfFailure } from '../../core/values/status.ts';
 import { asJson } from '../../journal/row.ts';
 import type { Waits } from '../../journal/waits.ts';
-import type { GrantSource } from '../budget/grant.ts';
 import type { Detached } from '../run/children.ts';
 import type { InitialInput } from '../run/initial-input.ts';
 import { Interruptions } from '../run/interruptions.ts';
-import { DetachedStretch } from './detached-call.ts';
+import { type DetachedRun, DetachedStretch } from './detached-call.ts';
 import { detachedRunId } from './detached-run-id.ts';
 
 type Request = ApprovalRequest | WaitRequest;
 
-/** What a detached child needs of the run it belongs to. */
-export interface DetachedParts extends GrantSource {
+/** What a detached child uses of the run it belongs to. */
+export interface DetachedParts extends DetachedRun {
   readonly id: string;
-  readonly graceMs: number;
-  readonly isInterrupted: boolean;
+  readonly journal: Journal;
   readonly stops: Stops;
   readonly waits: Waits;
-  readonly runDetached: RunDetached;
-  /** Puts a question of the child to whoever is asked in this run. */
-  relay(request: Request, self: Invocation): Promise<Outcome<Decision>>;
+  readonly permissions: {
+    /** Puts a question of the child to the person or process that this run asks. */
+    relay(request: Request, self: Invocation): Promise<Outcome<Decision>>;
+  };
 }
 
 /** Runs a child as a run of its own, wherever that is. What it asks is asked here, and it goes on with the answer. */
@@ -125,7 +124,7 @@ class Questions {
     this.#asked.add(base);
     const path = addressOf(request.path, this.#self);
     const shown: Request = { ...request, id, path, runId: this.#run.id };
-    const answer = this.#run.relay(shown, this.#self).then((outcome) => {
+    const answer = this.#run.permissions.relay(shown, this.#self).then((outcome) => {
       this.#answers.set(own, outcome);
       return outcome;
     });

@@ -1,14 +1,14 @@
 import { treeFacts } from '../../agents/tree-facts.ts';
 import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
 import { find } from '../run/child.ts';
-import type { RunTree } from '../run/run-tree.ts';
+import type { ChildRunner } from './run-child.ts';
 
 /** A detached child whose store has no place of its own for it: a run of its own in the process of its parent. */
-export async function runHere(tree: RunTree, child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome> {
+export async function runHere(run: ChildRunner, child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome> {
   // Loaded late: it starts runs, as what calls this does.
   const { runDetached } = await import('./run-detached.ts');
-  const { deps, model, models, graceMs, hooks, instrument, journal, onObserverError } = tree.options;
-  const agent = find(tree.root, child.parent.key)?.definition;
+  const { deps, model, models, graceMs, hooks, instrument, journal, onObserverError } = run.options;
+  const agent = find(run.root, child.parent.key)?.definition;
   const agents = agent === undefined ? [] : [agent];
   const facts = agent && treeFacts(agent);
   const below = Object.entries(models ?? {}).filter(([name]) => facts?.open === true || facts?.agents.has(name));

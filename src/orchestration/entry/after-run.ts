@@ -34,6 +34,12 @@ export async function afterRun(
   return { over };
 }
 
+/** What is left of the caps of a run and its root. The rest of a detached child's grant belongs to its parent. */
+function leftOf({ perCall: [ledger], root, child }: RunTree): Limits {
+  const left = ledger.left(root);
+  return child === undefined ? left : Object.fromEntries(Object.keys(left).map((name) => [name, 0]));
+}
+
 /** What is to be remembered; `forget` where its store keeps it until that is done. */
 type Held = Left & { readonly forget: (() => Promise<void>) | undefined };
 
@@ -46,7 +52,7 @@ class AfterRun {
 
   constructor(tree: RunTree) {
     this.#tree = tree;
-    this.#left = tree.left();
+    this.#left = leftOf(tree);
     this.#follows = following(tree);
   }
 

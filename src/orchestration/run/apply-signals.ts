@@ -1,3 +1,4 @@
+import type { Cancellation } from '../../core/runtime/cancellation.ts';
 import type { Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { TimedSignal } from '../../journal/record-store.ts';
@@ -8,13 +9,13 @@ interface SignalTarget {
   readonly root: Invocation;
   readonly inbox: Inbox;
   readonly waits: Waits;
-  cancel(path: string, reason: string): void;
+  readonly cancellation: Cancellation;
 }
 
 /** What other processes said: a decision, to stop, or a message for a node. */
 export function applySignals(run: SignalTarget, signals: readonly TimedSignal[]): void {
   for (const signal of signals) {
-    if (signal.kind === 'cancel') run.cancel(signal.path, signal.reason);
+    if (signal.kind === 'cancel') run.cancellation.cancel(signal.path, signal.reason);
     else if (signal.kind === 'steer') run.inbox.put(readerOf(run.root, signal.path), arrivalOf(signal));
     else run.waits.tell(signal.id, signal.decision, signal.time);
   }

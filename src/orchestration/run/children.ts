@@ -1,10 +1,10 @@
 import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { Grant } from '../../core/contract/detached.ts';
 import type { Delegate } from '../../core/contract/tool.ts';
+import type { Cancellation } from '../../core/runtime/cancellation.ts';
+import type { ChildCall, ChildStarter, StartedChild } from '../../core/runtime/child-starter.ts';
 import { Stopped } from '../../core/runtime/guard.ts';
 import { Invocation } from '../../core/runtime/invocation.ts';
-import type { Journal } from '../../core/runtime/journal.ts';
-import type { ChildCall } from '../../core/runtime/run-context.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { OnceKey } from '../../core/runtime/stored-entry.ts';
 import { Threads } from '../../core/runtime/threads.ts';
@@ -15,11 +15,12 @@ import { joinLabels, type Label } from '../../core/values/label.ts';
 import type { AgentLimits } from '../../core/values/limits.ts';
 import { textOf } from '../../core/values/message.ts';
 import { type Redact, redactInput } from '../../core/values/redact-message.ts';
-import type { Stop } from '../../core/values/status.ts';
+import type { Level } from '../../security/decide.ts';
 import type { Activity } from '../budget/activity.ts';
 import { Admission, type AdmissionParts, handedOn } from '../budget/admission.ts';
-import type { Deadline } from '../budget/deadline.ts';
-import type { HeldCounts } from '../budget/held-counts.ts';
+import { type DeadlineParts, deadlineOf } from '../budget/deadline.ts';
+import { type GrantSource, grantFor, heldFor } from '../budget/grant.ts';
+import type { Counts, HeldCounts } from '../budget/held-counts.ts';
 import { WorkerSlots } from '../budget/worker-slots.ts';
 import { childStart, narrow, shareOfCaps } from './child.ts';
 import type { InitialInput } from './initial-input.ts';
@@ -33,47 +34,40 @@ export interface Detached {
   readonly held: HeldCounts;
 }
 
-/** What starting children needs of a run. */
-export interface ChildrenParts extends AdmissionParts {
+/** What starting children uses of a run. */
+export interface ChildrenParts extends AdmissionParts, GrantSource, DeadlineParts {
   readonly id: string;
   readonly deps: unknown;
-  readonly journal: Journal;
-  readonly stops: Stops;
-  readonly count: { agents: number };
+  readonly limits: AdmissionParts['limits'];
+  readonly count: Counts;
   readonly redact: Redact | undefined;
-  /** In a replay: the stop that comes before an address that is not on record. */
-  endsBefore(key: string): Stop | undefined;
-  /** The permissions of a new node. */
-  enter(self: Invocation, delegate: Delegate | undefined): void;
-  /** What a detached child gets, and what is held for it; a ToolError where nothing is left. */
-  grant(self: Invocation): Pick<Detached, 'grant' | 'held'>;
-  /** The clock of a node that has a time limit of its own. */
-  deadline(self: Invocation): Deadline | undefined;
-  /** Runs a node to its end, between its two records. */
-  live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome>;
-}
-
-/** A child that has started. */
-export interface Started {
-  readonly self: Invocation;
-  readonly outcome: Promise<AgentOutcome>;
+  readonly stops: Stops;
+  readonly activity: Activity;
+  readonly cancellation: Cancellation & DeadlineParts['cancellation'];
+  readonly permissions: {
+    /** Sets the permissions of a new node. */
+    enter(self: Invocation, delegate: Delegate | undefined): void;
+    levelsAbove(self: Invocation): readonly Level[];
+  };
+  readonly nodes: {
+    /** Runs a node to its end, between its two records. */
+    live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome>;
+  };
 }
 
 /** Starts children: admits, carves what they get, waits for a slot, runs, and gives the slot back. */
-export class Children {
+export class Children implements ChildStarter {
   readonly #run: ChildrenParts;
-  readonly #activity: Activity;
   readonly #admission: Admission;
   #slots: WorkerSlots | undefined;
 
-  constructor(run: ChildrenParts, activity: Activity) {
+  constructor(run: ChildrenParts) {
     this.#run = run;
-    this.#activity = activity;
     this.#admission = new Admission(run);
   }
 
   /** Throws a ToolError where it may not start. It may wait for its slot. */
-  start(child: ChildCall): Started {
+  start(child: ChildCall): StartedChild {
     const { agent, parent } = child;
     const refused = this.#refusalOnce(child);
     if (refused !== undefined) throw new ToolError('denied', refused);
@@ -86,7 +80,7 @@ export class Children {
     if (loop !== undefined) throw new ToolError('denied', loop);
     checkAsk(child, delegate);
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
-    const end = this.#run.endsBefore(child.key);
+    const end = this.#run.cancellation.endsBefore(child.key);
     if (end !== undefined) throw new Stopped(end);
     const self = new Invocation({
       path: child.key,
@@ -101,8 +95,8 @@ export class Children {
       sharedLabel,
       label: child.label,
     });
-    this.#run.enter(self, delegate);
-    const detached = delegate?.detached ? { input, ...this.#run.grant(self) } : undefined;
+    this.#run.permissions.enter(self, delegate);
+    const detached = delegate?.detached ? { input, ...this.#grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
     const outcome = this.#drive(child, self, start, detached);
@@ -116,6 +110,7 @@ export class Children {
     start: InitialInput,
     detached: Detached | undefined,
   ): Promise<AgentOutcome> {
+    const { activity, nodes, stops } = this.#run;
     let over = () => {};
     self.ended = new Promise((resolve) => {
       over = resolve;
@@ -124,27 +119,33 @@ export class Children {
     const opening = child.transcript === undefined ? start : { ...start, brief: await child.transcript };
     const owners = ownersOf(child);
     if (owners.length > 0) {
-      this.#slots ??= new WorkerSlots(this.#activity, this.#run.stops);
+      this.#slots ??= new WorkerSlots(activity, stops);
       const from = performance.now();
       await this.#slots.take(self, owners);
       self.waitedMs = Math.round(performance.now() - from);
     }
-    const deadline = this.#run.deadline(self);
-    if (deadline !== undefined) this.#activity.add(deadline);
+    const deadline = deadlineOf(this.#run, self);
+    if (deadline !== undefined) activity.add(deadline);
     try {
-      const outcome = await this.#run.live(self, opening, detached);
+      const outcome = await nodes.live(self, opening, detached);
       child.onEnd?.(outcome.status === 'completed');
       return outcome;
     } finally {
       detached?.held.release();
       deadline?.clear();
-      if (deadline !== undefined) this.#activity.remove(deadline);
+      if (deadline !== undefined) activity.remove(deadline);
       this.#slots?.give(self);
       over();
     }
   }
 
-  /** After a person's answer: slots that were given back for the wait are taken again. */
+  /** What a detached child gets, and what is held for it; a ToolError where nothing is left. */
+  #grant(self: Invocation): Pick<Detached, 'grant' | 'held'> {
+    const grant = grantFor(this.#run, self, this.#run.permissions.levelsAbove(self));
+    return { grant, held: heldFor(this.#run, self, grant.limits) };
+  }
+
+  /** After a person's answer: takes slots again that were given back during the wait. */
   async retake(self: Invocation): Promise<void> {
     await this.#slots?.retake(self);
   }

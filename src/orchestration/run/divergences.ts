@@ -1,6 +1,7 @@
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Journal } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
+import type { DivergenceError } from '../../core/values/errors.ts';
 import type { Change } from '../../journal/divergence.ts';
 import type { History } from '../../journal/history.ts';
 import { divergenceError, leftoverError } from './divergence-error.ts';
@@ -36,6 +37,11 @@ export class Divergences {
     if (fresh.length === 0) return;
     for (const part of fresh) said.add(`${self.agent} ${part}`);
     journal.note(divergedNote(self, key, epoch, fresh));
+  }
+
+  /** The error of a call that is not the recorded one. */
+  error(key: string, changes: readonly Change[]): DivergenceError {
+    return divergenceError(key, changes);
   }
 
   /**

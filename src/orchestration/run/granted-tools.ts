@@ -14,15 +14,18 @@ import { sharedRead } from './shared-store.ts';
 
 const NONE: readonly Tool[] = Object.freeze([]);
 
+/** What the granted tools depend on. */
+export interface GrantedToolsParts {
+  readonly journal: Journal;
+  readonly deps: unknown;
+  readonly memories: RunMemories;
+  readonly options: { readonly permissions: RunPermissions };
+  readonly isReplay: boolean;
+}
+
 /** An agent's own tools, with those that follow from its memory grants, its shared store and its delegate. */
 export function grantedTools(
-  run: {
-    readonly journal: Journal;
-    readonly deps: unknown;
-    readonly memories: RunMemories;
-    readonly permissions: RunPermissions;
-    readonly isReplay: boolean;
-  },
+  run: GrantedToolsParts,
   self: Invocation,
   own: readonly Tool[],
   agent: ModelAgent,
@@ -49,15 +52,8 @@ export function grantedTools(
 }
 
 /** It is on record, since a replay is given no permissions. */
-function makesPlans(
-  {
-    journal,
-    permissions,
-    isReplay,
-  }: { readonly journal: Journal; readonly permissions: RunPermissions; readonly isReplay: boolean },
-  self: Invocation,
-): boolean {
+function makesPlans({ journal, options, isReplay }: GrantedToolsParts, self: Invocation): boolean {
   const key = `${self.path}/@plans`;
-  if (permissions.plans !== true && !(isReplay && journal.has(key))) return false;
+  if (options.permissions.plans !== true && !(isReplay && journal.has(key))) return false;
   return journal.once(key, self, () => true);
 }

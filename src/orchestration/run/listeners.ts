@@ -16,14 +16,14 @@ import { timeNow } from '../../core/values/time.ts';
 import { EventQueue } from './event-queue.ts';
 import { outside } from './reentrancy-guard.ts';
 import type { Listener } from './run-handle.ts';
+import type { RunObservers } from './run-observers.ts';
 import type { CheckedOptions } from './run-options.ts';
-import type { Sink } from './sink.ts';
 
 /** What those who listen see of a run; another id after a resume that went on in a fork. */
 export interface HeardRun {
   readonly id: string;
   readonly traceId: string;
-  readonly sink: Sink;
+  readonly observers: RunObservers;
   readonly instrument: Instrument | undefined;
   readonly observerFailed: (error: unknown) => void;
   /** Then its records are of another time: an instrument has shown them. */
@@ -104,15 +104,15 @@ export class Listeners {
   /** Records are made while somebody looks, chunks while somebody listens to them. */
   #listen(): void {
     if (this.#isOver) return;
-    const { sink } = this.#run;
+    const { observers } = this.#run;
     this.#state ??= eventState();
-    sink.record ??= (record) => this.#show(record);
+    observers.record ??= (record) => this.#show(record);
     if (this.#emitter === undefined && this.#queues === undefined) return;
     if (this.#queues !== undefined || (this.#emitter?.listenerCount('model.delta') ?? 0) > 0) {
-      sink.delta ??= ({ self, key, step }, attempt, delta) =>
+      observers.onDelta ??= ({ self, key, step }, attempt, delta) =>
         this.emit(modelDelta(this.at(self, key, step), attempt, delta));
     }
-    sink.progress ??= ({ self, key, step }, call, progress) =>
+    observers.onProgress ??= ({ self, key, step }, call, progress) =>
       this.emit(toolProgress(this.at(self, key, step), call, progress));
   }
 
@@ -150,10 +150,10 @@ export class Listeners {
   /** Work that was abandoned may still speak: nothing of it is shown after the end. */
   silence(): void {
     this.#isOver = true;
-    const { sink } = this.#run;
-    sink.record = undefined;
-    sink.delta = undefined;
-    sink.progress = undefined;
+    const { observers } = this.#run;
+    observers.record = undefined;
+    observers.onDelta = undefined;
+    observers.onProgress = undefined;
   }
 
   /** Nothing more is shown, and iterations end. */

@@ -4,7 +4,6 @@ import type { Draft } from '../../core/contract/record.ts';
 import { loop } from '../../core/loop/loop.ts';
 import { mailboxOf, mayWrite } from '../../core/loop/mailbox.ts';
 import { withEndHooks } from '../../core/runtime/end-hooks.ts';
-import type { Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { RunContext } from '../../core/runtime/run-context.ts';
 import { isInterruption } from '../../core/values/status.ts';
@@ -20,7 +19,7 @@ import type { TreeModels } from './tree-models.ts';
 
 type LifeParts = RunContext &
   DetachedParts & {
-    readonly inbox: Inbox;
+    readonly models: TreeModels;
     readonly log: RunLog | undefined;
     readonly perCall: readonly [Ledger];
     readonly memories: RunMemories;
@@ -29,11 +28,9 @@ type LifeParts = RunContext &
 /** Runs a node from its start to its end, between its two records. */
 export class NodeLife {
   readonly #run: LifeParts;
-  readonly #models: TreeModels;
 
-  constructor(run: LifeParts, models: TreeModels) {
+  constructor(run: LifeParts) {
     this.#run = run;
-    this.#models = models;
   }
 
   async live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome> {
@@ -50,7 +47,7 @@ export class NodeLife {
 
   /** The record of its start. */
   started(self: Invocation, start: InitialInput): Draft {
-    return agentStarted(self, start, this.#models.factsOf(self));
+    return agentStarted(self, start, this.#run.models.factsOf(self));
   }
 
   /** Within its span, so that spans which its functions and code make lie below it. */
@@ -72,19 +69,19 @@ export class NodeLife {
     });
   }
 
-  /** What it leaves: nothing is reserved for it, nobody writes to it, its end is on record. */
+  /** Ends a node: releases its reservation, closes its inbox, records its end. */
   over(self: Invocation, outcome: AgentOutcome): AgentOutcome {
     const { inbox, perCall, journal } = this.#run;
     self.end(outcome.status);
-    inbox.close(self.path, this.#mayGoOn(outcome) ? 'kept' : 'lost');
+    inbox.close(self.path, this.#isResumable(outcome) ? 'kept' : 'lost');
     if (mayWrite(self)) inbox.close(mailboxOf(self.path), 'lost');
     perCall[0].ended(self);
     if (journal.isWatched) journal.note(agentDone(self, outcome));
     return outcome;
   }
 
-  /** Whether a resume goes on with a node, and hears again what was for it. */
-  #mayGoOn({ status }: AgentOutcome): boolean {
-    return this.#run.log !== undefined && isInterruption(status) && this.#run.isInterrupted;
+  /** Whether a resume continues a node, and receives again what was for it. */
+  #isResumable({ status }: AgentOutcome): boolean {
+    return this.#run.log !== undefined && isInterruption(status) && this.#run.cancellation.isInterrupted;
   }
 }

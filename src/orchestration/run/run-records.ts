@@ -28,14 +28,14 @@ export function runDone(
   since: bigint,
   tree: {
     readonly count: { readonly steps: number; readonly toolCalls: number };
-    readonly parked: readonly (ApprovalRequest | WaitRequest)[];
+    readonly parking: { readonly parked: readonly (ApprovalRequest | WaitRequest)[] };
   },
 ): Draft {
   const { steps, toolCalls } = tree.count;
   const value = {
     ...{ status, text, label, ...spentBy(root), steps, toolCalls },
     ...(error !== undefined && { error }),
-    ...(status === 'suspended' && { pending: tree.parked }),
+    ...(status === 'suspended' && { pending: tree.parking.parked }),
   };
   const entry = { key: RUN_KEY, node: root, step: root.step, attempt: 1, span, since } as const;
   return { ...entry, kind: 'run', event: status === 'suspended' ? 'suspended' : 'done', value };

@@ -2,9 +2,20 @@ import type { Tool } from '../../core/contract/tool.ts';
 import type { OpenSource, ToolSource } from '../../core/contract/tool-source.ts';
 import { Guard } from '../../core/runtime/guard.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { RunContext } from '../../core/runtime/run-context.ts';
+import type { Journal } from '../../core/runtime/journal.ts';
+import type { NodeActivity } from '../../core/runtime/node-activity.ts';
+import type { Stops } from '../../core/runtime/stops.ts';
 
 const NONE: readonly Tool[] = [];
+
+/** What asking a source uses of its run. */
+export interface SourcesParts {
+  readonly id: string;
+  readonly graceMs: number;
+  readonly journal: Journal;
+  readonly stops: Stops;
+  readonly activity: NodeActivity;
+}
 
 /** What a run opened of its agents' sources of tools: each once, by the first invocation that has it; closed with the run. */
 export class RunSources {
@@ -13,29 +24,29 @@ export class RunSources {
   #offered: WeakMap<Invocation, readonly Tool[]> | undefined;
 
   /** Asks the sources of an invocation what they offer. Recorded under `<path>/@tools.<source>`: a resume has the same tools. */
-  async ask(run: RunContext, self: Invocation, sources: readonly ToolSource[]): Promise<void> {
-    run.activity(self, 1);
+  async ask(run: SourcesParts, self: Invocation, sources: readonly ToolSource[]): Promise<void> {
+    run.activity.busy(self, 1);
     try {
       const lists = await Promise.all(sources.map((source) => this.#toolsOf(run, self, source)));
       this.#offered ??= new WeakMap();
       this.#offered.set(self, lists.flat());
     } finally {
-      run.activity(self, -1);
+      run.activity.busy(self, -1);
     }
   }
 
-  async #toolsOf(run: RunContext, self: Invocation, source: ToolSource): Promise<readonly Tool[]> {
+  async #toolsOf(run: SourcesParts, self: Invocation, source: ToolSource): Promise<readonly Tool[]> {
     const open = this.#opened(run, source);
     const guard = new Guard(self.path, run.stops);
     const asked = () => guard.over(() => open.offer(guard.signal), run.graceMs, false);
     return open.tools(await run.journal.once(`${self.path}/@tools.${source.name}`, self, asked));
   }
 
-  #opened(run: RunContext, source: ToolSource): OpenSource {
+  #opened({ id }: SourcesParts, source: ToolSource): OpenSource {
     this.#open ??= new Map();
     const known = this.#open.get(source);
     if (known !== undefined) return known;
-    const opened = source.open(run.id);
+    const opened = source.open(id);
     this.#open.set(source, opened);
     return opened;
   }

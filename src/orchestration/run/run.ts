@@ -15,6 +15,7 @@ import { timeNow } from '../../core/values/time.ts';
 import { BEGINNING_VERSION } from '../../journal/beginning.ts';
 import { asJson } from '../../journal/row.ts';
 import { fittingDecision } from '../approvals/fitting-decision.ts';
+import { find } from './child.ts';
 import type { InitialInput } from './initial-input.ts';
 import { Listeners } from './listeners.ts';
 import { type Follows, originOf } from './origin-span.ts';
@@ -66,7 +67,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     // A resume's is in the first record.
     const isNew = options.journal !== undefined && this.#tree.history === undefined;
     const beginning = isNew ? beginningJson(this.#tree, start) : undefined;
-    this.#since = this.#tree.open(beginning === undefined ? request : { ...request, beginning }, start);
+    this.#since = this.#tree.life.open(beginning === undefined ? request : { ...request, beginning }, start);
   }
 
   get id(): string {
@@ -128,9 +129,9 @@ export class LiveRun<Output = unknown> implements Run<Output> {
         `Paths begin with ${root}; without one the whole run is cancelled.`,
       );
     }
-    this.#tree.cancel(path, reason);
+    this.#tree.cancellation.cancel(path, reason);
     if (path === this.#tree.root.path) await this.result.catch(() => {});
-    else await this.#tree.ended(path);
+    else await find(this.#tree.root, path)?.ended;
   }
 
   steer(path: string, message: SteerMessage): Promise<void> {
@@ -186,7 +187,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
       if (!('start' in origin)) this.#open(start);
       if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
       if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
-      const outcome = await within(this.id, () => this.#tree.begin(start));
+      const outcome = await within(this.id, () => this.#tree.life.begin(start));
       return await this.#finish(outcome);
     } catch (thrown) {
       // Nobody waits for the rest of the tree any more: it must not go on working unseen.
@@ -202,7 +203,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
       throw thrown;
     } finally {
       this.#heedEarly(true);
-      this.#tree.clear();
+      this.#tree.life.clear();
       if (abort !== undefined) signal?.removeEventListener('abort', abort);
       this.#listeners.end();
     }
@@ -223,11 +224,11 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
   async #finish(outcome: AgentOutcome): Promise<RunResult<Output>> {
     const tree = this.#tree;
-    if (outcome.status === 'completed') tree.checkLeftovers();
-    tree.finish(outcome, this.#since);
+    if (outcome.status === 'completed') tree.divergences.checkLeftovers();
+    tree.life.finish(outcome, this.#since);
     if (tree.isReplay) this.#replayed(outcome);
-    const result = agentResult(outcome, tree, tree.parked) as RunResult<Output>;
-    await tree.log?.close(outcome.status, result, tree.parked);
+    const result = agentResult(outcome, tree, tree.parking.parked) as RunResult<Output>;
+    await tree.log?.close(outcome.status, result, tree.parking.parked);
     this.#listeners.silence();
     await this.#listeners.flush();
     const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(outcome.status);

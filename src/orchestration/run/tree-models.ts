@@ -1,9 +1,10 @@
 import type { ModelAgent } from '../../core/contract/agent.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Journal } from '../../core/runtime/journal.ts';
+import type { ModelCatalog } from '../../core/runtime/model-catalog.ts';
 import type { Model } from '../../core/values/model.ts';
 import { modelName } from '../../core/values/model-facts.ts';
-import { contextTokensOf } from '../../models/prices.ts';
+import { contextTokensOf, costOf, worstCostOf } from '../../models/prices.ts';
 import { chooseModel, type ModelFacts, modelFacts, rememberedModel } from './run-models.ts';
 import type { CheckedOptions } from './run-options.ts';
 
@@ -14,10 +15,12 @@ interface ModelsParts {
 }
 
 /** Which model drives which invocation: as the options say, and in a replay as it was recorded. */
-export class TreeModels {
+export class TreeModels implements ModelCatalog {
   readonly #run: ModelsParts;
   /** False of a replay that asks what the code of now would do. */
   remembers = true;
+  readonly costOf = costOf;
+  readonly worstCostOf = worstCostOf;
 
   constructor(run: ModelsParts) {
     this.#run = run;

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../../core/runtime/cancellation.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Journal } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
@@ -6,7 +7,7 @@ import { isInterruption, type Stop } from '../../core/values/status.ts';
 import type { History } from '../../journal/history.ts';
 import { stopNote } from './run-records.ts';
 
-interface StopsParts {
+interface CancellationParts {
   readonly root: Invocation;
   readonly epoch: number;
   readonly stops: Stops;
@@ -15,15 +16,14 @@ interface StopsParts {
   readonly isReplay: boolean;
 }
 
-/** What ends a run or a part of it from outside of its loops, and what of that a resume comes to again. */
-export class TreeStops {
-  readonly #run: StopsParts;
+/** Ends a run or a part of it from outside of its loops, and records the ends that a resume must repeat. */
+export class RunCancellation implements Cancellation {
+  readonly #run: CancellationParts;
 
-  constructor(run: StopsParts) {
+  constructor(run: CancellationParts) {
     this.#run = run;
   }
 
-  /** Stops what is at and below a path, also in later epochs. */
   cancel(path: string, reason: string): void {
     const { stops } = this.#run;
     if (stops.at(path) !== undefined) return;
@@ -31,21 +31,20 @@ export class TreeStops {
     stops.add(path, { status: 'cancelled', reason });
   }
 
-  /** A node's working time is over. A child's end is final, so a resume must come to it as well. */
+  /** Ends a node whose time limit is reached. The end of a child is final, so it is recorded for a resume. */
   expire(self: Invocation, reason: string): void {
     const { root, stops } = this.#run;
     if (self !== root && stops.at(self.path) === undefined) this.#note(self.path, 'timeout', reason);
     stops.add(self.path, { status: 'timeout', reason });
   }
 
-  /** A replay has come to what was never recorded: its end, unless a stop kept it from happening. */
+  /** Ends a replay at an address that has no record, unless a stop is the reason for that. */
   recordsEnd(key: string): void {
     const { root, stops, history } = this.#run;
     if (stops.at(key) !== undefined) return;
     stops.add(root.path, recordedStop(history) ?? { status: 'suspended', reason: 'The records end here.' });
   }
 
-  /** In a replay: the stop that comes before an address that is not on record. */
   endsBefore(key: string): Stop | undefined {
     const { isReplay, journal, stops } = this.#run;
     if (!isReplay || journal.has(key)) return undefined;
@@ -53,7 +52,7 @@ export class TreeStops {
     return stops.at(key);
   }
 
-  /** True once the run was stopped in a way that a resume takes up again. */
+  /** True once the run was stopped in a way that a resume continues. */
   get isInterrupted(): boolean {
     const { root, stops } = this.#run;
     return isInterruption(stops.at(root.path)?.status);

@@ -1,0 +1,33 @@
+import type { Tool } from '../contract/tool.ts';
+import type { ErrorRecord } from '../values/errors.ts';
+import type { Json } from '../values/json.ts';
+import type { Label } from '../values/label.ts';
+import type { Part } from '../values/message.ts';
+import type { Stop } from '../values/status.ts';
+import type { Invocation } from './invocation.ts';
+
+/** One call before the permission step. */
+export interface PermitQuery {
+  readonly key: string;
+  readonly self: Invocation;
+  readonly step: number;
+  readonly callId: string;
+  readonly tool: Tool;
+  readonly args: Json;
+  /** The join of all that led to the call. */
+  readonly label: Label;
+}
+
+export type Permit =
+  | { readonly ok: true; readonly args: Json; readonly rule?: string | undefined }
+  | { readonly ok: false; readonly error: ErrorRecord; readonly stop?: Stop | undefined };
+
+/** Gives the label of a result after a person has reviewed it. */
+export type Endorse = (call: Omit<PermitQuery, 'callId'>, content: string | readonly Part[]) => Promise<Label>;
+
+/** Decides which calls may run, and which results may count as trusted. */
+export interface CallPermissions {
+  permit(query: PermitQuery): Permit | Promise<Permit>;
+  /** Undefined where the run asks nobody to review results. */
+  readonly endorse: Endorse | undefined;
+}

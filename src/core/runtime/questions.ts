@@ -1,0 +1,10 @@
+import type { WaitRequest } from '../contract/permission.ts';
+import type { Schema } from '../schema/schema.ts';
+import type { Invocation } from './invocation.ts';
+import type { Outcome } from './journal.ts';
+
+/** Asks a person or another process on behalf of code. */
+export interface Questions {
+  /** Waits for the answer; one that the schema refuses does not count. */
+  ask(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
+}
