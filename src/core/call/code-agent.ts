@@ -2,13 +2,14 @@ import type { CodeAgent } from '../contract/agent.ts';
 import { type AgentOutcome, failedAgent } from '../contract/agent-outcome.ts';
 import { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { hasRunCode, wasInterrupted } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
-import { isEndOf, stopError } from '../runtime/stops.ts';
+import { stopError } from '../runtime/stops.ts';
 import { thrownLabel } from '../runtime/thrown-label.ts';
 import { issueText } from '../schema/issue-text.ts';
 import { AgentError, type ErrorRecord, isA, isFatal, messageOf, ToolError } from '../values/errors.ts';
 import type { Message } from '../values/message.ts';
-import type { Status, Stop } from '../values/status.ts';
+import type { Status } from '../values/status.ts';
 import { openProcedure } from './procedure.ts';
 
 /** Runs an agent that is code. What it throws is its end: a child's status goes up, anything else counts as the driver's failure. */
@@ -30,13 +31,15 @@ export async function runCode(
     guard,
   };
   const ctx = openProcedure(run, site);
-  const begun = run.journal.hasBegun(self.path);
+  const begun = hasRunCode(run, self.path);
   const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): AgentOutcome => {
     const stop = run.stops.at(self.path);
     self.label = ctx.label;
     const facts = { self, messages: brief, label: ctx.label, text: more.text ?? '' };
-    if (stop !== undefined && wasInterrupted(run, self.path, stop, status !== 'completed' || ctx.isInterrupted))
-      return { ...facts, status: stop.status, error: stopError(stop) };
+    // One that has ended keeps to its record: the stop may have come later.
+    const isInterrupted =
+      stop && (wasInterrupted(run, 'agent', self.path, stop) ?? (status !== 'completed' || ctx.isInterrupted));
+    if (stop && isInterrupted) return { ...facts, status: stop.status, error: stopError(stop) };
     return { ...facts, ...more, text: facts.text, status };
   };
   const outcome = await driven();
@@ -64,12 +67,6 @@ export async function runCode(
       return end(failed.status, { error: { ...failed.error, message } });
     }
   }
-}
-
-/** Whether a stop is the end of a procedure. One that has ended keeps to its record: the stop may have come later. */
-function wasInterrupted(run: RunContext, path: string, stop: Stop, isInterrupted: boolean): boolean {
-  const past = run.journal.recall('agent', path);
-  return past === undefined ? isInterrupted : isEndOf(stop, past.value.error);
 }
 
 /** Of a worker that did not complete. Only a stop of the run suspends, and that is looked at by itself. */

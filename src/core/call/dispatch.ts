@@ -3,12 +3,12 @@ import type { ParentStep, Span } from '../contract/record.ts';
 import type { ProcedureTool, Tool } from '../contract/tool.ts';
 import { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { hasStarted, recordedError, startedArguments, wasJudged } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { stopError } from '../runtime/stops.ts';
-import { endError } from '../runtime/stored-entry.ts';
 import { thrownLabel } from '../runtime/thrown-label.ts';
 import { type ErrorRecord, isFatal } from '../values/errors.ts';
-import { deepFreeze, type Json } from '../values/json.ts';
+import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import type { ToolCall, ToolMessage } from '../values/message.ts';
 import type { Stop } from '../values/status.ts';
@@ -72,7 +72,7 @@ export async function dispatch(
   const asked = wasJudged(run, at.key) ? ({ ok: true, args: parsed.args } as const) : run.permissions.permit(query);
   const permit = asked instanceof Promise ? await asked : asked;
   if (!permit.ok) {
-    const unknown = tool.type !== 'procedure' && permit.stop === undefined && run.journal.recallStart('tool', at.key);
+    const unknown = tool.type !== 'procedure' && permit.stop === undefined && hasStarted(run, 'tool', at.key);
     const error = unknown
       ? onUnknown(permit.error)
       : permit.stop && isDelegate(tool)
@@ -81,8 +81,7 @@ export async function dispatch(
     return refuse(run, self, at, parsed, error, label);
   }
   // Those that it began with: reading a person's again may give others.
-  const began = run.journal.recallStart('tool', at.key)?.request.args;
-  const args = began === undefined ? permit.args : deepFreeze(began);
+  const args = startedArguments(run, at.key) ?? permit.args;
   const leave = tool.parallel ? undefined : await oneAtATime.enter();
   try {
     const facts = toolIn(tool, call, at.key, args, permit.rule);
@@ -108,11 +107,6 @@ export async function dispatch(
   }
 }
 
-/** What has an outcome was judged when it ran; a replay judges nothing that had begun. */
-function wasJudged({ journal, isReplay }: RunContext, key: string): boolean {
-  return journal.recall('tool', key) !== undefined || (isReplay && journal.recallStart('tool', key) !== undefined);
-}
-
 /** A procedure is no effect: it awaits calls of its own, and what it gives is worked out anew at a resume. */
 async function runProcedure(
   run: RunContext,
@@ -125,7 +119,7 @@ async function runProcedure(
 ): Promise<Dispatched> {
   const span: Span = { key: at.key, parent: at.parent, handle: undefined };
   const entry = { key: at.key, node: self, step: at.step, attempt: 1, span, request: call } as const;
-  const begun = run.journal.recallStart('tool', at.key) !== undefined;
+  const begun = hasStarted(run, 'tool', at.key);
   const since = run.journal.note({ ...entry, kind: 'tool', event: 'started' });
   const guard = new Guard(at.key, run.stops);
   const ctx = openProcedure(run, {
@@ -160,9 +154,9 @@ async function runProcedure(
   await ctx.close();
   // Where a stop met it is a matter of timing: the failure that was told then stands.
   const child = tool.delegate === undefined ? at.key : `${at.key}/${tool.delegate.agent.name}`;
-  const past = run.stops.at(child) && endError(run.journal.recall('tool', at.key));
-  if (past !== undefined) {
-    out = failedOut(tool, past, out.label, at.visible);
+  const recorded = run.stops.at(child) && recordedError(run, 'tool', at.key);
+  if (recorded !== undefined) {
+    out = failedOut(tool, recorded, out.label, at.visible);
     value = undefined;
   }
   const same = out.content;

@@ -5,8 +5,8 @@ import type { Tool } from '../contract/tool.ts';
 import type { ChildCall } from '../runtime/child-starter.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { wasInterrupted } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
-import { isEndOf } from '../runtime/stops.ts';
 import { ConfigurationError, type ErrorRecord, isA, ToolError } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import { checkOptions, checkWhole, shown } from '../values/options.ts';
@@ -89,11 +89,9 @@ export async function callFanOut(
   return results;
 }
 
-/** What had ended before the stop came, in whatever epoch, is not cut off by it. */
-function isInterrupted({ journal }: RunContext, { path, status }: FanOutResult, stop: Stop): boolean {
-  if (status !== stop.status) return false;
-  const past = journal.recall('agent', path);
-  return past === undefined || isEndOf(stop, past.value.error);
+/** What had ended before the stop came, in whatever epoch, is not interrupted by it. */
+function isInterrupted(run: RunContext, { path, status }: FanOutResult, stop: Stop): boolean {
+  return status === stop.status && wasInterrupted(run, 'agent', path, stop) !== false;
 }
 
 /** The brief that a worker of a model's fan-out may have; a ToolError where it may not. */

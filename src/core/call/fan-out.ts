@@ -1,5 +1,6 @@
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { recordedValue } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { OnceKey } from '../runtime/stored-entry.ts';
 import { ConfigurationError, isA } from '../values/errors.ts';
@@ -66,7 +67,7 @@ export class FanOut {
     this.#policy = of.policy;
     this.#open = new Set(of.paths);
     this.#size = of.paths.length;
-    const past = run.journal.recallOnce(this.#key);
+    const past = recordedValue(run, this.#key);
     if (past !== undefined) this.#stop(past);
   }
 

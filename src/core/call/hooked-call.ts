@@ -4,6 +4,7 @@ import type { Tool } from '../contract/tool.ts';
 import { blocked, type Firing, fire, hooksFor } from '../runtime/fire.ts';
 import type { HookAnswer } from '../runtime/hook-answer.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { hasEnded, hasFixedArguments } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { parseArguments } from '../schema/parse-arguments.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
@@ -39,7 +40,7 @@ async function hooked(
   // It will not run whatever a hook says: the model reads its mistake.
   if (tool === undefined || parsed.refused !== undefined)
     return dispatchEndorsed(run, self, at, parsed, label, oneAtATime);
-  const isPast = run.journal.recall('tool', at.key) !== undefined;
+  const isPast = hasEnded(run, 'tool', at.key);
   const allowed = await before(run, self, { ...at, isPast }, parsed, tool, label, hooks.before);
   const done = await dispatchEndorsed(run, self, at, allowed.parsed, allowed.label, oneAtATime);
   if (hooks.after === undefined || allowed.parsed.refused !== undefined) return done;
@@ -90,8 +91,8 @@ async function before(
     return { parsed: { ...parsed, refused }, label: joined };
   }
   // What was shown to a person, or begun with, is on record.
-  const isKnown = run.journal.has(key) || run.journal.has(`${key}/@approval`);
-  return { parsed: args === undefined || isKnown ? parsed : changed(parsed, tool, args), label: joined };
+  const isFixed = hasFixedArguments(run, key);
+  return { parsed: args === undefined || isFixed ? parsed : changed(parsed, tool, args), label: joined };
 }
 
 /** Judged as a model's are. */

@@ -1,6 +1,7 @@
 import type { Tool } from '../contract/tool.ts';
 import type { Permit } from '../runtime/call-permissions.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { hasEnded } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
@@ -25,7 +26,7 @@ export async function permitWorker(
   { key, step, callId, tool, args, label }: WorkerCall,
 ): Promise<Permit & { readonly label: Label }> {
   const call = { type: 'tool_call', id: callId, name: tool.name, arguments: JSON.stringify(args) } as const;
-  const isPast = run.journal.recall('agent', key) !== undefined;
+  const isPast = hasEnded(run, 'agent', key);
   const { parsed, label: joined } = await beforeCall(
     run,
     self,

@@ -4,15 +4,14 @@ import type { ToolIn } from '../contract/boundary.ts';
 import type { BuiltinProcedureContext, ProcedureEffect } from '../contract/procedure-context.ts';
 import type { ParentStep, Span } from '../contract/record.ts';
 import type { Progress, Tool } from '../contract/tool.ts';
-import { admitCode, limited } from '../runtime/admission.ts';
+import { admitCode, countToolCall, limited } from '../runtime/admission.ts';
 import type { ChildCall } from '../runtime/child-starter.ts';
 import type { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
+import { wasInterrupted } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
-import { isEndOf } from '../runtime/stops.ts';
-import { endError } from '../runtime/stored-entry.ts';
 import type { TruncatedResults } from '../runtime/truncated-results.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
@@ -223,15 +222,14 @@ class Procedure implements OpenProcedure {
       throw new ToolError('denied', this.limited.message);
     }
     self.codeCalls += 1;
-    if (!this.#run.journal.has(key)) this.#run.count.toolCalls += 1;
+    countToolCall(this.#run, key);
   }
 
   /** Told of each call that failed: one that had failed in an earlier epoch was not cut off by what stops the procedure now. */
   #failed(kind: 'agent' | 'tool' | 'wait' | 'sleep', key: string): void {
     const stop = this.#run.stops.at(this.#site.base);
     if (stop === undefined) return;
-    const past = this.#run.journal.recall(kind, key);
-    this.isInterrupted ||= past === undefined || isEndOf(stop, endError(past));
+    this.isInterrupted ||= wasInterrupted(this.#run, kind, key, stop) !== false;
   }
 
   async once<T>(id: string, propose: () => T | Promise<T>): Promise<T> {

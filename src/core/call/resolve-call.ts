@@ -1,9 +1,10 @@
 import type { Tool } from '../contract/tool.ts';
+import { priorCall } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { issueText } from '../schema/issue-text.ts';
 import { parseArguments } from '../schema/parse-arguments.ts';
 import { DivergenceError, type ErrorRecord } from '../values/errors.ts';
-import { deepFreeze, frozenCopy, type Json } from '../values/json.ts';
+import { frozenCopy, type Json } from '../values/json.ts';
 import type { ToolCall } from '../values/message.ts';
 
 /** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
@@ -34,21 +35,15 @@ export function resolveCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): P
 
 /** The arguments that were parsed, and perhaps shown to a person, before: parsing again may give others (defaults that are functions). */
 export function recordedArguments(run: RunContext, key: string, parsed: ParsedCall): ParsedCall {
-  const { journal } = run;
-  if (!journal.has(key) && !journal.has(`${key}/@approval`)) return parsed;
-  const end = journal.recall('tool', key)?.value;
-  // It was refused then: that is what the model was told, also where it would be allowed now.
-  if (end !== undefined && 'ran' in end && end.ran === false && end.error !== undefined)
-    return { ...parsed, refused: end.error };
-  const began = journal.recallStart('tool', key);
-  if (began !== undefined && parsed.tool === undefined) throw removed(key, parsed.call.name);
-  // What was asked for: a person may have let it run with others.
-  const asked = journal.recallStart('wait', `${key}/@approval`)?.request ?? began?.request;
-  const args = asked !== undefined && 'args' in asked ? asked.args : undefined;
+  const prior = priorCall(run, key);
+  if (prior === undefined) return parsed;
+  const { refused, hasStarted, args } = prior;
+  if (refused !== undefined) return { ...parsed, refused };
+  if (hasStarted && parsed.tool === undefined) throw removed(key, parsed.call.name);
   if (args === undefined || parsed.tool === undefined) return parsed;
   const { call, tool } = parsed;
   // A schema that would refuse them now changes nothing of a call that was made.
-  return began === undefined ? { ...parsed, args: deepFreeze(args) } : { call, tool, args: deepFreeze(args) };
+  return hasStarted ? { call, tool, args } : { ...parsed, args };
 }
 
 function removed(key: string, name: string): DivergenceError {

@@ -2,6 +2,7 @@ import { type Dispatched, OneAtATime, toolMessage } from '../call/dispatch.ts';
 import { FanOut } from '../call/fan-out.ts';
 import { dispatchHooked } from '../call/hooked-call.ts';
 import { type ParsedCall, recordedArguments, resolveCall } from '../call/resolve-call.ts';
+import { countToolCall } from '../runtime/admission.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { signatureOf } from '../turn/repeats.ts';
 import { append, type Transcript } from '../turn/transcript.ts';
@@ -75,7 +76,7 @@ function passedOn([only, more]: readonly Planned[], [result]: readonly Dispatche
 
 /** Reads a call and looks whether it may run, as far as that follows from the transcript. */
 function plan(run: RunContext, { tools, repeats }: Transcript, call: ToolCall, key: string): Planned {
-  if (!run.journal.has(key)) run.count.toolCalls += 1;
+  countToolCall(run, key);
   let parsed = recordedArguments(run, key, resolveCall(call, tools));
   const name = parsed.tool?.name ?? call.name;
   let signature = signed(name, parsed.args);

@@ -1,13 +1,14 @@
 import type { ModelAgent } from '../contract/agent.ts';
 import type { AgentOutcome } from '../contract/agent-outcome.ts';
-import { admit, limited, stepLimit } from '../runtime/admission.ts';
+import { admit, countStep, limited, stepLimit } from '../runtime/admission.ts';
 import type { InitialMessages } from '../runtime/initial-messages.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { endOfReplay, stopAfterStep } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
-import { isEndOf, stopError } from '../runtime/stops.ts';
+import { stopError } from '../runtime/stops.ts';
 import { quarantinedEnd } from '../schema/quarantine.ts';
 import { answer, askAgain } from '../turn/answer.ts';
-import { enter, mustGoOn, wentOn } from '../turn/arrivals.ts';
+import { enter, mustContinue } from '../turn/arrivals.ts';
 import { isEmpty } from '../turn/ask.ts';
 import { inConversation } from '../turn/conversation.ts';
 import { end, endedWith, failed, finish, passOn, wrapUp } from '../turn/finish.ts';
@@ -16,7 +17,6 @@ import { beginStep, endStep } from '../turn/step.ts';
 import { append, assistant, openTranscript, type Transcript } from '../turn/transcript.ts';
 import { ConfigurationError, isA, isFatal, messageOf, ToolError } from '../values/errors.ts';
 import { toolCallsOf } from '../values/message.ts';
-import type { Stop } from '../values/status.ts';
 import { callTools } from './call-tools.ts';
 
 /**
@@ -51,11 +51,11 @@ async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutc
     if (limit !== undefined) return wrapUp(run, transcript, 'step_limit', limited(run, self, limit));
     const entering = enter(run, transcript, `${self.path}/${self.step + 1}/model`);
     const arrived = entering instanceof Promise ? await entering : entering;
-    const played = run.isReplay ? playedOut(run, self) : undefined;
-    if (played !== undefined) return over(transcript, end(transcript, played.status, stopError(played)));
+    const ended = endOfReplay(run, self);
+    if (ended !== undefined) return over(transcript, end(transcript, ended.status, stopError(ended)));
     self.step += 1;
     const step = self.step;
-    if (!run.journal.has(`${self.path}/${step}`)) run.count.steps += 1;
+    countStep(run, self);
     const since = beginStep(run, self, arrived);
     const reply = await answer(run, transcript, `${self.path}/${step}/model`);
     const isAsked =
@@ -68,9 +68,9 @@ async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutc
     const calls = toolCallsOf(turn.value.content);
     if (calls.length === 0) {
       if (!isEmpty(turn.value)) append(transcript, assistant(transcript, turn.value));
-      const mayGoOn = !transcript.agent.quarantined;
-      const goesOn = mayGoOn && (turn.value.stop === 'paused' || (await mustGoOn(run, transcript)));
-      const outcome = goesOn ? undefined : await finish(run, transcript, turn.value);
+      const mayContinue = !transcript.agent.quarantined;
+      const continues = mayContinue && (turn.value.stop === 'paused' || (await mustContinue(run, transcript)));
+      const outcome = continues ? undefined : await finish(run, transcript, turn.value);
       endStep(run, self, since);
       if (outcome !== undefined) return outcome;
       continue;
@@ -84,10 +84,10 @@ async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutc
     const { loops, answer: passed } = await callTools(run, transcript, calls);
     endStep(run, self, since);
     if (transcript.handoff !== undefined) return handOver(run, transcript, transcript.handoff);
-    const stop = stopOf(run, self);
+    const stop = stopAfterStep(run, self);
     if (stop !== undefined) return over(transcript, end(transcript, stop.status, stopError(stop)));
     if (loops !== undefined) return wrapUp(run, transcript, 'loop_detected', loops);
-    const outcome = passed && !(await mustGoOn(run, transcript)) ? passOn(transcript, passed) : undefined;
+    const outcome = passed && !(await mustContinue(run, transcript)) ? passOn(transcript, passed) : undefined;
     if (outcome !== undefined) return outcome;
   }
 }
@@ -96,21 +96,6 @@ async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutc
 function over({ self }: Transcript, outcome: AgentOutcome): AgentOutcome | Promise<AgentOutcome> {
   const { workers } = self;
   return workers === undefined ? outcome : workers.close(endedWith(outcome.status)).then(() => outcome);
-}
-
-/** A stop counts where the records end: what went on from here did so before it came. */
-function stopOf(run: RunContext, self: Invocation): Stop | undefined {
-  const stop = run.stops.at(self.path);
-  if (stop === undefined || !run.journal.isResumed) return stop;
-  const past = run.journal.recall('agent', self.path);
-  const cameLater = wentOn(run, self) || (past !== undefined && !isEndOf(stop, past.value.error));
-  return cameLater ? undefined : stop;
-}
-
-/** A replay has come to where the records end: no step begins. */
-function playedOut(run: RunContext, { path, step }: Invocation): Stop | undefined {
-  const next = `${path}/${step + 1}`;
-  return run.journal.has(next) ? undefined : run.cancellation.endsBefore(`${next}/model`);
 }
 
 /** A function of the definition that throws is the end of this invocation, not of the run. */

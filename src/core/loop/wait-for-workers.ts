@@ -1,4 +1,5 @@
 import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
+import { recordedValue } from '../runtime/prior.ts';
 import type { OnceKey } from '../runtime/stored-entry.ts';
 import type { Workers } from '../runtime/workers.ts';
 import { ToolError } from '../values/errors.ts';
@@ -19,7 +20,7 @@ export async function waitForWorkers(
 ): Promise<Waited> {
   const { run, self, base } = ctx.site;
   const key: OnceKey<Waited> = `${base}/@waited`;
-  const recorded = run.journal.recallOnce(key);
+  const recorded = recordedValue(run, key);
   if (recorded !== undefined) return claimed(workers, recorded);
   workers.check(ids ?? []);
   const { ended, running } = workers.open(ids);

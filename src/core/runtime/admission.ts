@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { Invocation } from './invocation.ts';
+import { isRecorded, recordedLimit } from './prior.ts';
 import type { RunContext } from './run-context.ts';
 
 interface Limit {
@@ -11,8 +12,8 @@ interface Limit {
 
 /** Whether a further step is over the invocation's limit or the run's. */
 export function stepLimit(run: RunContext, { path, step, limits }: Invocation): Limit | undefined {
-  const past = recorded(run, 'steps', `${path}/${step}`, `${path}/${step + 1}`);
-  if (past !== undefined) return past.limit;
+  const recorded = recordedLimit(run, 'steps', `${path}/${step}`, `${path}/${step + 1}`);
+  if (recorded !== undefined) return recorded ?? undefined;
   const max = limits.steps ?? DEFAULTS.steps;
   if (step >= max) return { limit: 'steps', used: step, max };
   const tree = run.limits.steps;
@@ -27,8 +28,8 @@ export function admit(
   { path, step, toolCalls, limits }: Invocation,
   requested: number,
 ): Limit | undefined {
-  const past = recorded(run, 'toolCalls', `${path}/${step}`, `${path}/${step}.0`);
-  if (past !== undefined) return past.limit;
+  const recorded = recordedLimit(run, 'toolCalls', `${path}/${step}`, `${path}/${step}.0`);
+  if (recorded !== undefined) return recorded ?? undefined;
   const max = limits.toolCalls ?? DEFAULTS.toolCalls;
   if (toolCalls + requested > max) return { limit: 'toolCalls', used: toolCalls + requested, max };
   const tree = run.limits.toolCalls;
@@ -38,8 +39,8 @@ export function admit(
 
 /** One call of a procedure's code. Only limits that were given hold for it: the default is a guard against a model. */
 export function admitCode(run: RunContext, self: Invocation, key: string): Limit | undefined {
-  const past = recorded(run, 'toolCalls', key, key);
-  if (past !== undefined) return past.limit;
+  const recorded = recordedLimit(run, 'toolCalls', key, key);
+  if (recorded !== undefined) return recorded ?? undefined;
   const max = self.definition.type === 'code' ? self.limits.toolCalls : undefined;
   if (max !== undefined && self.codeCalls >= max) return { limit: 'toolCalls', used: self.codeCalls + 1, max };
   const tree = run.limits.toolCalls;
@@ -47,16 +48,14 @@ export function admitCode(run: RunContext, self: Invocation, key: string): Limit
   return tree !== undefined && used > tree ? { limit: 'toolCalls', used, max: tree } : undefined;
 }
 
-/** Admission depends on what the rest of the tree did until then: a resume keeps to what was decided. */
-function recorded(
-  run: RunContext,
-  which: Limit['limit'],
-  at: string,
-  admitted: string,
-): { limit: Limit | undefined } | undefined {
-  const past = run.journal.recall('limit', `${at}/@limit`)?.value;
-  if (past?.limit === which) return { limit: { ...past, limit: which } };
-  return run.journal.has(admitted) ? { limit: undefined } : undefined;
+/** Counts the step at hand, unless an earlier process did: its sums are loaded with the records. */
+export function countStep(run: RunContext, { path, step }: Invocation): void {
+  if (!isRecorded(run, `${path}/${step}`)) run.count.steps += 1;
+}
+
+/** Counts a tool call likewise. */
+export function countToolCall(run: RunContext, key: string): void {
+  if (!isRecorded(run, key)) run.count.toolCalls += 1;
 }
 
 /** Notes that a limit was reached; gives the cause for the outcome. */

@@ -2,6 +2,7 @@ import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { HookOutcome } from '../contract/hooks.ts';
 import { blocked, fire, hooksFor, taint } from './fire.ts';
 import type { Invocation } from './invocation.ts';
+import { hasEnded } from './prior.ts';
 import type { RunContext } from './run-context.ts';
 
 /** An outcome with the hooks at it. Not async: without any there is no further frame. */
@@ -19,7 +20,7 @@ async function hooked(
   const { status, text, output, error } = outcome;
   const about: HookOutcome = { status, text, output, error };
   const key = self.path;
-  const isPast = run.journal.recall('agent', key) !== undefined;
+  const isPast = hasEnded(run, 'agent', key);
   const fired = await fire(run, self, {
     name: 'onEnd',
     hooks,

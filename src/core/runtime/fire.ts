@@ -5,6 +5,7 @@ import { joinLabels } from '../values/label.ts';
 import { type HookAnswer, withAnswer } from './hook-answer.ts';
 import type { Invocation } from './invocation.ts';
 import type { Outcome } from './journal.ts';
+import { passedWithoutHooks } from './prior.ts';
 import { recordOnce } from './record-once.ts';
 import type { RunContext } from './run-context.ts';
 
@@ -38,8 +39,7 @@ const NOTHING: HookAnswer = Object.freeze({});
  */
 export async function fire(run: RunContext, self: Invocation, firing: Firing): Promise<Outcome<HookAnswer>> {
   const { name, hooks, key, at, step, about } = firing;
-  if (run.journal.isResumed && !run.journal.has(at) && (firing.isPast || run.isReplay))
-    return { ok: true, value: NOTHING };
+  if (passedWithoutHooks(run, at, firing.isPast)) return { ok: true, value: NOTHING };
   const outcome = await recordOnce(run, self, at, name, async (signal) => {
     const { shared, agent, path, label } = self;
     const context = { deps: run.deps, shared, agent, path, step, key, runId: run.id, label, signal };

@@ -8,9 +8,8 @@ import type { UserMessage } from '../values/message.ts';
 import type { ChildCall } from './child-starter.ts';
 import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';
+import { wasInterrupted } from './prior.ts';
 import type { RunContext } from './run-context.ts';
-import { isEndOf } from './stops.ts';
-import { endError } from './stored-entry.ts';
 import { workerId } from './worker-id.ts';
 
 /** A worker that goes on while its supervisor does. */
@@ -163,8 +162,7 @@ export class Workers {
   /** Where the supervisor was stopped nothing is decided: its workers are stopped as well. A call that has ended did so before. */
   checkStop(key: string): void {
     const stop = this.#run.stops.at(key);
-    const past = this.#run.journal.recall('tool', key);
-    if (stop !== undefined && (past === undefined || isEndOf(stop, endError(past)))) throw new Stopped(stop);
+    if (stop !== undefined && wasInterrupted(this.#run, 'tool', key, stop) !== false) throw new Stopped(stop);
   }
 
   #those(which: (worker: Worker) => boolean): readonly string[] {

@@ -1,6 +1,6 @@
 import { Stopped } from '../runtime/guard.ts';
 import type { Arrival } from '../runtime/inbox.ts';
-import type { Invocation } from '../runtime/invocation.ts';
+import { continuedAfterAnswer, isRecorded, recordedValue } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { OnceKey } from '../runtime/stored-entry.ts';
 import { isA } from '../values/errors.ts';
@@ -22,9 +22,9 @@ export function enter(
   transcript: Transcript,
   next: string,
 ): readonly UserMessage[] | Promise<readonly UserMessage[]> {
-  if (run.inbox.isEmpty && !run.journal.isResumed) return NOTHING;
-  const key = inboxKey(transcript);
-  const arrivals = run.journal.recallOnce(key) ?? live(run, transcript, key, next);
+  const { path, step } = transcript.self;
+  const key: InboxKey = `${path}/${step + 1}/@inbox`;
+  const arrivals = recordedValue(run, key) ?? live(run, transcript, key, next);
   return arrivals.length === 0 ? NOTHING : add(transcript, arrivals);
 }
 
@@ -43,7 +43,7 @@ async function add(transcript: Transcript, arrivals: readonly Arrival[]): Promis
 
 function live(run: RunContext, { self }: Transcript, key: InboxKey, next: string): readonly Arrival[] {
   // A stop ends the node: what came is for the resume, where there is one.
-  if (!run.inbox.has(self.path) || run.journal.has(next) || run.stops.at(self.path) !== undefined) return [];
+  if (!run.inbox.has(self.path) || isRecorded(run, next) || run.stops.at(self.path) !== undefined) return [];
   try {
     return run.journal.once(key, self, () => run.inbox.take(self.path));
   } catch (thrown) {
@@ -57,26 +57,12 @@ function live(run: RunContext, { self }: Transcript, key: InboxKey, next: string
  * Whether a node that is about to end with an answer has something to read first. With workers that run, or whose results it has
  * not seen, it has: those are waited for.
  */
-export function mustGoOn(run: RunContext, transcript: Transcript): boolean | Promise<boolean> {
-  const { self } = transcript;
-  const { journal, inbox } = run;
-  const { workers } = self;
-  if (inbox.isEmpty && !journal.isResumed && workers === undefined) return false;
-  if (journal.has(inboxKey(transcript))) return true;
-  // It ended, or was about to, without: what came since came too late. A stop may have met it on its way.
-  if (journal.recall('agent', self.path) !== undefined) return wentOn(run, self);
-  if (journal.has(`${self.path}/${self.step}/@repair`)) return false;
-  if (workers?.isOpen) return workers.settled().then(() => true);
-  return inbox.has(self.path) && run.stops.at(self.path) === undefined;
-}
-
-/** Whether the records tell of more after the step at hand: another one, or the limit that kept it from that. */
-export function wentOn({ journal }: RunContext, { path, step }: Invocation): boolean {
-  const at = `${path}/${step}`;
-  return journal.has(`${path}/${step + 1}`) || journal.has(`${at}/@limit`) || journal.has(`${at}/@wrapup`);
-}
-
-/** Where it is recorded what came before the next step. */
-function inboxKey({ self }: Transcript): InboxKey {
-  return `${self.path}/${self.step + 1}/@inbox`;
+export async function mustContinue(run: RunContext, { self }: Transcript): Promise<boolean> {
+  const recorded = continuedAfterAnswer(run, self);
+  if (recorded !== undefined) return recorded;
+  if (self.workers?.isOpen) {
+    await self.workers.settled();
+    return true;
+  }
+  return run.inbox.has(self.path) && run.stops.at(self.path) === undefined;
 }

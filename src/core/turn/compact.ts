@@ -2,6 +2,7 @@ import type { ModelAgent } from '../contract/agent.ts';
 import type { Compactor } from '../contract/compactor.ts';
 import type { ContextNote } from '../contract/record.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
+import { isRecorded, recordedCut } from '../runtime/prior.ts';
 import { recordOnce } from '../runtime/record-once.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Due, Past, Replaced } from '../runtime/selector.ts';
@@ -51,18 +52,18 @@ export function dueBefore(run: RunContext, transcript: Transcript, key: string, 
   if (compacting === undefined) return undefined;
   const { window, asked } = compacting;
   if (!run.journal.isDurable) return selector.due(messages, { window, asked });
-  const isPast = run.journal.has(besideAgain(key, 'summary', round));
-  if (!isPast && run.journal.has(key)) return undefined;
-  return selector.due(messages, { window, asked, past: isPast ? cutOf(run, key, round) : undefined });
+  const wasDue = isRecorded(run, besideAgain(key, 'summary', round));
+  if (!wasDue && isRecorded(run, key)) return undefined;
+  return selector.due(messages, { window, asked, past: wasDue ? cutOf(run, key, round) : undefined });
 }
 
 /** How a call was sent that is on record. */
 export function pastOf(run: RunContext, key: string): Past | undefined {
-  return run.journal.isDurable && run.journal.has(key) ? cutOf(run, key, 1) : undefined;
+  return run.journal.isDurable && isRecorded(run, key) ? cutOf(run, key, 1) : undefined;
 }
 
 function cutOf(run: RunContext, key: string, round: number): Past {
-  return { cut: run.journal.recall('context', besideAgain(key, 'window', round))?.value.cut };
+  return { cut: recordedCut(run, besideAgain(key, 'window', round)) };
 }
 
 /**

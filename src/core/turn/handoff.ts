@@ -1,6 +1,7 @@
 import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { recordedValue } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { OnceKey } from '../runtime/stored-entry.ts';
 import { parseOutput } from '../schema/parse-output.ts';
@@ -33,7 +34,7 @@ export async function takeOver(
   if (transcript === undefined || !isOfTurn)
     throw new ToolError('denied', 'code has no conversation to hand over: call the worker instead');
   const winner: OnceKey<string> = `${self.path}/${step}/@handoff`;
-  const recorded = run.journal.recallOnce(winner);
+  const recorded = recordedValue(run, winner);
   if (transcript.handoff !== undefined || (recorded !== undefined && recorded !== base)) {
     const taker = transcript.handoff === undefined ? 'another worker' : transcript.handoff.worker.agent;
     throw new ToolError('denied', `the conversation goes to ${taker} already; only one worker can take it over`);

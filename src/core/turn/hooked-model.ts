@@ -2,6 +2,7 @@ import type { HookRequest, HookTurn } from '../contract/hooks.ts';
 import { blocked, type Firing, fire, hooksFor, taint } from '../runtime/fire.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
+import { hasEnded } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { beside } from '../values/address.ts';
 import type { ModelTurn } from '../values/model.ts';
@@ -28,7 +29,7 @@ async function hooked(
   const { instructions, messages, tools, toolChoice, settings, model } = call.started().request;
   if (before !== undefined) {
     const about: HookRequest = { model, instructions, messages: messages.slice(), tools, toolChoice, settings };
-    const isPast = run.journal.recall('model', key) !== undefined;
+    const isPast = hasEnded(run, 'model', key);
     const at = beside(key, 'beforeModel');
     const fired = await fire(run, self, { name: 'beforeModel', hooks: before, key, at, step, about, isPast });
     if (!fired.ok) return fired;
