@@ -1,32 +1,32 @@
 /**
- * What a border costs: a worker called from another system, beside the same call of that system's own tool, written by hand.
- * `npm run bench:interop [name]`. Calls alternate; figures are medians of one run. Each file of bench/interop is a border.
+ * The cost of an integration: a worker called from another system, beside the same call of that system's own tool, written by hand.
+ * `npm run bench:interop [name]`. Calls alternate; figures are medians of one run. Each file of bench/interop is an integration.
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import { ANSWER, type Border } from './border.ts';
+import { ANSWER, type Integration } from './integration.ts';
 import { digits } from './report.ts';
 
 const WARM_UP = 300;
 const PAIRS = 1_500;
 
-const asked = process.argv[2];
+const only = process.argv[2];
 const files = globSync('interop/*.ts', { cwd: import.meta.dirname }).sort();
 console.log(`node ${process.version}, ${PAIRS} pairs of calls each, milliseconds`);
 console.log(
-  `${'border'.padEnd(18)}${['own p50', 'ours p50', 'own p95', 'ours p95', 'overhead', 'ratio'].map((name) => name.padStart(11)).join('')}`,
+  `${'integration'.padEnd(18)}${['own p50', 'ours p50', 'own p95', 'ours p95', 'overhead', 'ratio'].map((name) => name.padStart(11)).join('')}`,
 );
 let missed = 0;
 for (const file of files) {
-  const { border } = (await import(join(import.meta.dirname, file))) as { border: Border };
-  if (asked !== undefined && border.name !== asked) continue;
-  if (!(await measure(border))) missed += 1;
+  const { integration } = (await import(join(import.meta.dirname, file))) as { integration: Integration };
+  if (only !== undefined && integration.name !== only) continue;
+  if (!(await measure(integration))) missed += 1;
 }
 console.log(missed === 0 ? 'every goal is met' : `${missed} goals are missed`);
-// Servers of the borders may hold the process.
+// Open servers may keep the process alive.
 process.exit(0);
 
-async function measure({ name, goal, prepare }: Border): Promise<boolean> {
+async function measure({ name, goal, prepare }: Integration): Promise<boolean> {
   const { ours, own, close } = await prepare();
   for (const call of [own, ours]) {
     const gave = await call();

@@ -1,6 +1,6 @@
 /**
  * The failures of other frameworks as one table: `npm run bench:conformance` plays it with coxswain and with the frameworks whose packages
- * this project has for its borders; `-- --peers` installs all of them at their newest versions into a temporary folder first (`-- --peers <folder>` keeps it).
+ * this project has for its integrations; `-- --peers` installs all of them at their newest versions into a temporary folder first (`-- --peers <folder>` keeps it).
  * Every cell is a process of its own, and says what was found, also where a peer passes.
  */
 import { spawnSync } from 'node:child_process';

@@ -12,7 +12,7 @@ import {
 } from '@a2a-js/sdk/server';
 import { runAgent } from 'coxswain';
 import { serveA2A } from 'coxswain/a2a';
-import { type Border, model, QUESTION, worker } from '../border.ts';
+import { type Integration, model, QUESTION, worker } from '../integration.ts';
 
 async function ask(client: Client): Promise<unknown> {
   const answer = (await client.sendMessage({
@@ -74,7 +74,7 @@ function byHand(card: () => AgentCard) {
   });
 }
 
-export const border: Border = {
+export const integration: Integration = {
   name: 'a2a',
   goal: { ratio: 1.2 },
   async prepare() {

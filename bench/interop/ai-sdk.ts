@@ -2,7 +2,7 @@ import { generateText, isStepCount, type Tool, tool } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { toAiSdkTool } from 'coxswain/ai-sdk';
 import { z } from 'zod';
-import { ANSWER, type Border, model, QUESTION, worker } from '../border.ts';
+import { ANSWER, type Integration, model, QUESTION, worker } from '../integration.ts';
 
 type Result = Awaited<ReturnType<MockLanguageModelV4['doGenerate']>>;
 
@@ -34,7 +34,7 @@ async function ask(sounder: Tool): Promise<unknown> {
   return typeof output === 'object' && output !== null && 'output' in output ? output.output : output;
 }
 
-export const border: Border = {
+export const integration: Integration = {
   name: 'ai-sdk',
   goal: { overheadMs: 1 },
   async prepare() {

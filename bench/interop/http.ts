@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { runAgent } from 'coxswain';
 import { serveHttp } from 'coxswain/http';
-import { type Border, model, QUESTION, worker } from '../border.ts';
+import { type Integration, model, QUESTION, worker } from '../integration.ts';
 
 const TOKEN = 'a-token-of-the-measure';
 const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
@@ -24,7 +24,7 @@ function byHand() {
   });
 }
 
-export const border: Border = {
+export const integration: Integration = {
   name: 'http',
   goal: { ratio: 1.2 },
   async prepare() {

@@ -1,11 +1,11 @@
 import { tool } from '@langchain/core/tools';
 import { toLangChainTool } from 'coxswain/langchain';
 import { z } from 'zod';
-import { ANSWER, type Border, model, QUESTION, worker } from '../border.ts';
+import { ANSWER, type Integration, model, QUESTION, worker } from '../integration.ts';
 
 const call = { type: 'tool_call', id: '1', name: 'sounder', args: QUESTION } as const;
 
-export const border: Border = {
+export const integration: Integration = {
   name: 'langchain',
   goal: { overheadMs: 1 },
   async prepare() {

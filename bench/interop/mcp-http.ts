@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { hostHeaderValidation, originValidation, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { serveMcp } from 'coxswain/mcp';
-import { type Border, model, QUESTION, worker } from '../border.ts';
+import { type Integration, model, QUESTION, worker } from '../integration.ts';
 import { handWritten } from './mcp.ts';
 
 async function calling(url: string) {
@@ -16,7 +16,7 @@ async function calling(url: string) {
   };
 }
 
-export const border: Border = {
+export const integration: Integration = {
   name: 'mcp-http',
   goal: { ratio: 1.2 },
   async prepare() {

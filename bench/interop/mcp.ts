@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { agentServer } from '../../src/interop/mcp/agent-server.ts';
 import { serveSettings } from '../../src/interop/mcp/serve-options.ts';
 import { ServedCalls } from '../../src/interop/mcp/served-calls.ts';
-import { ANSWER, type Border, model, QUESTION, worker } from '../border.ts';
+import { ANSWER, type Integration, model, QUESTION, worker } from '../integration.ts';
 
 /** A client of 2025 beside its server, without a wire between them. */
 async function connected(server: { connect(transport: InMemoryTransport): Promise<void> }) {
@@ -29,7 +29,7 @@ export function handWritten(): sdk.McpServer {
   return server;
 }
 
-export const border: Border = {
+export const integration: Integration = {
   name: 'mcp',
   goal: { overheadMs: 1 },
   async prepare() {

@@ -1,7 +1,7 @@
 import { Agent, type FunctionTool, type Model, Runner, tool, Usage } from '@openai/agents';
 import { toOpenAIAgentsTool } from 'coxswain/openai-agents';
 import { z } from 'zod';
-import { ANSWER, type Border, model, QUESTION, worker } from '../border.ts';
+import { ANSWER, type Integration, model, QUESTION, worker } from '../integration.ts';
 
 const content = [{ type: 'output_text' as const, text: 'Done.' }];
 const end = { type: 'message', role: 'assistant', status: 'completed', content } as const;
@@ -19,7 +19,7 @@ const caller: Model = {
   },
 };
 
-export const border: Border = {
+export const integration: Integration = {
   name: 'openai-agents',
   goal: { overheadMs: 1 },
   async prepare() {

@@ -6,7 +6,7 @@ import type { SchemaLike } from '../core/schema/schema.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { checkOptions, shown } from '../core/values/options.ts';
 
-/** What a tool of another system is told to be here. All that {@link defineTool} knows of a tool, since the other system does not. */
+/** Options of a tool of another system: the options of {@link defineTool} that the other system does not have. */
 export interface ForeignToolOptions
   extends Pick<
     ToolOptions<SchemaLike>,
@@ -23,9 +23,9 @@ export interface ForeignToolOptions
     | 'repeatable'
     | 'aliases'
   > {
-  /** What a call does to the world. Default `execute`: a person is asked. */
+  /** What a call does to the world. Default `execute`, which needs approval. */
   readonly access?: Access | undefined;
-  /** What the model reads; default what the tool says of itself. */
+  /** What the model reads; default: the tool's own description. */
   readonly description?: string | undefined;
 }
 
@@ -44,7 +44,7 @@ const OPTIONS = [
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases'],
 ];
 
-/** A tool of another system as ours: `execute` and untrusted until it is told otherwise, and without a `ruleArg` of its own. */
+/** Converts a tool of another system: `execute` and untrusted unless the options set otherwise, and without a `ruleArg` by default. */
 export function foreignTool(
   who: string,
   options: ForeignToolOptions & { readonly name?: string | undefined },
@@ -74,10 +74,10 @@ export function foreignTool(
   >;
 }
 
-/** What a tool tells on its way, as a line for whoever watches. */
-export function noteOf(told: unknown): string {
+/** A progress value of a tool as one line of text. */
+export function noteOf(value: unknown): string {
   try {
-    return short(typeof told === 'string' ? told : (JSON.stringify(told) ?? String(told)), 200);
+    return short(typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)), 200);
   } catch {
     return 'something that cannot be shown';
   }

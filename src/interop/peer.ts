@@ -1,8 +1,8 @@
 import { loadSdk } from '../models/sdk.ts';
 
 /**
- * An optional SDK of which a border needs something at once, since its tools are made without waiting. The entry that awaits
- * this is loaded also where the SDK is missing: then the first use throws a ConfigurationError with the command that installs it.
+ * Loads an optional SDK that an integration needs synchronously, since it makes its tools without waiting. The entry that
+ * awaits this loads without the SDK too: then the first use throws a ConfigurationError with the command that installs it.
  */
 export async function peer<Sdk>(name: string, load: () => Promise<Sdk>): Promise<() => Sdk> {
   try {

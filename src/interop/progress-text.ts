@@ -4,8 +4,8 @@ import type { EventType, RunEvent } from '../core/contract/event.ts';
 export const PROGRESS = ['agent.start', 'agent.end', 'tool.start', 'approval.request'] satisfies readonly EventType[];
 
 /**
- * What a caller is told of a run under way: who does what, by names alone, since what models and tools say may not be theirs to
- * read. Undefined where an event is not worth a line.
+ * A line of progress for a caller, with names alone, since the caller may not be allowed to read the output of models and
+ * tools. Undefined for events without a line.
  */
 export function progressText(event: RunEvent): string | undefined {
   switch (event.type) {

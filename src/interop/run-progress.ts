@@ -3,15 +3,15 @@ import { EventQueue } from '../orchestration/run/event-queue.ts';
 import type { Run } from '../orchestration/run/run-handle.ts';
 import { PROGRESS, progressText } from './progress-text.ts';
 
-/** What a caller in this process is told of a run under way: small, and each thing once. */
+/** Progress of a run for a caller in this process. */
 export type WorkerProgress =
   | { readonly type: 'progress'; readonly runId: string; readonly path: string; readonly text: string }
   | ApprovalProgress
   | { readonly type: 'text'; readonly runId: string; readonly text: string };
 
 /**
- * A call, or a question, that waits for a person: by names, since arguments may not be for whoever watches. Who decides sees the whole
- * request in `run.pending()`.
+ * A call or a question that waits for a person, by names, since a reader of progress may not be allowed to see arguments.
+ * The whole request is in `run.pending()`.
  */
 export interface ApprovalProgress {
   readonly type: 'approval';
@@ -20,12 +20,12 @@ export interface ApprovalProgress {
   readonly id: string;
   readonly path: string;
   readonly agent: string;
-  /** Absent where a question waits for an answer. */
+  /** Absent for a question. */
   readonly tool?: string;
   readonly reason: AskReason | 'wait';
 }
 
-/** Follows a run from its first event to its last. Leaving it does not end the run. */
+/** Follows a run from its first event to its last. A reader that stops does not end the run. */
 export function runProgress(run: Run, what: 'names' | 'text' | 'none'): AsyncIterable<WorkerProgress> {
   const queue = new EventQueue<WorkerProgress>(() => {});
   const runId = run.id;
@@ -38,12 +38,12 @@ export function runProgress(run: Run, what: 'names' | 'text' | 'none'): AsyncIte
       });
     }
   }
-  const told = what === 'text' ? tellText(run, queue) : undefined;
+  const texts = what === 'text' ? pushTexts(run, queue) : undefined;
   const end = () => queue.end();
-  // Both are told of the same events; what the worker said last is told before the end.
+  // Ends after the last text, which is delivered separately from the result.
   run.result
     .catch(() => {})
-    .then(() => told)
+    .then(() => texts)
     .then(end, end);
   return queue;
 }
@@ -54,6 +54,6 @@ function approvalProgress(request: ApprovalRequest | WaitRequest): ApprovalProgr
   return { type: 'approval', runId, id, path, agent, ...tool, reason };
 }
 
-async function tellText(run: Run, queue: EventQueue<WorkerProgress>): Promise<void> {
+async function pushTexts(run: Run, queue: EventQueue<WorkerProgress>): Promise<void> {
   for await (const text of run.text()) queue.push({ type: 'text', runId: run.id, text });
 }

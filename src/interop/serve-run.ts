@@ -5,24 +5,24 @@ import type { Run } from '../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../orchestration/run/run-options.ts';
 import { continueTrace } from '../telemetry/otel/carrier.ts';
 
-/** What a border gives a run on behalf of its caller. */
-export interface Caller {
-  /** The caller's: the run then ends `aborted`. */
+/** What a server passes to a run on behalf of its caller. */
+export interface RunCaller {
+  /** The caller's signal: its abort ends the run `aborted`. */
   readonly signal?: AbortSignal | undefined;
-  /** Headers or `_meta` with the caller's `traceparent`: the run's span lies below the span there. */
+  /** Headers or `_meta` with the caller's `traceparent`: the run's span is a child of that span. */
   readonly carrier?: { readonly [name: string]: unknown } | undefined;
   readonly runId?: string | undefined;
 }
 
 /**
- * Starts a run for someone on the other side of a border. What comes in is untrusted; deps, permissions and limits are those of
- * `options`, never the caller's. Throws a ConfigurationError where the input does not fit the agent.
+ * Starts a run for an external caller. The input is untrusted; deps, permissions and limits come from `options`, never from the
+ * caller. Throws a ConfigurationError if the input does not fit the agent.
  */
 export function serveRun<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
   input: unknown,
   options: RunOptions,
-  { signal, carrier = {}, runId }: Caller = {},
+  { signal, carrier = {}, runId }: RunCaller = {},
 ): Run<Output> {
   const signals = [options.signal, signal].filter((one) => one !== undefined);
   const given = {

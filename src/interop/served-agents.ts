@@ -3,7 +3,7 @@ import type { Agent } from '../core/contract/agent.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { shown } from '../core/values/options.ts';
 
-/** Agents that others may call, by name. Refuses what a caller could not tell apart or would not know the use of. */
+/** The served agents, by name. Refuses two agents with one name and agents without a description. */
 export function servedAgents(agents: unknown): ReadonlyMap<string, Agent> {
   if (!Array.isArray(agents) || agents.length === 0)
     throw new ConfigurationError('agents', `expected agents, got ${shown(agents)}`, 'List the agents to serve.');

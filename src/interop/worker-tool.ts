@@ -9,17 +9,17 @@ import type { Run } from '../orchestration/run/run-handle.ts';
 import { RUN_OPTIONS, type RunOptions } from '../orchestration/run/run-options.ts';
 import { serveRun } from './serve-run.ts';
 
-/** What a border takes beside the options of a run. */
+/** Options of a worker's tool beside the options of a run. */
 export interface WorkerToolOptions<Call> {
-  /** More options for one call, which win over the others: its `deps`, say, from what the other system knows of its user. */
+  /** More options for one call, which override the others: for example `deps` for the user of that call. */
   readonly perCall?: ((call: Call) => RunOptions) | undefined;
-  /** Told of each run as it starts: to decide its approvals, steer or cancel it. */
+  /** Called with each run as it starts, for example to decide its approvals, steer it or cancel it. */
   readonly onRun?: ((run: Run, call: Call) => void) | undefined;
-  /** What the other system is told of a run under way: who does what, by names; what the worker says as well; nothing. Default `names`. */
+  /** The progress that the other system receives: `names` (agents and calls by name), `text` (the worker's text as well) or `none`. Default `names`. */
   readonly progress?: 'names' | 'text' | 'none' | undefined;
 }
 
-/** The options of a worker's tool; they are asked for where the worker needs `deps`, which may come with each call. */
+/** The options argument of a worker's tool; required if the worker needs `deps`, which may come with each call. */
 export type WorkerToolArgument<Deps, Call, More = object> = [Deps] extends [never]
   ? [options?: RunOptions & WorkerToolOptions<Call> & More]
   : unknown extends Deps
@@ -31,7 +31,7 @@ export type WorkerToolArgument<Deps, Call, More = object> = [Deps] extends [neve
           ({ readonly deps: Deps } | { readonly perCall: (call: Call) => RunOptions<Deps> & { readonly deps: Deps } }),
       ];
 
-/** What a model that is not ours may write: the worker's typed brief, neither a text nor messages. */
+/** What the other system's model may write: the worker's typed brief, not a text or messages. */
 export type ToolInput<Input> = Exclude<Input, string | readonly unknown[]>;
 
 /** A worker as the tool of another system in this process. */
@@ -40,16 +40,16 @@ export interface WorkerTool<Call, Output> {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly progress: 'names' | 'text' | 'none';
-  /** A run for one call. Throws a ToolError where the input does not fit, as the other system's model can read it. */
+  /** Starts a run for one call. Throws a ToolError that the other system's model can read if the input does not fit. */
   start(input: unknown, call: Call, signal: AbortSignal | undefined): Run<Output>;
-  /** What a run came to, or the AgentError of one that did not complete; the signal's reason where that ended it. */
+  /** The result of a run that completed. Rejects with an AgentError if it did not complete, or with the signal's reason if that ended it. */
   completed(run: Run<Output>, signal: AbortSignal | undefined): Promise<Completed<Output>>;
 }
 
 /** The result of a run that completed. */
 export type Completed<Output> = Extract<RunResult<Output>, { readonly status: 'completed' }>;
 
-/** What every border inside this process shares: what is refused at once, the run of a call, and how it ends. */
+/** Shared by every integration inside this process: the checks, the run of a call, and its end. */
 export function workerTool<Input, Output, Deps, Call>(
   who: string,
   agent: Agent<Input, Output, Deps>,
@@ -78,7 +78,7 @@ export function workerTool<Input, Output, Deps, Call>(
       const checked = input.validate(value);
       if (!checked.ok) throw new ToolError('invalid_args', `${name}: ${issueText(checked.issues, '; ')}`);
       const own = perCall?.(call) ?? {};
-      // A promise is the likely mistake: of it nothing would be taken.
+      // Refuses a promise, a likely mistake, whose options would be ignored.
       checkOptions(`${who}.perCall`, own, RUN_OPTIONS);
       const run = serveRun(agent, value, { ...options, ...own }, { signal });
       onRun?.(run as Run, call);
@@ -93,14 +93,14 @@ export function workerTool<Input, Output, Deps, Call>(
   };
 }
 
-/** Its result is for code: whoever writes the error out as JSON, for a page say, does not write out the transcript. */
+/** The result is for code: it is not enumerable, so that an error written as JSON does not contain the transcript. */
 function failure(message: string, result: RunResult): AgentError<RunResult> {
   const error = new AgentError(message, result);
   Object.defineProperty(error, 'result', { enumerable: false });
   return error;
 }
 
-/** For a person or a model on the other side: what became of it, and what can still be done. */
+/** The cause for a person or a model of the other system, and what can still be done. */
 function causeOf(result: Exclude<RunResult, { readonly status: 'completed' }>): string {
   if (result.status !== 'suspended') return result.error.message;
   const waits = result.pending.map((one) => (one.reason === 'wait' ? 'an answer' : `approval of ${one.tool}`));

@@ -8,7 +8,7 @@ import { turn } from '../support/turns.ts';
 const answers = defineAgent({ name: 'answers', description: 'Answers.', instructions: 'Answer.' });
 const stuck = () => new Promise<never>(() => {});
 
-test('what comes over a border is untrusted: even where all is accepted, a tool that sends has to be allowed', async () => {
+test('input of an external caller is untrusted: a tool that sends needs a rule, even in a mode that accepts all', async () => {
   const send = defineTool({
     name: 'send',
     description: 'Sends.',

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { strictJson } from '../../core/schema/strict-json.ts';
 import { ConfigurationError, messageOf, ToolError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';
-import type { ConnectOptions, Live } from '../../interop/mcp/connect.ts';
+import type { ConnectOptions, LiveServer } from '../../interop/mcp/connect.ts';
 import { EXIT } from '../exit-code.ts';
 import { tell } from '../tell.ts';
 import { visible, visibleLines } from '../visible.ts';
@@ -48,7 +48,7 @@ export function addMcpCommand(program: Command, ended: (code: number) => void): 
 async function withServer(
   words: readonly string[],
   options: Options,
-  work: (live: Live, options: Options) => Promise<number>,
+  work: (live: LiveServer, options: Options) => Promise<number>,
 ): Promise<number> {
   const { connect } = await import('../../interop/mcp/connect.ts');
   const { checkStart } = await import('../../interop/mcp/server-start.ts');
@@ -56,8 +56,8 @@ async function withServer(
   checkStart('server', { ...start });
   const over = new AbortController();
   try {
-    const heard = { changed: () => tell('the server says that its tools have changed'), closed: () => {} };
-    const live = await connect('tried', start, { heard, known: {}, signal: over.signal });
+    const listener = { changed: () => tell('the server says that its tools have changed'), closed: () => {} };
+    const live = await connect('tried', start, { listener, revision: {}, signal: over.signal });
     try {
       return await work(live, options);
     } finally {
@@ -105,7 +105,7 @@ function argumentsOf(text: string): Record<string, unknown> {
   throw new ConfigurationError('arguments', problem, `Write a JSON object: '{"path":"README.md"}'.`);
 }
 
-async function list({ client, protocol }: Live, { json, pins }: Options): Promise<number> {
+async function list({ client, protocol }: LiveServer, { json, pins }: Options): Promise<number> {
   const { readOffer, pinOf } = await import('../../interop/mcp/offer.ts');
   const { tools } = await client.listTools();
   const offered = readOffer(tools, 'tried', {});
@@ -123,7 +123,12 @@ async function list({ client, protocol }: Live, { json, pins }: Options): Promis
   return EXIT.done;
 }
 
-async function call({ client }: Live, tool: string, args: Record<string, unknown>, options: Options): Promise<number> {
+async function call(
+  { client }: LiveServer,
+  tool: string,
+  args: Record<string, unknown>,
+  options: Options,
+): Promise<number> {
   const { toolResult } = await import('../../interop/mcp/tool-result.ts');
   const result = await client.callTool(
     { name: tool, arguments: args },

@@ -41,7 +41,7 @@ interface Endpoint {
 const TASKS_KEPT = 1_000;
 
 export interface A2ASettings extends HttpSettings {
-  /** Under which others reach it; default: what they asked for. */
+  /** The address at which clients reach the server; default: the host of their request. */
   readonly publicUrl: string | undefined;
   readonly version: string;
   /** When the cards were made. */
@@ -89,12 +89,12 @@ async function route({
   readonly endpoints: readonly Endpoint[];
 }): Promise<void> {
   const { guard } = settings;
-  guard.place(request);
+  guard.checkOrigin(request);
   const url = URL.parse(request.url ?? '', 'http://local');
   const endpoint = endpoints.find(({ prefix }) => url?.pathname.startsWith(`${prefix}/`) === true);
   if (url === null || endpoint === undefined) throw nothing();
   const rest = url.pathname.slice(endpoint.prefix.length);
-  // Whoever looks for an agent finds what it says of itself, without a token.
+  // The card needs no token: clients read it before they have one.
   if (rest === `/${sdk.core.AGENT_CARD_PATH.replace(/^\//, '')}`) {
     if (request.method !== 'GET') throw new Problem('method', 'Use GET.', { allow: 'GET' });
     return sendCard(request, response, sdk.core.AgentCard.toJSON(cardFor(endpoint, settings, request)), settings.since);
@@ -102,7 +102,7 @@ async function route({
   const { client } = await guard.admit(request);
   const call = {
     ...{ request, response, sdk, url, handler: endpoint.handler, onError: settings.onError },
-    context: () => contextOf(sdk, request, client, guard.asksWho),
+    context: () => contextOf(sdk, request, client, guard.needsToken),
     body: () => readText(request, settings.maxBodyBytes),
   };
   if (rest === '/jsonrpc' || rest === '/jsonrpc/') return answerJsonRpc({ ...call, path: '' });
@@ -110,7 +110,7 @@ async function route({
   throw nothing();
 }
 
-/** A card may be kept for a while, and asked for again by what it was (A2A 1.0, 8.6). */
+/** A client may cache the card and revalidate it with its ETag (A2A 1.0, 8.6). */
 function sendCard(request: IncomingMessage, response: ServerResponse, card: unknown, since: Date): void {
   const etag = `"${sha256(JSON.stringify(card)).slice(0, 32)}"`;
   const caching = { etag, 'cache-control': 'public, max-age=300', 'last-modified': since.toUTCString(), vary: 'Host' };
@@ -122,17 +122,22 @@ function cardFor({ agent, prefix }: Endpoint, settings: A2ASettings, { headers }
   return agentCard(agent, cardFacts(settings, prefix, `http://${headers.host}`));
 }
 
-function cardFacts({ publicUrl, version, guard, basePath }: A2ASettings, prefix: string, asked: string) {
-  const base = publicUrl === undefined ? `${asked}${prefix}` : `${publicUrl}${prefix.slice(basePath.length)}`;
-  return { base, version, asksWho: guard.asksWho };
+function cardFacts({ publicUrl, version, guard, basePath }: A2ASettings, prefix: string, requestOrigin: string) {
+  const base = publicUrl === undefined ? `${requestOrigin}${prefix}` : `${publicUrl}${prefix.slice(basePath.length)}`;
+  return { base, version, needsToken: guard.needsToken };
 }
 
-function contextOf(sdk: ServerSdk, { headers }: IncomingMessage, client: Client, asksWho: boolean): ServerCallContext {
+function contextOf(
+  sdk: ServerSdk,
+  { headers }: IncomingMessage,
+  client: Client,
+  needsToken: boolean,
+): ServerCallContext {
   const version = headers[sdk.core.A2A_VERSION_HEADER.toLowerCase()];
   const extensions = headers[sdk.core.HTTP_EXTENSION_HEADER.toLowerCase()];
   const context = sdk.defaultServerCallContextBuilder({
     extensions: sdk.core.Extensions.parseServiceParameter(typeof extensions === 'string' ? extensions : undefined),
-    user: { isAuthenticated: asksWho, userName: client.name },
+    user: { isAuthenticated: needsToken, userName: client.name },
     headers,
     ...(typeof version === 'string' && { requestedVersion: version }),
   });
@@ -140,7 +145,7 @@ function contextOf(sdk: ServerSdk, { headers }: IncomingMessage, client: Client,
   return context;
 }
 
-/** A message to a task that is under way would have no place in it: refused before anything of the task changes. */
+/** Refuses a message to a task that is active, before the SDK changes anything of the task. */
 function refuseBusy(sdk: ServerSdk, handler: DefaultRequestHandler, executor: TaskExecutor): void {
   const check = (taskId: string | undefined) => {
     if (taskId !== undefined && executor.isBusy(taskId))

@@ -10,10 +10,10 @@ import type { ForeignToolOptions } from '../foreign-tool.ts';
 import { RemoteAgent } from './remote-agent.ts';
 import { clientSdk } from './sdk.ts';
 
-/** What another agent asks for before it goes on. */
+/** The input that another agent asks for before it continues. */
 export interface InputRequest {
   readonly text: string;
-  /** Data that stands beside the text; null where there is none. */
+  /** Data beside the text; null if there is none. */
   readonly data: Json;
 }
 
@@ -23,13 +23,13 @@ export interface A2AToolOptions<Deps = unknown> extends ForeignToolOptions, Foll
   readonly name?: string | undefined;
   /** SHA-256 of the card that you have accepted; without it, the one that is there when the tool is made. A call is refused once it is another. */
   readonly cardHash?: string | undefined;
-  /** Hosts that the agent may be asked at beside that of its card. */
+  /** Hosts that may be called beside the host of the card. */
   readonly hosts?: readonly string[] | undefined;
-  /** Hosts that may stand in a private net or on this machine. Default none. */
+  /** Hosts that may be in a private network or on this machine. Default none. */
   readonly localHosts?: readonly string[] | undefined;
-  /** Headers of each request: a token, say. They are never shown, logged or recorded. */
+  /** Headers of each request, such as a token. They are never shown, logged or recorded. */
   readonly headers?: Headers | ((context: ToolContext<Deps>) => Headers | Promise<Headers>) | undefined;
-  /** Answers what the agent asks for: a text, or data. Default: the call fails and says what was asked; the agent's task is cancelled. */
+  /** Returns the input that the agent asks for: a text, or data. Default: the call fails with the agent's question, and the agent's task is cancelled. */
   readonly onInput?: ((request: InputRequest, context: ToolContext<Deps>) => Json | Promise<Json>) | undefined;
   /** Bytes of all that the agent answers to one call. Default 4,194,304. */
   readonly maxBytes?: number | undefined;
@@ -55,8 +55,7 @@ const OF_TOOL = [
 const TIMEOUT_MS = 300_000;
 
 /**
- * Another agent as a tool (access `execute`): its card is read now and pinned, a call is a task of its own, whose progress is shown.
- * An abort cancels the task. What the agent says is untrusted; hosts, addresses and sizes are bounded.
+ * Another agent as a tool (access `execute`): its card is read now and pinned, each call is a separate task, whose progress is shown. An abort cancels the task. The agent's answers are untrusted; hosts, addresses and sizes are bounded.
  *
  * @throws ConfigurationError (the promise rejects) that names the option, or says why the card cannot be read.
  * @example const weather = await a2aTool('https://weather.example.org', { headers: { authorization: `Bearer ${key}` } });
@@ -109,7 +108,7 @@ function toolName(name: string): string {
   );
 }
 
-/** Its own words, which a model reads: short, and without what only others would need. */
+/** The card's own description for the model, shortened, without facts that only a client needs. */
 function descriptionOf({ name, description, skills }: AgentCard): string {
   const can = skills.map((skill) => `${skill.name}: ${skill.description}`).join('; ');
   return short(`${description || name}${can === '' ? '' : ` (${can})`}`, 1_000);

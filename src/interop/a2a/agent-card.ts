@@ -1,10 +1,10 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import type { Agent } from '../../core/contract/agent.ts';
 
-/** What an agent says of itself to other agents (A2A 1.0): one skill, and two ways to be asked. */
+/** The card of an agent (A2A 1.0): one skill and two protocol bindings. */
 export function agentCard(
   { name, description, input, output, ownInput, type }: Agent,
-  { base, version, asksWho }: { readonly base: string; readonly version: string; readonly asksWho: boolean },
+  { base, version, needsToken }: { readonly base: string; readonly version: string; readonly needsToken: boolean },
 ): AgentCard {
   const takesText = type === 'model' || !ownInput;
   const inputModes = [...(takesText ? ['text/plain'] : []), 'application/json'];
@@ -20,7 +20,7 @@ export function agentCard(
     ],
     provider: undefined,
     capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
-    securitySchemes: asksWho
+    securitySchemes: needsToken
       ? {
           token: {
             scheme: {
@@ -30,7 +30,7 @@ export function agentCard(
           },
         }
       : {},
-    securityRequirements: asksWho ? [{ schemes: { token: { list: [] } } }] : [],
+    securityRequirements: needsToken ? [{ schemes: { token: { list: [] } } }] : [],
     defaultInputModes: inputModes,
     defaultOutputModes: outputModes,
     skills: [

@@ -62,7 +62,7 @@ function checkParams({ sdk }: Call, body: unknown): void {
   }
 }
 
-/** What went wrong within is told to the server's owner, not to the client. */
+/** Reports an internal error to the server's owner and hides its message from the client. */
 function withoutInner({ onError }: Call, answer: object): object {
   const { error }: { readonly error?: unknown } = answer;
   if (!isPlainObject(error) || error.code !== -32603) return answer;
@@ -72,7 +72,7 @@ function withoutInner({ onError }: Call, answer: object): object {
 
 const PARSE_ERROR = { code: -32700, message: 'The body is no JSON.' };
 
-/** Errors of the protocol are the client's to read; any other is the server's own affair. */
+/** Protocol errors go to the client; any other error goes to the server's owner. */
 function errorOf({ sdk, onError }: Call, thrown: unknown): object {
   if (thrown instanceof sdk.errors.A2AError) return sdk.JsonRpcTransportHandler.mapToJSONRPCError(thrown);
   onError(thrown);

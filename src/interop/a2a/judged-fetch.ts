@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import type { UrlRules } from '../../tools/fetch/allowed-url.ts';
 import { type FollowOptions, follow } from '../../tools/fetch/follow.ts';
 
-/** An answer of another agent that is larger than it may be. */
+/** The answer of another agent is larger than allowed. */
 export class AnswerTooLarge extends Error {}
 
-/** `fetch` for a client that is not ours: hosts by list, no private address whatever a name leads to, and no more than `maxBytes`. */
+/** `fetch` for an SDK client: only listed hosts, no private address however a name resolves, and at most `maxBytes`. */
 export function judgedFetch(
   rules: UrlRules,
   options: FollowOptions,
@@ -14,22 +14,22 @@ export function judgedFetch(
   return async (input, init = {}) => {
     const url = input instanceof Request ? input.url : String(input);
     const headers = Object.fromEntries(new Headers(init.headers));
-    const asked = {
+    const request = {
       method: init.method ?? 'GET',
       headers: { ...headers, ...own },
       body: typeof init.body === 'string' ? init.body : undefined,
     };
     const signal = init.signal ?? new AbortController().signal;
-    const { answer } = await follow(url, rules, options, signal, asked);
+    const { answer } = await follow(url, rules, options, signal, request);
     const status = answer.statusCode ?? 0;
-    const told = Object.entries(answer.headers).flatMap(([name, value]) =>
+    const answerHeaders = Object.entries(answer.headers).flatMap(([name, value]) =>
       typeof value === 'string' ? [[name, value] as [string, string]] : [],
     );
     if (status < 200 || status === 204 || status === 304) {
       answer.destroy();
-      return new Response(null, { status: Math.max(status, 200), headers: told });
+      return new Response(null, { status: Math.max(status, 200), headers: answerHeaders });
     }
-    return new Response(bounded(answer, maxBytes), { status, headers: told });
+    return new Response(bounded(answer, maxBytes), { status, headers: answerHeaders });
   };
 }
 

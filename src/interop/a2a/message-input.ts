@@ -4,15 +4,15 @@ import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { readDecision } from '../../security/approval.ts';
 
-/** What a message of another agent is to ours: the input of a data part, a text, or a message with files. */
-export function inputOf({ ownInput, type }: Agent, { parts }: Message): unknown {
+/** The agent's input from a message of another agent: the value of a data part, a text, or a message with files. */
+export function messageInput({ ownInput, type }: Agent, { parts }: Message): unknown {
   const data = parts.find(({ content }) => content?.$case === 'data');
   if (data?.content?.$case === 'data') return plain(data.content.value);
-  const text = textOf(parts);
+  const text = partsText(parts);
   const hasFiles = parts.some(({ content }) => content?.$case === 'raw' || content?.$case === 'url');
   if (hasFiles && type === 'model') return [{ role: 'user', content: parts.flatMap(ourPart) }];
   if (!ownInput || type === 'model') return text;
-  // Code with an input of its own, asked in words: only JSON can be it.
+  // A procedure with its own input schema received a text: only JSON can fit it.
   try {
     return JSON.parse(text) as Json;
   } catch {
@@ -21,7 +21,7 @@ export function inputOf({ ownInput, type }: Agent, { parts }: Message): unknown 
 }
 
 /** The texts of a message. */
-export function textOf(parts: readonly Part[]): string {
+export function partsText(parts: readonly Part[]): string {
   return parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n');
 }
 
@@ -45,7 +45,7 @@ function plain(value: unknown): Json {
   return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }
 
-export interface Answer {
+export interface RequestAnswer {
   readonly id: string;
   readonly decision: Decision;
 }
@@ -54,18 +54,19 @@ const YES = /^\s*(?:allow|allowed|approve|approved|yes|ok)\s*[.!]?\s*$/i;
 const NO = /^\s*(?:deny|denied|reject|rejected|no)\s*[.!]?\s*$/i;
 
 /**
- * What a message answers to the requests that wait: `{ id, decision, … }` or `{ decisions: […] }` as a data part; where one alone
- * waits, the id may be left out, and so may the form: yes or no for an approval, anything for a question. Else what is wrong.
+ * Reads the answers to pending requests from a message: `{ id, decision, … }` or `{ decisions: […] }` as a data part. If one
+ * request alone is pending, the id is optional, and a text suffices: yes or no for an approval, anything for a question.
+ * Returns the problem as a text if the message is no answer.
  */
-export function answersOf(
+export function readAnswers(
   { parts }: Message,
   pending: readonly (ApprovalRequest | WaitRequest)[],
-): readonly Answer[] | string {
+): readonly RequestAnswer[] | string {
   const [only, another] = pending;
   if (only === undefined) return 'nothing waits for an answer';
   const data = parts.find(({ content }) => content?.$case === 'data')?.content;
   if (data?.$case === 'data') return answersOfData(plain(data.value), pending);
-  const text = textOf(parts);
+  const text = partsText(parts);
   if (another !== undefined) return 'several requests wait: answer with a data part { decisions: [{ id, decision }] }';
   if (only.reason === 'wait') return [{ id: only.id, decision: { decision: 'answer', value: text } }];
   if (YES.test(text)) return [{ id: only.id, decision: { decision: 'allow' } }];
@@ -73,10 +74,13 @@ export function answersOf(
   return 'answer yes or no, or with a data part { decision }';
 }
 
-function answersOfData(value: Json, pending: readonly (ApprovalRequest | WaitRequest)[]): readonly Answer[] | string {
-  const given = isPlainObject(value) && Array.isArray(value.decisions) ? value.decisions : [value];
-  const answers: Answer[] = [];
-  for (const one of given) {
+function answersOfData(
+  value: Json,
+  pending: readonly (ApprovalRequest | WaitRequest)[],
+): readonly RequestAnswer[] | string {
+  const entries = isPlainObject(value) && Array.isArray(value.decisions) ? value.decisions : [value];
+  const answers: RequestAnswer[] = [];
+  for (const one of entries) {
     const { id, ...rest }: Record<string, unknown> = isPlainObject(one) ? one : { decision: one };
     const request = pending.find((waiting) => waiting.id === id) ?? (id === undefined ? pending[0] : undefined);
     if (request === undefined || (id === undefined && pending.length > 1)) return 'name the id of a request that waits';

@@ -11,7 +11,7 @@ import type { A2AToolOptions } from './a2a-tool.ts';
 import { judgedFetch } from './judged-fetch.ts';
 import type { ClientSdk } from './sdk.ts';
 import { TaskAnswer } from './task-answer.ts';
-import { dataPart, textPart } from './task-voice.ts';
+import { dataPart, textPart } from './task-publisher.ts';
 
 const RECHECK_MS = 60_000;
 const MAX_INPUTS = 10;
@@ -69,7 +69,7 @@ export class RemoteAgent {
       throw new ConfigurationError(
         'a2aTool',
         `the card cannot be read: ${short(messageOf(thrown), 200)}`,
-        // A key may stand in the query.
+        // The query may contain a key.
         `Check ${this.#url.origin}${this.#url.pathname}.`,
       );
     }
@@ -81,11 +81,11 @@ export class RemoteAgent {
       { signal, headers: { accept: 'application/json' } },
     );
     if (answer.status !== 200) throw new Error(`the server answered ${answer.status}`);
-    const given: unknown = await answer.json();
-    const card = new this.#sdk.DefaultAgentCardResolver().normalizeAgentCard(given);
+    const json: unknown = await answer.json();
+    const card = new this.#sdk.DefaultAgentCardResolver().normalizeAgentCard(json);
     if (typeof card.name !== 'string' || card.name === '' || card.supportedInterfaces.length === 0)
       throw new Error('this is no card of an agent');
-    return { card, hash: sha256(canonical(given)) };
+    return { card, hash: sha256(canonical(json)) };
   }
 
   #fetch(headers: Headers, maxBytes = this.#options.maxBytes ?? 4_194_304): typeof fetch {
@@ -99,7 +99,7 @@ export class RemoteAgent {
       client = await this.#client(context);
       return await this.#converse(client, task, answer, context);
     } catch (thrown) {
-      // What is left to work would go on unseen.
+      // Otherwise the task would continue without a client.
       if (client !== undefined && answer.taskId !== undefined && !this.#isOver(answer))
         await this.#cancel(client, answer.taskId);
       if (context.signal.aborted) throw context.signal.reason;
@@ -131,12 +131,12 @@ export class RemoteAgent {
     return new this.#sdk.ClientFactory({ transports }).createFromAgentCard(this.#card as AgentCard);
   }
 
-  /** Asks, and answers what the agent asks for, until it is done. */
+  /** Sends the task and answers the agent's requests for input until the task is done. */
   async #converse(client: Client, task: string, answer: TaskAnswer, context: ToolContext<never>): Promise<Json> {
     const { TaskState } = this.#sdk.core;
-    let said: Json = task;
+    let content: Json = task;
     for (let inputs = 0; ; inputs += 1) {
-      await this.#ask(client, this.#message(said, inputs, answer, context), answer, context);
+      await this.#ask(client, this.#message(content, inputs, answer, context), answer, context);
       if (answer.message !== undefined || answer.is(TaskState.TASK_STATE_COMPLETED)) {
         const usage = usageText(answer.metadata['coxswain/usage']);
         if (usage !== undefined) context.progress({ note: usage });
@@ -145,22 +145,22 @@ export class RemoteAgent {
       if (!answer.is(TaskState.TASK_STATE_INPUT_REQUIRED)) throw this.#failure(answer);
       const { onInput } = this.#options;
       if (onInput === undefined || inputs >= MAX_INPUTS)
-        throw new ToolError('threw', `the agent asks for input before it goes on: ${short(answer.said, 1_000)}`, {
+        throw new ToolError('threw', `the agent asks for input before it goes on: ${short(answer.statusText, 1_000)}`, {
           code: 'a2a_input_required',
         });
-      said = await onInput({ text: answer.said, data: answer.asked }, context);
+      content = await onInput({ text: answer.statusText, data: answer.statusData }, context);
     }
   }
 
   #message(
-    said: Json,
+    content: Json,
     turn: number,
     { taskId = '', contextId }: TaskAnswer,
     { idempotencyKey }: ToolContext<never>,
   ): Message {
     return {
       ...{ messageId: `${idempotencyKey}-${turn}`, taskId, contextId, role: this.#sdk.core.Role.ROLE_USER },
-      parts: [typeof said === 'string' ? textPart(said) : dataPart(said)],
+      parts: [typeof content === 'string' ? textPart(content) : dataPart(content)],
       ...{ metadata: {}, extensions: [], referenceTaskIds: [] },
     };
   }
@@ -173,10 +173,10 @@ export class RemoteAgent {
       const note = answer.take(event);
       if (note !== undefined && note !== '') context.progress({ note: short(note, 200) });
     }
-    // A stream that broke off says nothing of the task.
+    // A stream that broke off does not show how the task ended.
     for (
       let pause = 250;
-      answer.taskId !== undefined && answer.message === undefined && this.#goesOn(answer);
+      answer.taskId !== undefined && answer.message === undefined && this.#isActive(answer);
       pause = Math.min(pause * 2, 5_000)
     ) {
       await slept(pause, signal);
@@ -184,7 +184,7 @@ export class RemoteAgent {
     }
   }
 
-  #goesOn(answer: TaskAnswer): boolean {
+  #isActive(answer: TaskAnswer): boolean {
     const { TaskState } = this.#sdk.core;
     return answer.is(TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_UNSPECIFIED);
   }
@@ -200,7 +200,7 @@ export class RemoteAgent {
     const state = taskStateToJSON(answer.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED)
       .replace('TASK_STATE_', '')
       .toLowerCase();
-    return new ToolError('threw', `the agent's task is ${state}: ${short(answer.said, 1_000)}`, {
+    return new ToolError('threw', `the agent's task is ${state}: ${short(answer.statusText, 1_000)}`, {
       code: `a2a_${state}`,
     });
   }
@@ -210,7 +210,7 @@ export class RemoteAgent {
   }
 }
 
-/** What an agent of ours says that it spent; whatever else stands there is not shown. */
+/** The usage that a coxswain agent reports; other metadata is not shown. */
 function usageText(usage: unknown): string | undefined {
   if (!isPlainObject(usage) || !Number.isSafeInteger(usage.inputTokens) || !Number.isSafeInteger(usage.outputTokens))
     return undefined;

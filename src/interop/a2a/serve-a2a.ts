@@ -10,7 +10,7 @@ import { serverSdk } from './sdk.ts';
 /** What {@link a2aHandler} takes. */
 export interface A2AOptions
   extends Omit<HttpOptions, 'events' | 'onDisconnect' | 'abandonMs' | 'maxLogBytes' | 'keepMs'> {
-  /** Where others reach it, if not under the address they ask at: `https://agents.example.org`. It stands in the cards. */
+  /** The public address, if it differs from the host of requests: `https://agents.example.org`. The cards contain it. */
   readonly url?: string | undefined;
   /** Of the agents, in their cards. Default `1.0.0`. */
   readonly version?: string | undefined;
@@ -22,7 +22,7 @@ export interface ServeA2AOptions extends A2AOptions, ListenOptions {}
 /** Serves agents over A2A from a server of yours: `(request, response)`. */
 export interface A2AHandler {
   (request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Stops the runs of all tasks; those with a journal can go on. */
+  /** Stops the runs of all tasks; those with a journal can be resumed. */
   close(): Promise<void>;
 }
 
@@ -40,11 +40,10 @@ const OPTIONS = [
 ];
 
 /**
- * Serves agents to other agents over A2A 1.0: a card each, JSON-RPC and HTTP+JSON, streaming, cancel, input-required where a run
- * waits for an approval or an answer, the answer as an artifact with its usage in the metadata. One agent stands at the server's
- * own address, several at `/<name>`. A task is a run of its own, whose client may go away: it can be asked for again.
+ * Serves agents to other agents over A2A 1.0: a card each, JSON-RPC and HTTP+JSON, streaming, cancel, input-required while a run waits for an approval or an answer, the answer as an artifact with its usage in the metadata. One agent is
+ * served at the server's own address, several at `/<name>`. Each task is a separate run, which survives a disconnect: the client can ask for the task again.
  *
- * @throws ConfigurationError that names the option, or the package that is missing; rejects where it cannot listen.
+ * @throws ConfigurationError that names the option, or the package that is missing; rejects if it cannot listen.
  * @example const server = await serveA2A({ agents: [researcher], token: process.env.A2A_TOKEN, run: { model } });
  */
 export async function serveA2A(options: ServeA2AOptions): Promise<Listening> {

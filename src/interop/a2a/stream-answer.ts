@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { jsonText, SECURITY_HEADERS } from '../http/send-json.ts';
 
-/** Milliseconds after which a client that takes nothing is cut off: it may subscribe to its task again. */
+/** Milliseconds after which a client that reads nothing is disconnected; it may subscribe to its task again. */
 const STALL_MS = 10_000;
 
 /**
- * Sends what a stream gives as Server-Sent Events, as fast as the client takes it. What is wrong before the answer has begun is
- * thrown. With its client gone a stream is still read to its end: what comes is kept in the task.
+ * Sends the items of a stream as Server-Sent Events, as fast as the client reads. An error before the first item is thrown.
+ * Without a client the stream is still read to its end, since its items are kept in the task.
  */
 export async function streamAnswer(
   response: ServerResponse,

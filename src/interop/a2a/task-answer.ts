@@ -1,8 +1,8 @@
 import type { Artifact, Message, Part, StreamResponse, Task, TaskState, TaskStatus } from '@a2a-js/sdk';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
-import { textOf } from './message-input.ts';
+import { partsText } from './message-input.ts';
 
-/** What is known of a task of another agent so far. */
+/** The state of another agent's task, as far as it has been reported. */
 export class TaskAnswer {
   taskId: string | undefined;
   contextId = '';
@@ -12,7 +12,7 @@ export class TaskAnswer {
   metadata: { readonly [key: string]: unknown } = {};
   readonly #artifacts = new Map<string, Part[]>();
 
-  /** Takes an event; gives what there is to tell of it. */
+  /** Takes an event; returns the text of its status, which is progress. */
   take({ payload }: StreamResponse): string | undefined {
     switch (payload?.$case) {
       case 'task':
@@ -27,7 +27,7 @@ export class TaskAnswer {
         this.contextId = contextId;
         this.status = status;
         this.metadata = { ...this.metadata, ...metadata };
-        return status?.message === undefined ? undefined : textOf(status.message.parts);
+        return status?.message === undefined ? undefined : partsText(status.message.parts);
       }
       case 'artifactUpdate': {
         const { artifact, append } = payload.value;
@@ -56,17 +56,17 @@ export class TaskAnswer {
     return this.status !== undefined && states.includes(this.status.state);
   }
 
-  /** What the agent says at its end, or asks for. */
-  get said(): string {
-    return this.status?.message === undefined ? '' : textOf(this.status.message.parts);
+  /** The text of the latest status: the agent's last words, or its question. */
+  get statusText(): string {
+    return this.status?.message === undefined ? '' : partsText(this.status.message.parts);
   }
 
-  /** Data that stands beside what it says. */
-  get asked(): Json {
+  /** The data of the latest status; null if there is none. */
+  get statusData(): Json {
     return dataOf(this.status?.message?.parts ?? []) ?? null;
   }
 
-  /** A text where that is all there is, else text and data. */
+  /** The answer: a text if there is nothing else, otherwise text, data and files. */
   value(): Json {
     const parts = this.message?.parts ?? [...this.#artifacts.values()].flat();
     const text = parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('');
@@ -76,7 +76,7 @@ export class TaskAnswer {
         ? [{ name: filename, mediaType, ...(content.$case === 'url' && { url: content.value }) }]
         : [],
     );
-    if (data === undefined && files.length === 0) return text || this.said;
+    if (data === undefined && files.length === 0) return text || this.statusText;
     return { ...(text !== '' && { text }), ...(data !== undefined && { data }), ...(files.length > 0 && { files }) };
   }
 }

@@ -7,18 +7,18 @@ import { decideRun } from '../../orchestration/entry/decide-run.ts';
 import { resumeRun } from '../../orchestration/entry/resume-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
-import { Afterwards } from '../afterwards.ts';
 import type { Client } from '../http/client.ts';
 import type { ClientSpending, Reservation } from '../http/client-spending.ts';
 import type { HttpSettings } from '../http/http-options.ts';
 import { Problem } from '../http/problem.ts';
+import { PendingWork } from '../pending-work.ts';
 import { progressText } from '../progress-text.ts';
 import { serveRun } from '../serve-run.ts';
-import { answersOf, inputOf } from './message-input.ts';
+import { messageInput, readAnswers } from './message-input.ts';
 import type { ServerSdk } from './sdk.ts';
-import { TaskVoice } from './task-voice.ts';
+import { TaskPublisher } from './task-publisher.ts';
 
-/** A task whose run is under way, waits for an answer, or is parked in the journal. */
+/** A task whose run is active, waits for an answer, or is parked in the journal. */
 interface OpenTask {
   readonly client: Client;
   readonly contextId: string;
@@ -26,18 +26,18 @@ interface OpenTask {
   readonly reservation: Reservation | undefined;
   run: Run;
   events: AsyncIterator<RunEvent>;
-  /** Whether somebody is told what happens; else it waits for a message. */
+  /** Resolves when the current request has published its events; undefined while the task waits for a message. */
   driven: Promise<void> | undefined;
 }
 
-/** Runs tasks of other agents as runs of ours. */
+/** Executes A2A tasks as runs. */
 export class TaskExecutor implements AgentExecutor {
   readonly #sdk: ServerSdk;
   readonly #agent: Agent;
   readonly #settings: HttpSettings;
   readonly #spending: ClientSpending | undefined;
   readonly #open = new Map<string, OpenTask>();
-  readonly #afterwards = new Afterwards();
+  readonly #pendingWork = new PendingWork();
 
   constructor(sdk: ServerSdk, agent: Agent, settings: HttpSettings, spending: ClientSpending | undefined) {
     this.#sdk = sdk;
@@ -46,23 +46,23 @@ export class TaskExecutor implements AgentExecutor {
     this.#spending = spending;
   }
 
-  /** A task that is told of takes no message until it asks for one. */
+  /** True while a request publishes the events of this task: it takes no message until it asks for one. */
   isBusy(taskId: string): boolean {
     return this.#open.get(taskId)?.driven !== undefined;
   }
 
   async execute(context: RequestContext, bus: ExecutionEventBus): Promise<void> {
-    const voice = new TaskVoice(this.#sdk, bus, context);
-    voice.begin(context.task, context.userMessage);
+    const publisher = new TaskPublisher(this.#sdk, bus, context);
+    publisher.begin(context.task, context.userMessage);
     try {
-      const known = this.#open.get(context.taskId);
-      const task = known === undefined ? this.#start(context) : await this.#answer(known, context, voice);
-      if (task !== undefined) await this.#tell(context.taskId, task, voice);
+      const open = this.#open.get(context.taskId);
+      const task = open === undefined ? this.#start(context) : await this.#answer(open, context, publisher);
+      if (task !== undefined) await this.#drive(context.taskId, task, publisher);
     } catch (thrown) {
-      if (isA(thrown, Problem)) voice.rejected(thrown.message);
+      if (isA(thrown, Problem)) publisher.rejected(thrown.message);
       else {
         this.#settings.onError(thrown);
-        voice.failed('The run failed; the server has noted why.');
+        publisher.failed('The run failed; the server has noted why.');
       }
     }
   }
@@ -71,11 +71,11 @@ export class TaskExecutor implements AgentExecutor {
     const task = this.#open.get(taskId);
     const { driven } = task ?? {};
     if (task !== undefined) await this.#stop(task);
-    // Who tells of it says that it was cancelled; of a parked one nobody does.
+    // A request that publishes this task also publishes the cancellation; a parked task has no such request.
     await driven;
     this.#close(taskId);
     if (driven !== undefined) return;
-    new TaskVoice(this.#sdk, bus, { taskId, contextId: task?.contextId ?? '' }).cancelled();
+    new TaskPublisher(this.#sdk, bus, { taskId, contextId: task?.contextId ?? '' }).cancelled();
     bus.finished();
   }
 
@@ -88,12 +88,12 @@ export class TaskExecutor implements AgentExecutor {
     await resumeRun(this.#anyAgent, run.id, { ...this.#optionsOf(client), journal }).result.catch(noop);
   }
 
-  /** Aborts all; those with a journal can go on. */
+  /** Aborts all; those with a journal can be resumed. */
   async close(): Promise<void> {
     const all = [...this.#open.values()];
     for (const { abort } of all) abort.abort();
     await Promise.all(all.map(({ run, driven }) => Promise.all([run.result.catch(noop), driven])));
-    await this.#afterwards.done();
+    await this.#pendingWork.done();
     this.#open.clear();
   }
 
@@ -109,7 +109,7 @@ export class TaskExecutor implements AgentExecutor {
     try {
       const run = serveRun(
         this.#agent,
-        inputOf(this.#agent, userMessage),
+        messageInput(this.#agent, userMessage),
         reservation === undefined ? options : { ...options, limits: reservation.limits },
         {
           ...{ runId: `${client.name}.${taskId}`, signal: abort.signal },
@@ -120,11 +120,11 @@ export class TaskExecutor implements AgentExecutor {
         ...{ client, contextId, abort, reservation, run, driven: undefined },
         events: run[Symbol.asyncIterator](),
       };
-      this.#afterwards.follow(run);
+      this.#pendingWork.follow(run);
       this.#open.set(taskId, task);
       return task;
     } catch (thrown) {
-      reservation?.settle({ usage: { inputTokens: 0, outputTokens: 0, modelCalls: 0, modelCallsWithUsage: 0 } });
+      reservation?.reconcile({ usage: { inputTokens: 0, outputTokens: 0, modelCalls: 0, modelCallsWithUsage: 0 } });
       if (isA(thrown, ConfigurationError) && thrown.field.startsWith('input'))
         throw new Problem('invalid-input', thrown.message);
       throw thrown;
@@ -132,19 +132,23 @@ export class TaskExecutor implements AgentExecutor {
   }
 
   #optionsOf(client: Client): RunOptions {
-    const given = this.#settings.optionsFor(client);
-    return { ...given, onIdle: given.onIdle ?? (given.journal === undefined ? 'wait' : 'suspend') };
+    const options = this.#settings.optionsFor(client);
+    return { ...options, onIdle: options.onIdle ?? (options.journal === undefined ? 'wait' : 'suspend') };
   }
 
-  /** Takes a message as the answer to what a task waits for. Undefined where it still waits. */
-  async #answer(task: OpenTask, { userMessage }: RequestContext, voice: TaskVoice): Promise<OpenTask | undefined> {
+  /** Takes a message as the answer to a task's pending requests. Undefined if the task still waits. */
+  async #answer(
+    task: OpenTask,
+    { userMessage }: RequestContext,
+    publisher: TaskPublisher,
+  ): Promise<OpenTask | undefined> {
     const result = await Promise.race([task.run.result, immediate()]);
     const pending = result?.status === 'suspended' ? result.pending : task.run.pending();
-    const answers = answersOf(userMessage, pending);
+    const answers = readAnswers(userMessage, pending);
     const problem =
       typeof answers === 'string' ? answers : await this.#decide(task, answers, pending, result !== undefined);
     if (problem !== undefined) {
-      voice.inputRequired(pending, this.#mayDecide(task), problem);
+      publisher.inputRequired(pending, this.#mayDecide(task), problem);
       return undefined;
     }
     if (result === undefined) return task;
@@ -154,14 +158,14 @@ export class TaskExecutor implements AgentExecutor {
     const options = { ...this.#optionsOf(task.client), journal, signal: task.abort.signal };
     const limits = task.reservation?.limits;
     task.run = resumeRun(this.#anyAgent, task.run.id, limits === undefined ? options : { ...options, limits });
-    this.#afterwards.follow(task.run);
+    this.#pendingWork.follow(task.run);
     task.events = task.run[Symbol.asyncIterator]();
     return task;
   }
 
   async #decide(
     { client, run }: OpenTask,
-    answers: Exclude<ReturnType<typeof answersOf>, string>,
+    answers: Exclude<ReturnType<typeof readAnswers>, string>,
     pending: ReturnType<Run['pending']>,
     isParked: boolean,
   ): Promise<string | undefined> {
@@ -180,19 +184,19 @@ export class TaskExecutor implements AgentExecutor {
     return undefined;
   }
 
-  async #tell(taskId: string, task: OpenTask, voice: TaskVoice): Promise<void> {
+  async #drive(taskId: string, task: OpenTask, publisher: TaskPublisher): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     task.driven = promise;
     try {
-      if (await this.#waits(task, voice)) return;
+      if (await this.#publishEvents(task, publisher)) return;
       const result = await task.run.result;
       if (result.status === 'suspended') {
-        voice.inputRequired(result.pending, this.#mayDecide(task));
+        publisher.inputRequired(result.pending, this.#mayDecide(task));
         return;
       }
-      task.reservation?.settle(result);
+      task.reservation?.reconcile(result);
       this.#open.delete(taskId);
-      voice.ended(result);
+      publisher.finish(result);
     } catch (thrown) {
       this.#close(taskId);
       throw thrown;
@@ -202,27 +206,27 @@ export class TaskExecutor implements AgentExecutor {
     }
   }
 
-  /** Tells what happens until the run is over, or it waits for an answer. */
-  async #waits(task: OpenTask, voice: TaskVoice): Promise<boolean> {
+  /** Publishes events until the run ends (false) or waits for an answer (true). */
+  async #publishEvents(task: OpenTask, publisher: TaskPublisher): Promise<boolean> {
     for (;;) {
       const next = await task.events.next();
       if (next.done === true) return false;
       const event = next.value;
       const isRoot = !event.path.includes('/');
       if (event.type === 'approval.request') {
-        // Requests of the same turn are asked together.
+        // Requests of one turn are published together.
         await immediate();
         const pending = task.run.pending();
         const isOpen = pending.some(({ id }) => id === event.request.id);
         if (isOpen && this.#optionsOf(task.client).onIdle !== 'deny' && !this.#parks(task)) {
-          voice.inputRequired(pending, this.#mayDecide(task));
+          publisher.inputRequired(pending, this.#mayDecide(task));
           return true;
         }
-      } else if (isRoot && (event.type === 'model.start' || event.type === 'model.retry')) voice.restart();
-      else if (isRoot && event.type === 'model.delta' && event.delta.type === 'text') voice.piece(event.delta.text);
-      // Of the root the task's own state says it.
+      } else if (isRoot && (event.type === 'model.start' || event.type === 'model.retry')) publisher.restart();
+      else if (isRoot && event.type === 'model.delta' && event.delta.type === 'text') publisher.piece(event.delta.text);
+      // The task's own state shows the start and end of the root.
       const text = isRoot && !event.type.startsWith('tool.') ? undefined : progressText(event);
-      if (text !== undefined) voice.working(text);
+      if (text !== undefined) publisher.working(text);
     }
   }
 
@@ -230,7 +234,7 @@ export class TaskExecutor implements AgentExecutor {
     return (request: Parameters<HttpSettings['mayDecide']>[1]) => this.#settings.mayDecide(client, request);
   }
 
-  /** With a journal the run is parked once nothing else of it can go on, and is asked about then. */
+  /** With a journal the run parks when nothing else of it can continue; its requests are published then. */
   #parks({ client }: OpenTask): boolean {
     return this.#optionsOf(client).onIdle === 'suspend';
   }
@@ -239,7 +243,7 @@ export class TaskExecutor implements AgentExecutor {
     const task = this.#open.get(taskId);
     if (task === undefined) return;
     this.#open.delete(taskId);
-    void task.run.result.then((result) => task.reservation?.settle(result), noop);
+    void task.run.result.then((result) => task.reservation?.reconcile(result), noop);
   }
 
   get #anyAgent(): Agent<never, unknown, unknown> {

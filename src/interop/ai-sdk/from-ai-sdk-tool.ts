@@ -24,9 +24,8 @@ interface AiSdkSchema {
 }
 
 /**
- * Takes a tool of the AI SDK as ours: access `execute` and untrusted unless `options` say otherwise. Its JSON Schema is checked
- * by ajv, what it yields on its way is progress, `toModelOutput` says what the model reads. It is not given the
- * conversation (`messages` is empty), and what its own `needsApproval` would ask is asked here.
+ * Converts a tool of the AI SDK: access `execute` and untrusted unless `options` set otherwise. Its JSON Schema is checked by ajv, the values that it yields before its
+ * last are progress, and `toModelOutput` gives the text for the model. It does not receive the conversation (`messages` is empty), and a tool with its own `needsApproval` needs approval here.
  *
  * @throws ConfigurationError for a tool without `execute`, such as a provider's own, and for a schema that is not known at once.
  * @example fromAiSdkTool(weather, { name: 'weather', access: 'read' })
@@ -41,10 +40,10 @@ export function fromAiSdkTool(tool: Tool, options: FromAiSdkOptions): LeafTool<u
     );
   checkFunction(`${field}.context`, options?.context);
   const schema = readSchema(tool.inputSchema, `${field}.tool.inputSchema`);
-  const asks = tool.needsApproval !== undefined && tool.needsApproval !== false;
+  const ownApproval = tool.needsApproval !== undefined && tool.needsApproval !== false;
   return foreignTool(
     field,
-    { ...options, needsApproval: options?.needsApproval ?? (asks ? true : undefined) },
+    { ...options, needsApproval: options?.needsApproval ?? (ownApproval ? true : undefined) },
     {
       name: options?.name,
       description: tool.description,
@@ -68,10 +67,10 @@ interface ReadSchema {
 }
 
 function readSchema(given: unknown, field: string): ReadSchema {
-  const schema = made(() => (typeof given === 'function' && !('~standard' in given) ? given() : given), field);
+  const schema = evaluate(() => (typeof given === 'function' && !('~standard' in given) ? given() : given), field);
   if (schema === undefined) return { input: { type: 'object', properties: {}, additionalProperties: false } };
   if (!isAiSdkSchema(schema)) return { input: schema as SchemaLike };
-  const jsonSchema = made(() => schema.jsonSchema, field);
+  const jsonSchema = evaluate(() => schema.jsonSchema, field);
   // `then` is a keyword of JSON Schema too.
   if (!isPlainObject(jsonSchema) || typeof jsonSchema.then === 'function')
     throw new ConfigurationError(
@@ -82,8 +81,8 @@ function readSchema(given: unknown, field: string): ReadSchema {
   return { input: jsonSchema as JsonSchema, ...(schema.validate && { parse: schema.validate.bind(schema) }) };
 }
 
-/** Both may be made when they are first asked for. */
-function made(make: () => unknown, field: string): unknown {
+/** Evaluates a schema that may be lazy. */
+function evaluate(make: () => unknown, field: string): unknown {
   try {
     return make();
   } catch (thrown) {
@@ -111,16 +110,16 @@ async function call(
   { signal, progress }: ToolContext,
   context: unknown,
 ): Promise<unknown> {
-  const given: unknown = tool.execute?.(input, { toolCallId, messages: [], abortSignal: signal, context });
-  if (!isAsyncIterable(given)) return given;
-  // Each is shown once the next is there: the last one is the result.
+  const outputs: unknown = tool.execute?.(input, { toolCallId, messages: [], abortSignal: signal, context });
+  if (!isAsyncIterable(outputs)) return outputs;
+  // Each value is shown when the next one has arrived, since the last one is the result.
   let last: unknown;
   let count = 0;
-  for await (const output of given) {
+  for await (const output of outputs) {
     if (count > 0) progress({ note: noteOf(last) });
     count += 1;
     last = output;
-    // One that yields without waiting would let no timer fire, its own timeout neither.
+    // A tool that yields without waiting would block all timers, its own timeout too.
     if (count % 100 === 0) await setImmediate();
     if (signal.aborted) throw signal.reason;
   }
@@ -149,7 +148,7 @@ function modelValue(output: ModelOutput): unknown {
   }
 }
 
-/** Text, pictures and files; of what is kept at a provider only its kind is known here. */
+/** Text, images and files. A file that a provider holds is shown by its type alone. */
 function partOf(part: unknown): Part {
   if (!isPlainObject(part)) return { type: 'text', text: noteOf(part) };
   if (part.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text };

@@ -22,11 +22,11 @@ type ChatPart =
 const MEND = 'Send the messages of useChat: { role, parts: [{ type: "text", text }] }.';
 
 /**
- * Starts a run for what `useChat` sent. All of it is untrusted, also what is said to be the assistant's: it comes from a browser.
- * Texts and files count; tool, data and reasoning parts are a view, and are left out. Of a procedure the input is the last
+ * Starts a run for the messages of `useChat`. All of them are untrusted, the assistant's too, since they come from a browser.
+ * Texts and files are input; tool, data and reasoning parts are a view and are left out. The input of a procedure is the last
  * text of the user.
  *
- * @throws ConfigurationError that names the message, as an answer with status 400 may say it.
+ * @throws ConfigurationError that names the message; its text may be sent with status 400.
  * @example const run = startChatRun(lead, body.messages, { model, journal });
  */
 export function startChatRun<Input, Output, Deps>(
@@ -47,12 +47,12 @@ function readMessages(given: unknown): ChatMessage[] {
     const { role, parts } = message;
     if (role !== 'user' && role !== 'assistant') throw refused(`${at}.role`, `got ${shown(role)}`);
     if (!Array.isArray(parts)) throw refused(`${at}.parts`, `expected an array, got ${shown(parts)}`);
-    const content = parts.flatMap((part, place) => readPart(part, role, `${at}.parts[${place}]`) ?? []);
+    const content = parts.flatMap((part, partIndex) => readPart(part, role, `${at}.parts[${partIndex}]`) ?? []);
     return content.length === 0 ? [] : [{ role, content } satisfies ChatMessage];
   });
 }
 
-/** What a person or a model said; undefined for what only shows how it came about. */
+/** A text or a file of the user, or a text of the assistant; undefined for parts that are a view. */
 function readPart(part: unknown, role: 'user' | 'assistant', at: string): ChatPart | undefined {
   if (!isPlainObject(part) || typeof part.type !== 'string') throw refused(at, `expected a part, got ${shown(part)}`);
   if (part.type === 'text') {

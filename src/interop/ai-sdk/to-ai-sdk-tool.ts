@@ -10,7 +10,7 @@ import { type Completed, type ToolInput, type WorkerToolArgument, workerTool } f
 /** One call of the AI SDK: `toolCallId`, `messages`, `abortSignal`, `context`. */
 export type AiSdkCall = ToolExecutionOptions<unknown>;
 
-/** What a worker gave, for code: its model is told `output` alone. */
+/** The result of a worker, for code: the model reads only `output`. */
 export interface AiSdkResult<Output> {
   readonly type: 'result';
   readonly runId: string;
@@ -25,12 +25,12 @@ export interface AiSdkResult<Output> {
 export type AiSdkOutput<Output> = WorkerProgress | AiSdkResult<Output>;
 
 /**
- * Hands a worker over as a tool of the AI SDK (`ai` 7). Each call is a run of its own under `options`, whose input is untrusted.
- * What it does comes as preliminary results; its last is `{ type: 'result', output, usage, … }`, of which the model reads
- * `output`. A worker that did not complete is a tool error, an AgentError with the whole result; an abort ends the run. An
- * approval inside of it comes as a preliminary result: answer it with `approve`, or by `onRun` with `run.decide`.
+ * Makes a worker a tool of the AI SDK (`ai` 7). Each call is a separate run under `options`, with untrusted input. Progress comes as
+ * preliminary results; the last one is `{ type: 'result', output, usage, … }`, of which the model reads `output`. A worker that did not complete is a
+ * tool error, an AgentError with the whole result; an abort ends the run. An approval comes as a preliminary result: answer it
+ * with `approve`, or with `run.decide` from `onRun`.
  *
- * @throws ConfigurationError where the agent has no description, or an option is wrong.
+ * @throws ConfigurationError if the agent has no description, or an option is wrong.
  * @example await generateText({ model, tools: { research: toAiSdkTool(researcher, { model: ours }) }, stopWhen: isStepCount(5), prompt });
  */
 export function toAiSdkTool<Input, Output, Deps>(
@@ -48,7 +48,7 @@ export function toAiSdkTool<Input, Output, Deps>(
       isOver = true;
       yield resultOf(result);
     } finally {
-      // Whoever leaves in the middle wants no more of it.
+      // A caller that stops reading does not want the rest.
       if (!isOver) run.cancel(undefined, 'The caller left.').catch(() => {});
     }
   }
@@ -64,7 +64,7 @@ function resultOf<Output>({ runId, traceId, output, usage, costUsd }: Completed<
   return { type: 'result', runId, traceId, output, usage, ...(costUsd !== undefined && { costUsd }) };
 }
 
-/** Only what the worker says is for the other model. A chat may have kept what a call was cut off at, and may send anything. */
+/** Only the worker's output is for the other model. A chat may have stored a preliminary result of an interrupted call, and may send anything. */
 function modelOutput(output: unknown): ToolResultOutput {
   const { type, output: value, text } = isPlainObject(output) ? output : {};
   if (type !== 'result')

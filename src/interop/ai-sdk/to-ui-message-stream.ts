@@ -11,21 +11,21 @@ export type UiRunMessage = UIMessage<{ readonly runId: string }, UiRunData>;
 
 /** What {@link toUiMessageStream} takes. */
 export interface UiMessageStreamOptions {
-  /** Whether the root's calls are shown as tool parts, with arguments and results. Of one run the first stream's choice holds. Default false: names alone. */
+  /** Whether the root's calls are shown as tool parts, with arguments and results. The first stream of a run decides for all its streams. Default false: names alone. */
   readonly calls?: boolean | undefined;
   /**
-   * What becomes of the run when its last reader leaves before its end. Default: `keep` where it has a journal, since it can be
+   * Whether the run continues when its last reader disconnects before its end. Default: `keep` with a journal, since the run can be
    * resumed and a closed tab is no stop, else `cancel`.
    */
-  readonly whenLeft?: 'keep' | 'cancel' | undefined;
+  readonly onDisconnect?: 'keep' | 'cancel' | undefined;
 }
 
 const logs = new WeakMap<object, UiMessageLog>();
 
 /**
  * A run as the message stream of the AI SDK's UI: text of the root step by step, `data-progress`, `data-approval`, `data-usage`, an
- * error or an abort that says why. Call it in the tick in which the run starts; each further stream of the same run gives the
- * message from its start again, for a tab that comes back. Stop it by an endpoint of its own: `run.cancel()`.
+ * error or an abort with its cause. Call it in the tick in which the run starts; each further stream of the same run gives the
+ * message from its start again, for a tab that reconnects. Stop the run with a separate endpoint: `run.cancel()`.
  *
  * @throws ConfigurationError that names the option.
  * @example createUIMessageStream({ execute: ({ writer }) => writer.merge(toUiMessageStream(run)) })
@@ -34,24 +34,24 @@ export function toUiMessageStream<Output>(
   run: Run<Output>,
   options: UiMessageStreamOptions = {},
 ): ReadableStream<UiRunChunk> {
-  checkOptions('toUiMessageStream', options, ['calls', 'whenLeft']);
-  const { calls = false, whenLeft = isDurable(run) ? 'keep' : 'cancel' } = options;
+  checkOptions('toUiMessageStream', options, ['calls', 'onDisconnect']);
+  const { calls = false, onDisconnect = isDurable(run) ? 'keep' : 'cancel' } = options;
   checkOneOf('toUiMessageStream.calls', calls, [true, false]);
-  checkOneOf('toUiMessageStream.whenLeft', whenLeft, ['keep', 'cancel']);
+  checkOneOf('toUiMessageStream.onDisconnect', onDisconnect, ['keep', 'cancel']);
   let log = logs.get(run);
   if (log === undefined) {
     log = new UiMessageLog(run as Run, calls);
     logs.set(run, log);
   }
   return log.stream(() => {
-    if (whenLeft === 'cancel') run.cancel(undefined, 'Whoever watched it left.').catch(() => {});
+    if (onDisconnect === 'cancel') run.cancel(undefined, 'Whoever watched it left.').catch(() => {});
   });
 }
 
 /**
- * The same as the answer of a route: server-sent events, with the run's id in the header `x-run-id`.
+ * The same stream as a `Response`: server-sent events, with the run's id in the header `x-run-id`.
  *
- * @throws ConfigurationError where `ai` is missing.
+ * @throws ConfigurationError if `ai` is missing.
  * @example export const POST = async (request: Request) => toUiMessageResponse(startChatRun(lead, (await request.json()).messages, { model }));
  */
 export async function toUiMessageResponse<Output>(

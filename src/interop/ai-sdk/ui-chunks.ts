@@ -10,7 +10,7 @@ import { progressText } from '../progress-text.ts';
 
 /** The data parts of a run's message, by the names that `useChat` knows them under: `data-progress`, `data-approval`, `data-usage`. */
 export type UiRunData = {
-  /** Who does what, by names alone. One part for each agent and call: a later one of the same `id` takes its place. */
+  /** Progress, by names alone. One part for each agent and call: a later one with the same `id` replaces it. */
   progress: { readonly path: string; readonly agent: string; readonly text: string };
   /** A request, by its `id`; `decision` once it is answered. */
   approval: { readonly request: ApprovalRequest | WaitRequest; readonly decision?: Decision['decision'] };
@@ -25,7 +25,7 @@ export type UiRunData = {
 
 export type UiRunChunk = UIMessageChunk<{ readonly runId: string }, UiRunData>;
 
-/** How a run ended, as its last event and its result say it. */
+/** How a run ended: the fields that its last event and its result share. */
 export interface UiEnd {
   readonly status: Status | 'failed';
   readonly text: string;
@@ -64,7 +64,7 @@ export class UiChunks {
 
   after(event: RunEvent): UiRunChunk[] {
     const text = this.#text.after(event);
-    return [...(text === '' ? [] : this.#say(event.key, text)), ...this.#rest(event)];
+    return [...(text === '' ? [] : this.#textChunks(event.key, text)), ...this.#rest(event)];
   }
 
   #rest(event: RunEvent): UiRunChunk[] {
@@ -104,12 +104,12 @@ export class UiChunks {
     }
   }
 
-  /** The last chunks. A run that did not complete names its cause: an error, or an abort where somebody stopped it. */
+  /** The last chunks. A run that did not complete names its cause: an error, or an abort if it was stopped. */
   end({ status, text, error, usage, costUsd }: UiEnd): UiRunChunk[] {
     if (this.#isOver) return [];
-    // A procedure says nothing on its way, and what was said before this stream began is not known.
-    const said = this.#hasText || text === '' ? [] : this.#say(`${this.#path}/@end`, text);
-    const chunks: UiRunChunk[] = [...said, ...this.#step(false)];
+    // A procedure streams no text, and a stream that starts late did not see the earlier text.
+    const textChunks = this.#hasText || text === '' ? [] : this.#textChunks(`${this.#path}/@end`, text);
+    const chunks: UiRunChunk[] = [...textChunks, ...this.#step(false)];
     const data = { runId: this.#runId, status, usage, ...(costUsd !== undefined && { costUsd }) };
     chunks.push({ type: 'data-usage', id: this.#runId, data });
     this.#isOver = true;
@@ -144,7 +144,7 @@ export class UiChunks {
     return chunks;
   }
 
-  #say(key: string, text: string): UiRunChunk[] {
+  #textChunks(key: string, text: string): UiRunChunk[] {
     this.#hasText = true;
     const chunks: UiRunChunk[] = this.#part === key ? [] : [...this.#endPart(), { type: 'text-start', id: key }];
     this.#part = key;

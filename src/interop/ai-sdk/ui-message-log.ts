@@ -2,7 +2,7 @@ import type { RunEvent } from '../../core/contract/event.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import { UiChunks, type UiRunChunk } from './ui-chunks.ts';
 
-/** Characters of text that one chunk gives to somebody who comes late, or reads slowly. */
+/** Characters of text that are joined into one chunk for a reader that connects late or reads slowly. */
 const JOINED = 16_384;
 
 /** The message of one run as it grows, for any number of readers: each gets it from the start, at its own pace. */
@@ -14,7 +14,7 @@ export class UiMessageLog {
 
   constructor(run: Run, calls: boolean) {
     const { path } = run.tree();
-    // From this tick on: the events of a run that just starts are all there.
+    // Subscribes in this tick, so that no event of a run that just starts is missed.
     const events = run[Symbol.asyncIterator]();
     this.#follow(run, events, new UiChunks(run.id, path, calls)).finally(() => {
       this.#isOver = true;
@@ -26,7 +26,7 @@ export class UiMessageLog {
     this.#add(chunks.begin());
     for (let next = await events.next(); !next.done; next = await events.next()) this.#add(chunks.after(next.value));
     if (chunks.isOver) return;
-    // It was over before anybody looked.
+    // The run was over before this log subscribed.
     try {
       const result = await run.result;
       this.#add(chunks.end('error' in result ? result : { ...result, error: undefined }));
@@ -48,8 +48,8 @@ export class UiMessageLog {
     for (const wake of waiting) wake();
   }
 
-  /** @param left told when the last reader has left before the end. */
-  stream(left: () => void): ReadableStream<UiRunChunk> {
+  /** @param onDisconnect called when the last reader has disconnected before the end. */
+  stream(onDisconnect: () => void): ReadableStream<UiRunChunk> {
     let at = 0;
     let isOpen = true;
     this.#readers += 1;
@@ -70,12 +70,12 @@ export class UiMessageLog {
         isOpen = false;
         this.#readers -= 1;
         this.#wake();
-        if (this.#readers === 0 && !this.#isOver) left();
+        if (this.#readers === 0 && !this.#isOver) onDisconnect();
       },
     });
   }
 
-  /** The chunk at a place and the place after it. Pieces of text that came meanwhile are given as one. */
+  /** The chunk at an index and the next index. Pieces of text that have accumulated are joined into one chunk. */
   #read(at: number): [chunk: UiRunChunk | undefined, next: number] {
     const chunk = this.#chunks[at];
     if (chunk?.type !== 'text-delta') return [chunk, at + 1];

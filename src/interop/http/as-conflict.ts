@@ -1,7 +1,7 @@
 import { ConfigurationError, isA, messageOf } from '../../core/values/errors.ts';
 import { Problem } from './problem.ts';
 
-/** What does not fit how a run stands is the caller's affair, in the words of the library. */
+/** Turns a ConfigurationError about the state of a run into a conflict with the library's message. */
 export async function asConflict(work: () => Promise<void>): Promise<void> {
   try {
     await work();

@@ -3,10 +3,10 @@ import type { Usage } from '../../core/values/usage.ts';
 import type { ClientBudget } from './http-options.ts';
 import { Problem } from './problem.ts';
 
-/** What a run may spend, taken out of its client's budget until it is known what it spent. */
+/** What a run may spend: reserved in its client's budget until it is reconciled with what the run spent. */
 export interface Reservation {
   readonly limits: Limits;
-  settle(spent: { readonly usage: Usage; readonly costUsd?: number | undefined }): void;
+  reconcile(spent: { readonly usage: Usage; readonly costUsd?: number | undefined }): void;
 }
 
 interface Account {
@@ -27,9 +27,10 @@ export class ClientSpending {
   }
 
   /**
-   * A run's limits, cut to what its client has left, which is reserved: runs at once never pass the budget together.
+   * The limits of a run, lowered to what its client has left. That amount is reserved, so that simultaneous runs never exceed the
+   * budget together.
    *
-   * @throws Problem `limited` where nothing is left.
+   * @throws Problem `limited` if nothing is left.
    */
   reserve(client: string, limits: Limits = {}, now = Date.now()): Reservation {
     const account = this.#accountOf(client, now);
@@ -40,11 +41,11 @@ export class ClientSpending {
     let isOpen = true;
     return {
       limits: { ...limits, ...(tokens !== undefined && { tokens }), ...(costUsd !== undefined && { costUsd }) },
-      settle({ usage, costUsd: cost }) {
+      reconcile({ usage, costUsd: cost }) {
         if (!isOpen) return;
         isOpen = false;
         if (tokens !== undefined) account.tokens += usage.inputTokens + usage.outputTokens - tokens;
-        // What no price is known of may have cost all that was reserved.
+        // Without a known price the run may have cost all that was reserved.
         if (costUsd !== undefined && cost !== undefined) account.costUsd += cost - costUsd;
         else if (costUsd !== undefined && usage.modelCalls === 0) account.costUsd -= costUsd;
       },
@@ -68,8 +69,8 @@ export class ClientSpending {
   ): number | undefined {
     const budget = this.#budget[name];
     if (budget === undefined) return undefined;
-    const left = budget - account[name];
-    if (left > 0) return Math.min(left, limit ?? left);
+    const remaining = budget - account[name];
+    if (remaining > 0) return Math.min(remaining, limit ?? remaining);
     const wait = Math.max(1, Math.ceil((account.since + this.#windowMs - now) / 1_000));
     throw new Problem('limited', `The budget of ${client} (${name}) is spent or reserved by runs under way.`, {
       'retry-after': String(wait),

@@ -1,6 +1,6 @@
-/** Who asks: what a run's options may depend on. Never a token. */
+/** The client of a request, on which the options of its runs may depend. It never contains a token. */
 export interface Client {
-  /** Of its token; `client` where there is one token, `local` where there is none. Begins the ids of its runs. */
+  /** The name of its token; `client` with a single `token`, `local` without tokens. The ids of its runs begin with it. */
   readonly name: string;
   /** Where the connection comes from. */
   readonly address: string;

@@ -1,18 +1,18 @@
 /**
- * The id of an event on the wire: `key:attempt:chunk`. `chunk` is where it stands in its run: one number that grows, the number of
- * the record shown last times a million, and how many pieces without a record came since. Records keep their numbers when a run
- * goes on in another process, so it says there as well what a client has seen.
+ * The id of an event on the wire: `key:attempt:chunk`. `chunk` is the position in the run, a number that
+ * grows: the number of the last record times a million, plus the count of pieces without a record since then. Records keep
+ * their numbers when another process resumes the run, so the position is valid there too.
  */
 export function eventId(key: string, attempt: number, chunk: number): string {
   return `${encodeURI(key.toWellFormed())}:${attempt}:${chunk}`;
 }
 
-/** Pieces without a record between two records; what comes beyond is not shown. */
+/** Pieces without a record between two records; further pieces are not shown. */
 export const PIECES = 1_000_000;
 
-/** The place after which a client goes on: 0, the beginning, where it names none or what is no id of ours. */
-export function placeAfter(id: string | undefined): number {
+/** The position after which a client continues: 0, the beginning, without an id or with an invalid one. */
+export function positionAfter(id: string | undefined): number {
   const [, chunk = ''] = /^[^\r\n]{1,4096}:\d{1,9}:(\d{1,16})$/.exec(id ?? '') ?? [];
-  const place = Number(chunk);
-  return Number.isSafeInteger(place) ? place : 0;
+  const position = Number(chunk);
+  return Number.isSafeInteger(position) ? position : 0;
 }

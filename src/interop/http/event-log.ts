@@ -1,10 +1,10 @@
 import type { RunEvent } from '../../core/contract/event.ts';
 import { eventId, PIECES } from './event-id.ts';
+import type { EventView } from './event-view.ts';
 import { jsonText } from './send-json.ts';
-import type { ShownEvents } from './shown-event.ts';
 
 interface Frame {
-  readonly place: number;
+  readonly position: number;
   readonly size: number;
   readonly attempt: number;
   readonly event: RunEvent | Reset;
@@ -12,48 +12,48 @@ interface Frame {
   bytes: Buffer | undefined;
 }
 
-/** Before the first piece of a call's second attempt: what was shown of it no longer holds. */
+/** Precedes the first piece of a call's second attempt: the pieces of the first attempt are void. */
 interface Reset {
   readonly type: 'reset';
   readonly key: string;
   readonly attempt: number;
 }
 
-/** Some frames in one piece, and the place of the last of them. */
+/** Some frames in one buffer, and the position of the last one. */
 export interface Chunk {
   readonly bytes: Buffer;
-  readonly place: number;
+  readonly position: number;
 }
 
 const CHUNK_BYTES = 65_536;
 
 /**
- * The events of a run as they go over the wire, each made once for all who watch; a watcher is a place in it and nothing more.
- * Bounded: what is oldest goes, and who has not read it yet is told of a gap.
+ * The events of a run in wire format, each encoded once for all watchers; a watcher is no more than a position. Bounded: the
+ * oldest events are dropped, and a watcher that has not read them receives a `gap`.
  */
 export class EventLog {
-  readonly #shown: ShownEvents;
+  readonly #visible: EventView;
   readonly #max: number;
   #frames: Frame[] = [];
   /** Frames before this index are gone. */
   #from = 0;
   #bytes = 0;
-  #place = 0;
-  #gone = 0;
+  #position = 0;
+  #dropped = 0;
   readonly #attempts = new Map<string, number>();
   readonly #watchers = new Set<() => void>();
   #isDue = false;
-  /** How long it took to tell all who watch, last time, in milliseconds. */
+  /** How long the last notification of all watchers took, in milliseconds. */
   #tookMs = 0;
   #isEnded = false;
   #last: { readonly from: number; readonly chunk: Chunk } | undefined;
 
-  constructor(shown: ShownEvents, maxBytes: number) {
-    this.#shown = shown;
+  constructor(visible: EventView, maxBytes: number) {
+    this.#visible = visible;
     this.#max = maxBytes;
   }
 
-  /** True while nothing more comes: the run is over, or waits and is not under way. */
+  /** True while no more events come: the run is over, or it is parked. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -62,37 +62,37 @@ export class EventLog {
     const event = given as RunEvent;
     const attempt = this.#attemptOf(event);
     if (attempt === undefined) return;
-    const place = this.#next(event.record);
-    if (place !== undefined && this.#shown.isShown(event)) this.#add(event, attempt, place);
+    const position = this.#next(event.record);
+    if (position !== undefined && this.#visible.includes(event)) this.#add(event, attempt, position);
   }
 
-  /** Of a call that began anew: what was shown of it before no longer holds. */
+  /** The attempt that an event belongs to; undefined for a late piece of an earlier attempt. A new attempt adds a `reset`. */
   #attemptOf(event: RunEvent): number | undefined {
     const { key, type } = event;
     const before = this.#attempts.get(key) ?? 1;
     if (type === 'model.end' || type === 'tool.end') this.#attempts.delete(key);
     if (type !== 'model.delta') return before;
-    // A piece that an attempt given up sends late.
+    // A late piece of an abandoned attempt.
     if (event.attempt < before) return undefined;
     if (event.attempt === before) return before;
     this.#attempts.set(key, event.attempt);
-    const place = this.#next(undefined);
-    if (place !== undefined && this.#shown.isShown(event))
-      this.#add({ type: 'reset', key, attempt: event.attempt }, event.attempt, place);
+    const position = this.#next(undefined);
+    if (position !== undefined && this.#visible.includes(event))
+      this.#add({ type: 'reset', key, attempt: event.attempt }, event.attempt, position);
     return event.attempt;
   }
 
   #next(record: number | undefined): number | undefined {
     const start = record === undefined ? 0 : record * PIECES;
-    if (start > this.#place) this.#place = start;
-    else if ((this.#place + 1) % PIECES === 0) return undefined;
-    else this.#place += 1;
-    return this.#place;
+    if (start > this.#position) this.#position = start;
+    else if ((this.#position + 1) % PIECES === 0) return undefined;
+    else this.#position += 1;
+    return this.#position;
   }
 
-  #add(event: RunEvent | Reset, attempt: number, place: number): void {
+  #add(event: RunEvent | Reset, attempt: number, position: number): void {
     const size = sizeOf(event);
-    this.#frames.push({ place, size, attempt, event, bytes: undefined });
+    this.#frames.push({ position, size, attempt, event, bytes: undefined });
     this.#bytes += size;
     while (this.#bytes > this.#max && this.#frames.length - this.#from > 1) this.#drop();
     this.#wake();
@@ -102,33 +102,33 @@ export class EventLog {
     const first = this.#frames[this.#from];
     if (first === undefined) return;
     this.#bytes -= first.size;
-    this.#gone = first.place;
+    this.#dropped = first.position;
     this.#from += 1;
     if (this.#from < 1_024 || this.#from * 2 < this.#frames.length) return;
     this.#frames = this.#frames.slice(this.#from);
     this.#from = 0;
   }
 
-  /** Tells all who watch, once a turn of the event loop; where that takes its time, the run has as much of it in between. */
+  /** Notifies all watchers, once per turn of the event loop; if that took long, after a pause of the same length, for the run. */
   #wake(): void {
     if (this.#isDue || this.#watchers.size === 0) return;
     this.#isDue = true;
-    if (this.#tookMs < 2) setImmediate(() => this.#tell());
-    else setTimeout(() => this.#tell(), this.#tookMs);
+    if (this.#tookMs < 2) setImmediate(() => this.#notify());
+    else setTimeout(() => this.#notify(), this.#tookMs);
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#isDue = false;
     const since = performance.now();
     for (const watcher of this.#watchers) watcher();
     this.#tookMs = performance.now() - since;
   }
 
-  /** More comes again, of a run that goes on: after all pieces that an earlier process may have shown since the last record. */
+  /** Continues the log of a resumed run, after all pieces that an earlier process may have shown since the last record. */
   reopen(): void {
     this.#isEnded = false;
-    const half = Math.floor(this.#place / PIECES) * PIECES + PIECES / 2;
-    this.#place = Math.max(this.#place, half);
+    const half = Math.floor(this.#position / PIECES) * PIECES + PIECES / 2;
+    this.#position = Math.max(this.#position, half);
   }
 
   end(): void {
@@ -136,59 +136,59 @@ export class EventLog {
     this.#wake();
   }
 
-  /** Calls `watcher` when there is more, until what it gives is called. */
+  /** Calls `watcher` when there is more, until the returned function is called. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   }
 
-  /** What follows a place, up to 64 kB; undefined where nothing does. All who stand at one place share it. */
-  after(place: number): Chunk | undefined {
-    if (place >= this.#place && place >= this.#gone) return undefined;
-    if (this.#last?.from === place && this.#isWhole(this.#last.chunk)) return this.#last.chunk;
+  /** The frames after a position, up to 64 kB; undefined if there are none. Watchers at the same position share the buffer. */
+  after(position: number): Chunk | undefined {
+    if (position >= this.#position && position >= this.#dropped) return undefined;
+    if (this.#last?.from === position && this.#isCurrent(this.#last.chunk)) return this.#last.chunk;
     const parts: Buffer[] = [];
-    let reached = place;
+    let reached = position;
     let bytes = 0;
-    if (place < this.#gone) {
-      parts.push(frame('gap', eventId('@run', 1, this.#gone), {}));
-      reached = this.#gone;
+    if (position < this.#dropped) {
+      parts.push(frame('gap', eventId('@run', 1, this.#dropped), {}));
+      reached = this.#dropped;
     }
     for (let index = this.#indexAfter(reached); index < this.#frames.length && bytes < CHUNK_BYTES; index += 1) {
       const next = this.#frames[index] as Frame;
       next.bytes ??= this.#encode(next);
       parts.push(next.bytes);
       bytes += next.bytes.length;
-      reached = next.place;
+      reached = next.position;
     }
     if (parts.length === 0) return undefined;
-    const chunk = { bytes: Buffer.concat(parts), place: reached };
-    this.#last = { from: place, chunk };
+    const chunk = { bytes: Buffer.concat(parts), position: reached };
+    this.#last = { from: position, chunk };
     return chunk;
   }
 
-  #encode({ event, attempt, place }: Frame): Buffer {
-    const data = event.type === 'reset' ? { key: event.key, attempt } : this.#shown.show(event);
-    return frame(event.type, eventId(event.key, attempt, place), data);
+  #encode({ event, attempt, position }: Frame): Buffer {
+    const data = event.type === 'reset' ? { key: event.key, attempt } : this.#visible.show(event);
+    return frame(event.type, eventId(event.key, attempt, position), data);
   }
 
-  /** Whether nothing came since that would belong to it. */
-  #isWhole({ bytes, place }: Chunk): boolean {
-    return place === this.#place || bytes.length >= CHUNK_BYTES;
+  /** Whether a chunk is still what follows its position: no newer frame belongs to it. */
+  #isCurrent({ bytes, position }: Chunk): boolean {
+    return position === this.#position || bytes.length >= CHUNK_BYTES;
   }
 
-  #indexAfter(place: number): number {
+  #indexAfter(position: number): number {
     let low = this.#from;
     let high = this.#frames.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#frames[middle] as Frame).place <= place) low = middle + 1;
+      if ((this.#frames[middle] as Frame).position <= position) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 }
 
-/** About how large an event is as JSON: what is long of one are its texts, arguments and results. */
+/** The approximate size of an event as JSON: its texts, arguments and results are the large parts. */
 function sizeOf(event: RunEvent | Reset): number {
   let size = 600;
   if ('text' in event) size += event.text.length;

@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import type { EventLog } from './event-log.ts';
 import { SECURITY_HEADERS } from './send-json.ts';
 
-/** Milliseconds between signs of life, and after which a client that takes nothing is cut off: it may come again. */
+/** Milliseconds between keep-alive comments, and after which a client that reads nothing is disconnected; it may reconnect. */
 const BEAT_MS = 15_000;
 const STALL_MS = 30_000;
 
 interface Stream {
-  /** Since when the client has taken nothing. */
+  /** Since when the client has read nothing. */
   stalled: number | undefined;
   readonly response: ServerResponse;
 }
@@ -22,15 +22,15 @@ export class EventStreams {
   }
 
   /**
-   * Sends what follows a place of a log, as it comes, until the log ends or the client is gone; then `left` is called. A client
-   * that reads slowly holds nothing but its place: nothing is queued for it.
+   * Sends the events after a position, as they come, until the log ends or the client disconnects; then `onClose` is called.
+   * Nothing is queued for a client that reads slowly: only its position is stored.
    */
   send(
     response: ServerResponse,
     log: EventLog,
     from: number,
     headers: { readonly [name: string]: string },
-    left: () => void,
+    onClose: () => void,
   ): void {
     response.writeHead(200, {
       ...SECURITY_HEADERS,
@@ -42,15 +42,15 @@ export class EventStreams {
     response.socket?.setNoDelay(true);
     response.write('retry: 2000\n\n');
     const stream: Stream = { stalled: undefined, response };
-    let place = from;
+    let position = from;
     const pump = () => {
       while (stream.stalled === undefined && !response.destroyed) {
-        const chunk = log.after(place);
+        const chunk = log.after(position);
         if (chunk === undefined) {
           if (log.isEnded) response.end();
           return;
         }
-        place = chunk.place;
+        position = chunk.position;
         if (!response.write(chunk.bytes)) stream.stalled = performance.now();
       }
     };
@@ -62,7 +62,7 @@ export class EventStreams {
     response.once('close', () => {
       unwatch();
       this.#leave(stream);
-      left();
+      onClose();
     });
     this.#enter(stream);
     pump();
@@ -88,7 +88,7 @@ export class EventStreams {
     }
   }
 
-  /** Cuts all of them off. */
+  /** Disconnects all clients. */
   close(): void {
     for (const { response } of this.#open) response.destroy();
   }

@@ -8,9 +8,9 @@ import { initialInput } from '../../orchestration/run/initial-input.ts';
 import { Problem } from './problem.ts';
 
 /**
- * A hash of what a run begins with: whether an Idempotency-Key comes with the same again.
+ * A hash of the agent and input of a run, which shows whether an Idempotency-Key is repeated with the same request.
  *
- * @throws Problem `invalid-input` where the agent does not take it.
+ * @throws Problem `invalid-input` if the agent does not take the input.
  */
 export function fingerprintOf(agent: Agent, input: Json): string {
   try {

@@ -5,41 +5,41 @@ import type { Client } from './client.ts';
 import { Problem } from './problem.ts';
 import { bearer, type NameOf, readTokens } from './tokens.ts';
 
-/** Who may ask: the same for every border that is served over HTTP. */
+/** Which requests are admitted: the same options for every server over HTTP. */
 export interface GuardOptions {
   /** One token that each request must carry as `Authorization: Bearer …`; its client is named `client`. */
   readonly token?: string | undefined;
-  /** Tokens by the names of clients: runs, limits and budgets are then each one's own. */
+  /** Tokens by the names of clients: each client then has its own runs, limits and budgets. */
   readonly tokens?: { readonly [client: string]: string } | undefined;
-  /** Your own check, in place of tokens: the client's name, or undefined for nobody. */
+  /** Your own check, instead of tokens: returns the client's name, or undefined to refuse. */
   readonly authenticate?: ((request: IncomingMessage) => string | undefined | Promise<string | undefined>) | undefined;
-  /** Host names that requests may be for, beside those of loopback: `api.example.org`, with `:port` unless any will do. */
+  /** Host names that requests may be for, beside those of loopback: `api.example.org`, with `:port` for that port alone. */
   readonly hosts?: readonly string[] | undefined;
-  /** Origins whose pages may ask: `https://app.example.org`. Default none but the server's own. */
+  /** Origins whose pages may send requests: `https://app.example.org`. Default: only the server's own. */
   readonly origins?: readonly string[] | undefined;
 }
 
 export const GUARD_OPTIONS = ['token', 'tokens', 'authenticate', 'hosts', 'origins'];
 
-/** What the guard found. */
+/** The client and origin of an admitted request. */
 export interface Admitted {
   readonly client: Client;
-  /** Of a page that may read the answer. */
+  /** The origin of a page that may read the answer. */
   readonly origin: string | undefined;
 }
 
-/** Judges a request by its headers, before anything of it is read or done. */
-export interface Guard {
-  /** Whether every request must say who it is of. */
-  readonly asksWho: boolean;
-  /** Host, Origin, and whether it is a page of another site. Gives the page's origin where it may ask. */
-  place(request: IncomingMessage): string | undefined;
-  /** All of it; rejects with a {@link Problem}. */
+/** Checks a request by its headers, before its body is read. */
+export interface RequestGuard {
+  /** Whether every request must authenticate. */
+  readonly needsToken: boolean;
+  /** Checks Host, Origin and Sec-Fetch-Site. Returns the page's origin; undefined if no page sent the request. */
+  checkOrigin(request: IncomingMessage): string | undefined;
+  /** Checks the origin and the client; rejects with a {@link Problem}. */
   admit(request: IncomingMessage): Promise<Admitted>;
 }
 
 /** @throws ConfigurationError that names the option of `field`. */
-export function guard(field: string, options: GuardOptions): Guard {
+export function guard(field: string, options: GuardOptions): RequestGuard {
   const { authenticate } = options;
   checkFunction(`${field}.authenticate`, authenticate);
   const nameOf = readTokens(field, options.token, options.tokens);
@@ -49,12 +49,12 @@ export function guard(field: string, options: GuardOptions): Guard {
   const origins = new Set(
     readList(`${field}.origins`, options.origins, readOrigin, 'List origins: https://app.example.org.'),
   );
-  const place = (request: IncomingMessage) => checkPlace(request, hosts, origins);
+  const checkOrigin = (request: IncomingMessage) => checkHostAndOrigin(request, hosts, origins);
   return {
-    asksWho: nameOf !== undefined || authenticate !== undefined,
-    place,
+    needsToken: nameOf !== undefined || authenticate !== undefined,
+    checkOrigin,
     async admit(request) {
-      const origin = place(request);
+      const origin = checkOrigin(request);
       const name = await clientOf(request, nameOf, authenticate);
       return { origin, client: Object.freeze({ name, address: request.socket.remoteAddress ?? '' }) };
     },
@@ -83,23 +83,23 @@ async function clientOf(
   return name;
 }
 
-/** A name that was bound to loopback, and a page of another site, get no further than here. */
-function checkPlace(request: IncomingMessage, hosts: ReadonlySet<string>, origins: ReadonlySet<string>) {
+/** Refuses a foreign Host, which prevents DNS rebinding, and pages of other sites. */
+function checkHostAndOrigin(request: IncomingMessage, hosts: ReadonlySet<string>, origins: ReadonlySet<string>) {
   const { host, origin, 'sec-fetch-site': site } = request.headers;
   if (host === undefined || hostsOf(request) !== 1) throw new Problem('bad-host', 'A request has one Host.', {}, 400);
-  const asked = host.toLowerCase();
-  if (!isOwn(asked, request, hosts)) throw new Problem('bad-host', 'Ask for this server by one of its names.');
+  const requestHost = host.toLowerCase();
+  if (!isOwn(requestHost, request, hosts)) throw new Problem('bad-host', 'Ask for this server by one of its names.');
   if (origin === undefined) {
     if (site === 'cross-site' || site === 'same-site')
       throw new Problem('bad-origin', 'A page of another site may not ask.');
     return undefined;
   }
-  const isSame = origin === `http://${asked}` || origin === `https://${asked}`;
+  const isSame = origin === `http://${requestHost}` || origin === `https://${requestHost}`;
   if (!isSame && !origins.has(origin)) throw new Problem('bad-origin', 'Pages of this origin are not on the list.');
   return origin;
 }
 
-/** Node keeps the first of several. */
+/** Counts Host headers: `request.headers` has only the first of several. */
 function hostsOf({ rawHeaders }: IncomingMessage): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2)
@@ -109,10 +109,10 @@ function hostsOf({ rawHeaders }: IncomingMessage): number {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-function isOwn(asked: string, { socket }: IncomingMessage, hosts: ReadonlySet<string>): boolean {
-  const [, name = '', port = '80'] = /^(\[[\da-f:.]+\]|[^:]*)(?::(\d+))?$/.exec(asked) ?? [];
-  if (hosts.has(asked) || hosts.has(name)) return true;
-  // No name leads to an address that stands there itself.
+function isOwn(requestHost: string, { socket }: IncomingMessage, hosts: ReadonlySet<string>): boolean {
+  const [, name = '', port = '80'] = /^(\[[\da-f:.]+\]|[^:]*)(?::(\d+))?$/.exec(requestHost) ?? [];
+  if (hosts.has(requestHost) || hosts.has(name)) return true;
+  // A literal address cannot be rebound by DNS.
   const own = (socket.localAddress ?? '').replace(/^::ffff:/, '');
   return port === String(socket.localPort) && (LOOPBACK.has(name) || name.replace(/^\[|\]$/g, '') === own);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { readDecision } from '../../security/approval.ts';
-import { placeAfter } from './event-id.ts';
+import { positionAfter } from './event-id.ts';
 import { EventStreams } from './event-stream.ts';
 import type { Admitted } from './guard.ts';
 import { type HttpOptions, type HttpSettings, httpSettings } from './http-options.ts';
@@ -16,13 +16,13 @@ import { ServedRuns } from './served-runs.ts';
 /** Serves agents from a server of yours: `(request, response)`. */
 export interface HttpHandler {
   (request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Stops the runs (those with a journal can go on) and cuts the streams off. */
+  /** Stops the runs (those with a journal can be resumed) and closes the streams. */
   close(): Promise<void>;
 }
 
 /**
- * The paths of `serveHttp` as a handler for a server of your own, which then sees to timeouts and the number of connections.
- * It answers every request it is given, and never rejects.
+ * The paths of `serveHttp` as a handler for your own server, which then sets timeouts and the number of connections.
+ * It answers every request and never rejects.
  *
  * @throws ConfigurationError that names the option.
  * @example createServer(httpHandler({ agents: [researcher], token: process.env.TOKEN, run: { model } })).listen(8080)
@@ -31,12 +31,12 @@ export function httpHandler(options: HttpOptions): HttpHandler {
   return handlerOf(httpSettings('httpHandler', options)).handler;
 }
 
-/** Of the whole: the handler, and what a server of our own does beside it. */
+/** The handler, and the runs for `serveHttp`. */
 export function handlerOf(settings: HttpSettings): { readonly handler: HttpHandler; readonly runs: ServedRuns } {
   const runs = new ServedRuns(settings);
   const routes = new Routes(settings, runs);
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
-    // A socket may close at any moment; who is gone is told nothing.
+    // A socket may close at any moment; its errors need no answer.
     request.on('error', noop);
     response.on('error', noop);
     try {
@@ -52,7 +52,7 @@ export function handlerOf(settings: HttpSettings): { readonly handler: HttpHandl
   return { handler: Object.assign(handle, { close }), runs };
 }
 
-interface Asked extends Admitted {
+interface Exchange extends Admitted {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly url: URL;
@@ -79,8 +79,8 @@ class Routes {
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { guard } = this.#settings;
-    // A page asks first, without its token.
-    if (request.method === 'OPTIONS') return preflight(response, guard.place(request));
+    // A CORS preflight has no token.
+    if (request.method === 'OPTIONS') return preflight(response, guard.checkOrigin(request));
     const admitted = await guard.admit(request);
     const url = URL.parse(request.url ?? '', 'http://local');
     if (url === null) throw new Problem('bad-request', 'The path cannot be read.');
@@ -89,22 +89,22 @@ class Routes {
     await this.#route({ ...admitted, request, response, url, headers });
   }
 
-  async #route(asked: Asked): Promise<void> {
+  async #route(exchange: Exchange): Promise<void> {
     const { basePath } = this.#settings;
-    const { pathname } = asked.url;
+    const { pathname } = exchange.url;
     if (!pathname.startsWith(`${basePath}/`)) throw nothing();
     const path = pathname.slice(basePath.length);
-    if (path === DOCUMENT) return this.#get(asked, async () => this.#openApi());
-    if (path === '/agents') return this.#get(asked, async () => ({ agents: this.#agents() }));
-    if (path === '/runs') return this.#get(asked, async () => ({ runs: await this.#runs.list(asked.client) }));
+    if (path === DOCUMENT) return this.#get(exchange, async () => this.#openApi());
+    if (path === '/agents') return this.#get(exchange, async () => ({ agents: this.#agents() }));
+    if (path === '/runs') return this.#get(exchange, async () => ({ runs: await this.#runs.list(exchange.client) }));
     const [, name] = /^\/agents\/([\w-]+)\/runs$/.exec(path) ?? [];
-    if (name !== undefined) return this.#start(asked, name);
+    if (name !== undefined) return this.#start(exchange, name);
     const [, id, rest = ''] = /^\/runs\/([\w.:-]{1,200})(\/events|\/result|\/decide|\/cancel)?$/.exec(path) ?? [];
     if (id === undefined) throw nothing();
-    await this.#ofRun(asked, id, rest);
+    await this.#ofRun(exchange, id, rest);
   }
 
-  async #get({ request, response }: Asked, give: () => Promise<object>): Promise<void> {
+  async #get({ request, response }: Exchange, give: () => Promise<object>): Promise<void> {
     checkMethod(request, ['GET', 'HEAD']);
     sendJson(response, 200, await give());
   }
@@ -123,15 +123,15 @@ class Routes {
     }));
   }
 
-  async #start(asked: Asked, name: string): Promise<void> {
-    const { request, response, client } = asked;
+  async #start(exchange: Exchange, name: string): Promise<void> {
+    const { request, response, client } = exchange;
     checkMethod(request, ['POST']);
     const agent = this.#settings.agents.get(name);
     if (agent === undefined) throw nothing();
     const key = request.headers['idempotency-key'];
     if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > 255))
       throw new Problem('bad-request', 'An Idempotency-Key has 1 to 255 characters.');
-    const wait = waitOf(asked.url);
+    const wait = waitOf(exchange.url);
     const input = inputOf(await readBody(request, this.#settings.maxBodyBytes));
     if (response.destroyed) return;
     const { run, isNew } = await this.#runs.start({ agent, input, client, key, carrier: request.headers });
@@ -142,46 +142,46 @@ class Routes {
     };
     if (wantsEvents(request)) return this.#streams.send(response, run.log, 0, headers, leave);
     try {
-      // Nobody else knows of it: with its only caller gone it is gone.
-      const isGone = await this.#over(asked, run, wait);
-      if (isGone && isNew && key === undefined && this.#isCancelled(asked)) run.abort();
-      sendJson(response, isNew ? 201 : 200, this.#view(asked, run), headers);
+      // A new run without a key is known to its caller alone, so it ends when that caller disconnects.
+      const isDisconnected = await this.#over(exchange, run, wait);
+      if (isDisconnected && isNew && key === undefined && this.#isCancelled(exchange)) run.abort();
+      sendJson(response, isNew ? 201 : 200, this.#view(exchange, run), headers);
     } finally {
       leave();
     }
   }
 
-  #isCancelled({ client }: Asked): boolean {
+  #isCancelled({ client }: Exchange): boolean {
     const { onDisconnect, optionsFor } = this.#settings;
     return (onDisconnect ?? (optionsFor(client).journal === undefined ? 'cancel' : 'continue')) === 'cancel';
   }
 
-  async #ofRun(asked: Asked, id: string, rest: string): Promise<void> {
-    const { request, response, client } = asked;
+  async #ofRun(exchange: Exchange, id: string, rest: string): Promise<void> {
+    const { request, response, client } = exchange;
     checkMethod(request, rest === '/decide' || rest === '/cancel' ? ['POST'] : ['GET', 'HEAD']);
     const body = request.method === 'POST' ? await readBody(request, this.#settings.maxBodyBytes) : undefined;
     const run = await this.#runs.find(id, client);
     if (run === undefined) throw nothing();
     const leave = run.enter();
-    if (rest === '/events' && request.method === 'GET') return this.#events(asked, run, leave);
+    if (rest === '/events' && request.method === 'GET') return this.#events(exchange, run, leave);
     try {
-      if (rest === '/decide') await this.#decide(asked, run, body);
-      if (rest === '/cancel') await this.#cancel(asked, run, body);
-      if (rest === '' || rest === '/result') await this.#over(asked, run, waitOf(asked.url));
-      if (rest !== '/result') return sendJson(response, 200, this.#view(asked, run));
+      if (rest === '/decide') await this.#decide(exchange, run, body);
+      if (rest === '/cancel') await this.#cancel(exchange, run, body);
+      if (rest === '' || rest === '/result') await this.#over(exchange, run, waitOf(exchange.url));
+      if (rest !== '/result') return sendJson(response, 200, this.#view(exchange, run));
       const { result } = run;
       if (run.live !== undefined || result === undefined)
-        sendJson(response, run.failure === undefined ? 202 : 500, this.#view(asked, run));
-      else sendJson(response, 200, resultView(result, this.#viewer(asked)));
+        sendJson(response, run.failure === undefined ? 202 : 500, this.#view(exchange, run));
+      else sendJson(response, 200, resultView(result, this.#viewer(exchange)));
     } finally {
       leave();
     }
   }
 
-  #events({ request, response, url }: Asked, run: ServedRun, leave: () => void): void {
+  #events({ request, response, url }: Exchange, run: ServedRun, leave: () => void): void {
     const last = request.headers['last-event-id'] ?? url.searchParams.get('lastEventId') ?? undefined;
-    const from = placeAfter(typeof last === 'string' ? last : undefined);
-    // 204 tells an EventSource that it need not come again.
+    const from = positionAfter(typeof last === 'string' ? last : undefined);
+    // With 204 an EventSource does not reconnect.
     if (from > 0 && run.log.isEnded && run.log.after(from) === undefined) {
       leave();
       response.writeHead(204).end();
@@ -190,7 +190,7 @@ class Routes {
     this.#streams.send(response, run.log, from, {}, leave);
   }
 
-  async #decide({ client }: Asked, run: ServedRun, body: Json | undefined): Promise<void> {
+  async #decide({ client }: Exchange, run: ServedRun, body: Json | undefined): Promise<void> {
     if (!isPlainObject(body) || typeof body.id !== 'string')
       throw new Problem('bad-request', "Send { id, decision, … }: the request's id, and 'allow' or 'deny'.");
     const { id, ...answer } = body;
@@ -199,7 +199,7 @@ class Routes {
     await this.#runs.decide(run, client, id, decision);
   }
 
-  async #cancel({ client }: Asked, run: ServedRun, body: Json | undefined): Promise<void> {
+  async #cancel({ client }: Exchange, run: ServedRun, body: Json | undefined): Promise<void> {
     const { path, reason, ...rest } = isPlainObject(body) ? body : {};
     const isText = (value: unknown) => value === undefined || (typeof value === 'string' && value.length <= 1_000);
     if (
@@ -212,8 +212,8 @@ class Routes {
     await this.#runs.cancel(run, client, path as string | undefined, reason as string | undefined);
   }
 
-  /** Waits for a run's end as long as the client asked to. True where the client went away meanwhile. */
-  async #over({ response }: Asked, run: ServedRun, waitMs: number): Promise<boolean> {
+  /** Waits for a run's end as long as the client requested. True if the client disconnected meanwhile. */
+  async #over({ response }: Exchange, run: ServedRun, waitMs: number): Promise<boolean> {
     if (waitMs === 0 || run.live === undefined) return response.destroyed;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, waitMs);
@@ -224,11 +224,11 @@ class Routes {
     return response.destroyed;
   }
 
-  #view(asked: Asked, run: ServedRun): object {
-    return runView(run, this.#viewer(asked), this.#settings.basePath);
+  #view(exchange: Exchange, run: ServedRun): object {
+    return runView(run, this.#viewer(exchange), this.#settings.basePath);
   }
 
-  #viewer({ client }: Asked): Viewer {
+  #viewer({ client }: Exchange): Viewer {
     const { full, mayDecide } = this.#settings;
     return { full, mayDecide: (request) => mayDecide(client, request) };
   }

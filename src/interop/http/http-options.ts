@@ -13,7 +13,7 @@ import {
 import { checkRunOptions, type RunOptions } from '../../orchestration/run/run-options.ts';
 import { servedAgents } from '../served-agents.ts';
 import type { Client } from './client.ts';
-import { GUARD_OPTIONS, type Guard, type GuardOptions, guard } from './guard.ts';
+import { GUARD_OPTIONS, type GuardOptions, guard, type RequestGuard } from './guard.ts';
 
 /** What {@link httpHandler} takes. */
 export interface HttpOptions extends GuardOptions {
@@ -25,8 +25,8 @@ export interface HttpOptions extends GuardOptions {
   /** Whether a client may answer this request of its run. Default yes. */
   readonly mayDecide?: ((client: Client, request: ApprovalRequest | WaitRequest) => boolean) | undefined;
   /**
-   * What becomes of a run that nobody has asked for during `abandonMs`: `cancel` (default without a journal: it ends `aborted`),
-   * or `continue` (default with one).
+   * What happens to a run without a connected client for `abandonMs`: `cancel` (default without a journal: it ends
+   * `aborted`), or `continue` (default with one).
    */
   readonly onDisconnect?: 'cancel' | 'continue' | undefined;
   /** Milliseconds without a stream and without a request after which a client counts as gone. Default 30,000. */
@@ -39,11 +39,11 @@ export interface HttpOptions extends GuardOptions {
   readonly maxBodyBytes?: number | undefined;
   /** Bytes of events that are kept of each run, for those who come again. Default 8,388,608. */
   readonly maxLogBytes?: number | undefined;
-  /** Milliseconds for which a run that is over can still be asked for without a journal. Default 300,000. */
+  /** Milliseconds for which the result of a finished run is available without a journal. Default 300,000. */
   readonly keepMs?: number | undefined;
-  /** What stands before every path: `/api`. Default nothing. */
+  /** The prefix of every path: `/api`. Default none. */
   readonly basePath?: string | undefined;
-  /** Told of what failed and is no fault of a client's. Default: a warning of the process. */
+  /** Called with errors that are not the client's fault. Default: a process warning. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -62,7 +62,7 @@ export const HTTP_OPTIONS = [
 /** The options with their defaults. */
 export interface HttpSettings {
   readonly agents: ReadonlyMap<string, Agent>;
-  readonly guard: Guard;
+  readonly guard: RequestGuard;
   optionsFor(client: Client): RunOptions;
   readonly full: boolean;
   mayDecide(client: Client, request: ApprovalRequest | WaitRequest): boolean;
@@ -109,7 +109,7 @@ export function httpSettings(field: string, options: HttpOptions, more: readonly
   };
 }
 
-/** What is the same for all is checked before anybody can ask. */
+/** Options that are the same for all clients are checked at the start. */
 function runOptions(
   field: string,
   run: HttpOptions['run'],

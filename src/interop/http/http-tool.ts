@@ -35,13 +35,13 @@ export interface HttpToolOptions<Deps = unknown> extends FollowOptions {
   readonly idempotent?: boolean | undefined;
   /** Of the results. Default untrusted and public. */
   readonly result?: Partial<Label> | undefined;
-  /** Where the service is; default: the document's first server. Nothing else is asked. */
+  /** The address of the service; default: the document's first server. No other host is called. */
   readonly server?: string | undefined;
   /** Where redirects may lead beside that. Default nowhere else. */
   readonly hosts?: readonly string[] | undefined;
-  /** Hosts, written alike, that may stand in a private net or on this machine. Default none. */
+  /** Hosts in the same form that may be in a private network or on this machine. Default none. */
   readonly localHosts?: readonly string[] | undefined;
-  /** Headers of each request: a token, say. They are never shown, logged or recorded. */
+  /** Headers of each request, such as a token. They are never shown, logged or recorded. */
   readonly headers?: Headers | ((context: ToolContext<Deps>) => Headers | Promise<Headers>) | undefined;
   /** Arguments that code gives, and no model sees or writes. */
   readonly fixed?: { readonly [name: string]: Json } | undefined;
@@ -80,9 +80,9 @@ const OPTIONS = [
 ];
 
 /**
- * An operation of a service as a tool, from its OpenAPI document: parameters and JSON body are its input. Only the document's server
- * is asked, at no private address unless `localHosts` names it; redirects are judged, answers bounded, and a status of 400 or more is
- * a ToolError (`http_404`). What the service says is untrusted.
+ * An operation of a service as a tool, from its OpenAPI document: parameters and JSON body are its input. Only the
+ * document's server is called, at no private address unless `localHosts` names it; redirects are checked, answers bounded, and a
+ * status of 400 or more is a ToolError (`http_404`). Answers are untrusted.
  *
  * @throws ConfigurationError (the promise rejects) that names the option.
  * @example const pets = await httpTool({ document: 'https://pets.example.org/openapi.json', operationId: 'findPets', headers: { authorization: `Bearer ${key}` } });
@@ -115,13 +115,17 @@ export async function httpTool<Deps = unknown>(
     input: withoutFixed(operation, fixed),
     async execute(input, context): Promise<HttpAnswer> {
       const args = { ...(input as { readonly [key: string]: Json }), ...fixed };
-      const asked = operationRequest(operation, base, args);
+      const request = operationRequest(operation, base, args);
       const limit = AbortSignal.timeout(timeoutMs);
       const signal = AbortSignal.any([context.signal, limit]);
       try {
         const own = await headersOf(options.headers, context as ToolContext<Deps>);
-        const headers = { accept: 'application/json, text/*;q=0.9', ...lower(asked.headers), ...own };
-        const { answer, at } = await follow(asked.url, rules, options, signal, { method, headers, body: asked.body });
+        const headers = { accept: 'application/json, text/*;q=0.9', ...lower(request.headers), ...own };
+        const { answer, at } = await follow(request.url, rules, options, signal, {
+          method,
+          headers,
+          body: request.body,
+        });
         return answerOf(await readPage(answer, at, maxBytes));
       } catch (thrown) {
         if (context.signal.aborted) throw context.signal.reason;
@@ -146,7 +150,7 @@ function checkNumbers(options: HttpToolOptions<never>): void {
   if (headers !== undefined && typeof headers !== 'function') checkHeaders('httpTool.headers', headers);
 }
 
-/** A wrong one is named, and never shown. */
+/** Names an invalid header and never shows its value. */
 function checkHeaders(field: string, headers: unknown): asserts headers is Headers {
   const mend = 'Give texts of visible ASCII characters by header name.';
   if (!isPlainObject(headers)) throw new ConfigurationError(field, `got ${shown(headers)}`, mend);
@@ -176,7 +180,7 @@ function readHosts(field: string, given: unknown): readonly HostRule[] {
   });
 }
 
-/** The service's own address; one that is relative stands beside the document. */
+/** The address of the service; a relative one is resolved against the document's address. */
 function baseOf(server: string | undefined, at: URL | undefined): URL {
   const url = URL.parse(server ?? '/', at?.href);
   const more = url && url.username + url.password + url.search + url.hash;
@@ -185,7 +189,7 @@ function baseOf(server: string | undefined, at: URL | undefined): URL {
   throw new ConfigurationError('httpTool.server', got, "Name it: server: 'https://api.example.org'.");
 }
 
-/** What code gives is not asked of a model. */
+/** The input schema without the fixed arguments, which the model does not give. */
 function withoutFixed({ input }: Operation, fixed: { readonly [name: string]: Json }): Operation['input'] {
   const properties = input.properties as { readonly [key: string]: Json };
   const unknown = Object.keys(fixed).find((name) => !Object.hasOwn(properties, name));
@@ -195,9 +199,9 @@ function withoutFixed({ input }: Operation, fixed: { readonly [name: string]: Js
       'the operation has no such parameter',
       `It has ${Object.keys(properties).join(', ') || 'none'}.`,
     );
-  const left = Object.entries(properties).filter(([name]) => !Object.hasOwn(fixed, name));
+  const remaining = Object.entries(properties).filter(([name]) => !Object.hasOwn(fixed, name));
   const required = (input.required as readonly string[]).filter((name) => !Object.hasOwn(fixed, name));
-  return { ...input, properties: Object.fromEntries(left), required };
+  return { ...input, properties: Object.fromEntries(remaining), required };
 }
 
 function answerOf({ status, contentType, text, note }: Awaited<ReturnType<typeof readPage>>): HttpAnswer {

@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, isIP } from 'node:net';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { checkPositive, checkText, checkWhole } from '../../core/values/options.ts';
-import type { Guard } from './guard.ts';
+import type { RequestGuard } from './guard.ts';
 import { Problem } from './problem.ts';
 import { sendProblem } from './send-json.ts';
 
 /** Where a server listens, and what it bears. */
 export interface ListenOptions {
-  /** Default `127.0.0.1`. Any other than loopback needs a token; names under which it is asked for go into `hosts`. */
+  /** Default `127.0.0.1`. Any other than loopback needs a token; add the server's public names to `hosts`. */
   readonly host?: string | undefined;
   /** Default 0: a free one. */
   readonly port?: number | undefined;
@@ -26,7 +26,7 @@ export const LISTEN_OPTIONS = ['host', 'port', 'maxConnections', 'headersTimeout
 export interface Listening {
   /** `http://127.0.0.1:8080`, with the base path. */
   readonly url: string;
-  /** Takes no more requests, stops the runs (those with a journal can go on), and resolves when all is closed. */
+  /** Refuses new requests, stops the runs (those with a journal can be resumed), and resolves when all is closed. */
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function listen(
     guard,
     basePath,
     maxBodyBytes,
-  }: { readonly guard: Guard; readonly basePath: string; readonly maxBodyBytes: number },
+  }: { readonly guard: RequestGuard; readonly basePath: string; readonly maxBodyBytes: number },
   handler: Answering,
 ): Promise<Listening> {
   checkText(`${field}.host`, host, "Name an address: '127.0.0.1'.");
@@ -58,7 +58,7 @@ export async function listen(
   checkWhole(`${field}.maxConnections`, maxConnections, 1);
   checkPositive(`${field}.headersTimeoutMs`, headersTimeoutMs);
   checkPositive(`${field}.requestTimeoutMs`, requestTimeoutMs);
-  if (!isLoopback(host) && !guard.asksWho)
+  if (!isLoopback(host) && !guard.needsToken)
     throw new ConfigurationError(
       `${field}.host`,
       `${host} can be reached from elsewhere, and nobody is asked for a token`,
@@ -83,15 +83,15 @@ export async function listen(
     }
   });
   await opened(server, host, port);
-  const { address, port: given } = server.address() as AddressInfo;
+  const { address, port: boundPort } = server.address() as AddressInfo;
   const name = isIP(address) === 6 ? `[${address}]` : address;
   return {
-    url: `http://${name}:${given}${basePath}`,
+    url: `http://${name}:${boundPort}${basePath}`,
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await handler.close();
       server.closeIdleConnections();
-      // What is being answered has a moment.
+      // Open answers have half a second to finish.
       const timer = setTimeout(() => server.closeAllConnections(), 500);
       await closed;
       clearTimeout(timer);

@@ -18,13 +18,13 @@ export function openApiDocument({ agents, basePath, guard, full }: HttpSettings)
     paths: { ...OWN_PATHS, ...Object.fromEntries(starts), ...runPaths() },
     components: {
       schemas: { ...SCHEMAS, ...(full && { Result: FULL_RESULT }) },
-      ...(guard.asksWho && { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } }),
+      ...(guard.needsToken && { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } }),
     },
-    ...(guard.asksWho && { security: [{ token: [] }] }),
+    ...(guard.needsToken && { security: [{ token: [] }] }),
   };
 }
 
-/** A schema as a document of its own, so that its references stay within it. */
+/** A schema as a separate document, so that its references stay within it. */
 function embedded(name: string, schema: JsonSchema): Doc {
   return JSON.stringify(schema).includes('"$ref"') ? { $id: `urn:coxswain:${name}`, ...schema } : schema;
 }

@@ -12,7 +12,7 @@ export interface OperationParameter {
   readonly explode: boolean;
 }
 
-/** An operation of an OpenAPI document, ready to be asked for. */
+/** An operation of an OpenAPI document, ready to be called. */
 export interface Operation {
   readonly method: string;
   /** With `{name}` for its path parameters. */
@@ -26,11 +26,11 @@ export interface Operation {
 }
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head'];
-/** Of the connection, or of who is asked: no model writes these. */
+/** Headers of the connection, the host or credentials: no model writes these. */
 const OWN_HEADERS =
   /^(?:accept|authorization|connection|content-.*|cookie|host|proxy-.*|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
 
-/** Finds an operation by its id. @throws ConfigurationError where it is missing, or says what cannot be asked for. */
+/** Finds an operation by its id. @throws ConfigurationError if it is missing, or names what cannot be called. */
 export function readOperation(field: string, document: Json, operationId: unknown): Operation {
   if (!isPlainObject(document) || !/^3\./.test(String(document.openapi)) || !isPlainObject(document.paths))
     throw new ConfigurationError(
@@ -63,7 +63,7 @@ function operationOf(
   { path, method, item, operation }: { path: string; method: string; item: Doc; operation: Doc },
 ): Operation {
   const of = (given: unknown) => (Array.isArray(given) ? given : []).map((one) => resolved(field, document, one));
-  // Those of the operation take the place of those of its path.
+  // Parameters of the operation override those of its path.
   const merged = new Map(
     [...of(item.parameters), ...of(operation.parameters)].map((one) => [`${one.in} ${one.name}`, one]),
   );
@@ -108,21 +108,21 @@ function operationOf(
 }
 
 function parameterOf(field: string, parameter: Doc, taken: object): OperationParameter | undefined {
-  const { name, in: place } = parameter;
+  const { name, in: location } = parameter;
   const cannot = (problem: string) =>
     new ConfigurationError(field, `the parameter ${String(name)} ${problem}`, 'Write a tool of your own for it.');
   if (typeof name !== 'string' || name === '') throw cannot('has no name');
-  if (place === 'header' && OWN_HEADERS.test(name)) return undefined;
-  if (place !== 'path' && place !== 'query' && place !== 'header') {
-    if (parameter.required === true) throw cannot(`is one of ${String(place)}`);
+  if (location === 'header' && OWN_HEADERS.test(name)) return undefined;
+  if (location !== 'path' && location !== 'query' && location !== 'header') {
+    if (parameter.required === true) throw cannot(`is one of ${String(location)}`);
     return undefined;
   }
-  const { style = place === 'query' ? 'form' : 'simple', explode = style === 'form' } = parameter;
+  const { style = location === 'query' ? 'form' : 'simple', explode = style === 'form' } = parameter;
   const isJson = isPlainObject(parameter.content);
   if (!isJson && style !== 'simple' && style !== 'form' && style !== 'deepObject')
     throw cannot(`has the style ${String(style)}`);
-  const key = Object.hasOwn(taken, name) || name === 'body' ? `${place}_${name}` : name;
-  return { key, name, in: place, style: isJson ? 'json' : (style as 'simple'), explode: explode === true };
+  const key = Object.hasOwn(taken, name) || name === 'body' ? `${location}_${name}` : name;
+  return { key, name, in: location, style: isJson ? 'json' : (style as 'simple'), explode: explode === true };
 }
 
 function bodyOf(field: string, document: Doc, { requestBody }: Doc) {
@@ -141,13 +141,13 @@ function bodyOf(field: string, document: Doc, { requestBody }: Doc) {
   );
 }
 
-/** Variables stand for their defaults. */
+/** The server's URL with its variables replaced by their defaults. */
 function serverUrl(server: unknown): string | undefined {
   if (!isPlainObject(server) || typeof server.url !== 'string') return undefined;
   const variables = isPlainObject(server.variables) ? server.variables : {};
-  return server.url.replace(/\{([^}]+)\}/g, (whole, name: string) => {
+  return server.url.replace(/\{([^}]+)\}/g, (placeholder, name: string) => {
     const variable = variables[name];
-    return isPlainObject(variable) ? String(variable.default) : whole;
+    return isPlainObject(variable) ? String(variable.default) : placeholder;
   });
 }
 

@@ -36,8 +36,8 @@ function broken(field: string, ref: string, problem: string): ConfigurationError
 }
 
 /**
- * A schema of the document as one that stands by itself: what it refers to goes into `definitions`, once each, and the words of
- * OpenAPI 3.0 that JSON Schema has not become its own.
+ * A schema of the document as a self-contained one: referenced schemas go into `definitions`, once each, and keywords of
+ * OpenAPI 3.0 become keywords of JSON Schema.
  */
 export function localSchema(field: string, document: Doc, schema: unknown, definitions: Map<string, Json>): Json {
   const copy = (value: unknown, depth: number): Json => {
@@ -65,7 +65,7 @@ export function localSchema(field: string, document: Doc, schema: unknown, defin
   return schema === undefined ? {} : copy(schema, 0);
 }
 
-/** Words whose members are schemas by names of any kind, and words that hold values. */
+/** Keywords whose members are schemas by arbitrary names, and keywords that hold values. */
 const MAPS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',

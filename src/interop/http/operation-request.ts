@@ -2,23 +2,23 @@ import { ToolError } from '../../core/values/errors.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Operation, OperationParameter } from './openapi-operation.ts';
 
-/** What is sent for one call. */
+/** The request of one call. */
 export interface OperationRequest {
   readonly url: string;
   readonly headers: { readonly [name: string]: string };
   readonly body: string | undefined;
 }
 
-/** Puts the arguments of a call into their places. @throws ToolError `invalid_args` where one cannot stand there. */
+/** Puts the arguments of a call into path, query, headers and body. @throws ToolError `invalid_args` if an argument is not allowed there. */
 export function operationRequest(
   { path, parameters, hasBody }: Operation,
   base: URL,
   args: { readonly [key: string]: Json },
 ): OperationRequest {
   const given = parameters.filter(({ key }) => args[key] !== undefined);
-  const filled = path.replace(/\{([^}]+)\}/g, (whole, name: string) => {
+  const filled = path.replace(/\{([^}]+)\}/g, (placeholder, name: string) => {
     const parameter = given.find((one) => one.in === 'path' && one.name === name);
-    return parameter === undefined ? whole : segment(parameter, args[parameter.key]);
+    return parameter === undefined ? placeholder : segment(parameter, args[parameter.key]);
   });
   const url = new URL(`${base.href.replace(/\/+$/, '')}${filled}`);
   const headers: Record<string, string> = {};
@@ -36,7 +36,7 @@ export function operationRequest(
   };
 }
 
-/** One segment of the path, whatever it holds: it never becomes another path. */
+/** One encoded segment of the path: no value can change the rest of the path. */
 function segment(parameter: OperationParameter, value: Json | undefined): string {
   const text = plainText(value ?? null);
   if (text === '' || text === '.' || text === '..')

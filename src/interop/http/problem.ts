@@ -32,7 +32,7 @@ const STATUS: { readonly [kind in ProblemKind]: readonly [status: number, title:
   unauthenticated: [401, 'A valid token is missing'],
 };
 
-/** A refusal on its way to the client (RFC 9457): kind and message, never a stack or a secret. */
+/** A refusal that is sent to the client (RFC 9457): kind and message, never a stack or a secret. */
 export class Problem extends Error {
   readonly kind: ProblemKind;
   readonly status: number;

@@ -4,7 +4,7 @@ import { strictJson } from '../../core/schema/strict-json.ts';
 import type { Json } from '../../core/values/json.ts';
 import { Problem } from './problem.ts';
 
-/** Reads a JSON body of at most `max` bytes; no body is undefined. What is larger is not kept. */
+/** Reads a JSON body of at most `max` bytes; no body is undefined. A larger body is not stored. */
 export async function readBody(request: IncomingMessage, max: number): Promise<Json | undefined> {
   const text = await readText(request, max);
   if (text === '') return undefined;
@@ -13,12 +13,12 @@ export async function readBody(request: IncomingMessage, max: number): Promise<J
   return parsed.value;
 }
 
-/** The body as text, once it is known to call itself JSON. */
+/** The body as text; refuses a content type other than JSON. */
 export async function readText(request: IncomingMessage, max: number): Promise<string> {
   const { 'content-length': stated, 'content-type': type = '', 'transfer-encoding': coding } = request.headers;
   const length = stated === undefined ? 0 : Number(stated);
   const isEmpty = coding === undefined && length === 0;
-  // A page can post other types without asking first.
+  // A page can post other types without a CORS preflight.
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type) && !(isEmpty && type === ''))
     throw new Problem('content-type', 'Send application/json.');
   const tooLarge = () => new Problem('too-large', `The body may have ${max} bytes.`);

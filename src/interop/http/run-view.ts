@@ -1,8 +1,8 @@
 import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import { isA, JournalError } from '../../core/values/errors.ts';
+import { requestView } from './request-view.ts';
 import type { ServedRun } from './served-run.ts';
-import { shownRequest } from './shown-request.ts';
 
 /** Who looks: whether all is shown, and which requests the client may answer. */
 export interface Viewer {
@@ -17,7 +17,7 @@ export function resultView(result: RunResult, { full, mayDecide }: Viewer): obje
     'error' in answer
       ? { ...answer, error: withoutMore(answer.error) }
       : 'pending' in answer
-        ? { ...answer, pending: answer.pending.map((one) => shownRequest(one, full || mayDecide(one))) }
+        ? { ...answer, pending: answer.pending.map((one) => requestView(one, full || mayDecide(one))) }
         : answer;
   return full ? { ...shown, messages, tree, byAgent, byModel } : shown;
 }
@@ -26,21 +26,21 @@ function withoutMore({ kind, message, retryable }: { kind: string; message: stri
   return { kind, message, retryable };
 }
 
-/** How a run stands. */
+/** The state of a run. */
 export function runView(run: ServedRun, viewer: Viewer, basePath: string): object {
   const { id, agent, status, result, failure, live } = run;
   const at = `${basePath}/runs/${id}`;
   return {
     ...{ runId: id, agent: agent.name, status },
     ...(live !== undefined && { traceId: live.traceId, tree: live.tree() }),
-    pending: run.pending().map((one) => shownRequest(one, viewer.full || viewer.mayDecide(one))),
+    pending: run.pending().map((one) => requestView(one, viewer.full || viewer.mayDecide(one))),
     ...(result !== undefined && live === undefined && { result: resultView(result, viewer) }),
     ...(failure !== undefined && { error: failureView(failure) }),
     links: { self: at, events: `${at}/events`, result: `${at}/result`, decide: `${at}/decide`, cancel: `${at}/cancel` },
   };
 }
 
-/** Why a run could not be: what infrastructure says of itself is the server's affair. */
+/** Why a run failed: the message of an infrastructure error is not shown to the client. */
 function failureView(failure: unknown): object {
   const kind = isA(failure, JournalError) ? 'journal' : 'failed';
   return { kind, message: 'The run failed; the server has noted why.', retryable: false };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Problem } from './problem.ts';
 
-/** Of every answer: nothing of it is a page, may be framed, guessed at or kept. */
+/** Headers of every answer: it is no page, and may not be framed, sniffed or cached. */
 export const SECURITY_HEADERS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
@@ -9,7 +9,7 @@ export const SECURITY_HEADERS = {
   'referrer-policy': 'no-referrer',
 };
 
-/** JSON that no browser could take for markup, whatever a run has said. */
+/** JSON that no browser can read as markup, whatever text it contains. */
 export function jsonText(value: unknown): string {
   return (JSON.stringify(value) ?? 'null').replace(/[<>&]/g, (char) => ESCAPES[char] ?? char);
 }
@@ -65,7 +65,7 @@ export function sendProblem(request: IncomingMessage, response: ServerResponse, 
   setTimeout(() => request.destroy(), LINGER_MS).unref();
 }
 
-/** What was thrown, as what the client is told; what is no refusal is the server's own affair. */
+/** The problem that the client receives for a thrown value; anything but a refusal goes to `onError`. */
 export function asProblem(thrown: unknown, onError: (error: unknown) => void): Problem {
   if (thrown instanceof Problem) return thrown;
   onError(thrown);

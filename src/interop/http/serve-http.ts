@@ -5,16 +5,15 @@ import { LISTEN_OPTIONS, type Listening, type ListenOptions, listen } from './li
 
 /** What {@link serveHttp} takes. */
 export interface ServeHttpOptions extends HttpOptions, ListenOptions {
-  /** Goes on with runs that were interrupted, when it begins to listen. Default false: when their client asks for them. */
+  /** Resumes interrupted runs when the server starts. Default false: they resume when their client requests them. */
   readonly resume?: boolean | undefined;
 }
 
 /**
- * Serves agents over HTTP: starting runs, their events as SSE that can be taken up again, answers to requests, cancel, results, and
- * an OpenAPI document at `/openapi.json`. On loopback unless told otherwise, and elsewhere only with a token. What clients send is
- * untrusted; models, deps, permissions, limits and the journal come from `run`.
+ * Serves agents over HTTP: starting runs, their events as resumable SSE, answers to requests, cancel, results, and an OpenAPI document at `/openapi.json`. Default host
+ * is loopback; any other needs a token. What clients send is untrusted; models, deps, permissions, limits and the journal come from `run`.
  *
- * @throws ConfigurationError that names the option; rejects where it cannot listen.
+ * @throws ConfigurationError that names the option; rejects if it cannot listen.
  * @example
  * const server = await serveHttp({ agents: [researcher], token: process.env.COX_TOKEN, run: { model, journal: sqlite('runs.db') } });
  * console.log(server.url);

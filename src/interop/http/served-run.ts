@@ -4,13 +4,13 @@ import type { ApprovalRequest, WaitRequest } from '../../core/contract/permissio
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { EventLog } from './event-log.ts';
 
-/** A run of a client: its events, whoever watches it, and how it ended; it outlives its handle where it is suspended and goes on. */
+/** A run of a client: its events, its watchers and its result. It outlives the handle of a run that is suspended and resumed. */
 export class ServedRun {
   readonly id: string;
   readonly agent: Agent;
   readonly client: string;
   readonly log: EventLog;
-  /** Hash of what it began with, where an Idempotency-Key started it: the same key with something else is a mistake. */
+  /** Hash of its agent and input, if an Idempotency-Key started it: the same key with another request is refused. */
   readonly fingerprint: string;
   #run: Run | undefined;
   #result: RunResult | undefined;
@@ -27,7 +27,7 @@ export class ServedRun {
     readonly client: string;
     readonly log: EventLog;
     readonly fingerprint: string;
-    /** After so long with nobody there it is aborted; undefined: never. */
+    /** Milliseconds without a watcher after which it is aborted; undefined: never. */
     readonly abandonMs: number | undefined;
   }) {
     this.id = facts.id;
@@ -38,17 +38,17 @@ export class ServedRun {
     this.#abandonMs = facts.abandonMs;
   }
 
-  /** Its handle while it is under way. */
+  /** Its handle while it is active. */
   get live(): Run | undefined {
     return this.#run;
   }
 
-  /** What it ended with; also of one that is suspended. */
+  /** Its result; also that of a suspended run. */
   get result(): RunResult | undefined {
     return this.#result;
   }
 
-  /** Why its result rejected, where it did. */
+  /** The error with which its result rejected, if it did. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -58,7 +58,7 @@ export class ServedRun {
     return this.#failure !== undefined ? 'failed' : (this.#result?.status ?? 'running');
   }
 
-  /** Resolves when it is not under way any more; at once where it is not. Never rejects. */
+  /** Resolves when it is no longer active. Never rejects. */
   get over(): Promise<void> {
     return this.#over;
   }
@@ -77,14 +77,14 @@ export class ServedRun {
     this.#arm();
   }
 
-  /** It is over already, as its records say. */
-  ended(result: RunResult): void {
+  /** Takes the result of a run that its records show as finished. */
+  endWith(result: RunResult): void {
     this.#result = result;
     this.log.end();
   }
 
   async #toEnd(run: Run): Promise<void> {
-    const told = (async () => {
+    const logged = (async () => {
       for await (const event of run) this.log.append(event);
     })();
     try {
@@ -92,18 +92,18 @@ export class ServedRun {
     } catch (thrown) {
       this.#failure = thrown ?? new Error('The run failed.');
     }
-    await told;
+    await logged;
     this.#run = undefined;
     clearTimeout(this.#abandon);
     this.log.end();
   }
 
-  /** The run ends `aborted`: with a journal it can go on. */
+  /** The run ends `aborted`; with a journal it can be resumed. */
   abort(): void {
     this.#abort?.abort();
   }
 
-  /** Somebody is there, until what it gives is called. */
+  /** Counts a watcher until the returned function is called. */
   enter(): () => void {
     this.#watchers += 1;
     clearTimeout(this.#abandon);

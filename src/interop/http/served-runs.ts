@@ -11,17 +11,17 @@ import { decideRun } from '../../orchestration/entry/decide-run.ts';
 import { resumeRun } from '../../orchestration/entry/resume-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
-import { Afterwards } from '../afterwards.ts';
+import { PendingWork } from '../pending-work.ts';
 import { serveRun } from '../serve-run.ts';
 import { asConflict } from './as-conflict.ts';
 import type { Client } from './client.ts';
 import { ClientSpending, type Reservation } from './client-spending.ts';
 import { EventLog } from './event-log.ts';
+import { fullEventView, namesEventView } from './event-view.ts';
 import { fingerprintOf, storedFingerprint } from './fingerprint.ts';
 import type { HttpSettings } from './http-options.ts';
 import { Problem } from './problem.ts';
 import { ServedRun } from './served-run.ts';
-import { fullEvents, namedEvents } from './shown-event.ts';
 import { storedEvents } from './stored-events.ts';
 
 /** How a run is to be started for a client. */
@@ -35,10 +35,10 @@ export interface Start {
   readonly carrier: { readonly [name: string]: unknown };
 }
 
-/** Runs that are over and can still be asked for; of more the oldest go. */
+/** The number of finished runs whose results are available; beyond it the oldest are forgotten. */
 const KEPT = 1_000;
 
-/** The runs of all clients of a server. A run's id begins with the name of its client: nobody else finds it. */
+/** The runs of all clients of a server. A run's id begins with the name of its client, and no other client finds it. */
 export class ServedRuns {
   readonly #settings: HttpSettings;
   readonly #spending: ClientSpending | undefined;
@@ -46,11 +46,11 @@ export class ServedRuns {
   /** Runs that are being looked up, so that two who ask at once get one. */
   readonly #loading = new Map<string, Promise<ServedRun | undefined>>();
   readonly #reservations = new Map<string, Reservation>();
-  /** Runs under way, by client. */
+  /** Active runs, by client. */
   readonly #live = new Map<string, number>();
   /** Runs that are over, the oldest first, and until when they are kept. */
   readonly #over = new Map<ServedRun, number>();
-  readonly #afterwards = new Afterwards();
+  readonly #afterwards = new PendingWork();
   #isClosed = false;
 
   constructor(settings: HttpSettings) {
@@ -58,14 +58,14 @@ export class ServedRuns {
     this.#spending = settings.budget && new ClientSpending(settings.budget);
   }
 
-  /** Starts a run, or gives the one that this Idempotency-Key has started. */
+  /** Starts a run, or returns the one that this Idempotency-Key has started. */
   async start({ agent, input, client, key, carrier }: Start): Promise<{ run: ServedRun; isNew: boolean }> {
     const fingerprint = key === undefined ? '' : fingerprintOf(agent, input);
     const id = `${client.name}.${key === undefined ? randomUUID() : sha256(key).slice(0, 32)}`;
-    // Another request with this key may have started it while the journal was asked.
-    const known = key === undefined ? undefined : ((await this.find(id, client)) ?? this.#runs.get(id));
-    if (known !== undefined) {
-      if (known.fingerprint === fingerprint) return { run: known, isNew: false };
+    // Another request with this key may have started it during the look-up in the journal.
+    const existing = key === undefined ? undefined : ((await this.find(id, client)) ?? this.#runs.get(id));
+    if (existing !== undefined) {
+      if (existing.fingerprint === fingerprint) return { run: existing, isNew: false };
       throw new Problem('invalid-input', 'This Idempotency-Key has started a run with another agent or input.');
     }
     if (this.#isClosed) throw closing();
@@ -73,7 +73,7 @@ export class ServedRuns {
     if (live >= this.#settings.maxRuns)
       throw new Problem('limited', `This client has ${live} runs under way.`, { 'retry-after': '5' });
     const run = this.#served(id, agent, client, fingerprint, this.#settings.optionsFor(client));
-    this.#go(run, client, (options, signal) => serveRun(agent, input, options, { carrier, runId: id, signal }));
+    this.#follow(run, client, (options, signal) => serveRun(agent, input, options, { carrier, runId: id, signal }));
     return { run, isNew: true };
   }
 
@@ -87,7 +87,7 @@ export class ServedRuns {
     const run = new ServedRun({
       ...{ id, agent, client: client.name, fingerprint },
       log: new EventLog(
-        full ? fullEvents : namedEvents((request) => this.#settings.mayDecide(client, request)),
+        full ? fullEventView : namesEventView((request) => this.#settings.mayDecide(client, request)),
         maxLogBytes,
       ),
       abandonMs: onDisconnect === 'cancel' ? abandonMs : undefined,
@@ -97,7 +97,7 @@ export class ServedRuns {
   }
 
   /** Starts or resumes; what is no fault of the client's is the server's. */
-  #go(served: ServedRun, client: Client, begin: (options: RunOptions, signal: AbortSignal) => Run): void {
+  #follow(served: ServedRun, client: Client, begin: (options: RunOptions, signal: AbortSignal) => Run): void {
     const abort = new AbortController();
     try {
       const run = begin(this.#optionsOf(served, client), abort.signal);
@@ -113,7 +113,7 @@ export class ServedRuns {
     this.#count(served.client, 1);
     void served.over.then(() => {
       this.#count(served.client, -1);
-      this.#ended(served);
+      this.#retain(served);
     });
   }
 
@@ -126,10 +126,10 @@ export class ServedRuns {
     return { ...own, limits: reservation.limits };
   }
 
-  #ended(served: ServedRun): void {
+  #retain(served: ServedRun): void {
     const { result, failure } = served;
     if (failure !== undefined && !isA(failure, FencedError)) this.#settings.onError(failure);
-    if (result !== undefined && result.status !== 'suspended') this.#settle(served);
+    if (result !== undefined && result.status !== 'suspended') this.#reconcile(served);
     this.#over.set(served, Date.now() + this.#settings.keepMs);
     for (const [oldest, until] of this.#over) {
       if (this.#over.size <= KEPT && Date.now() < until) break;
@@ -143,22 +143,22 @@ export class ServedRuns {
     else this.#live.delete(client);
   }
 
-  #settle({ id, result }: ServedRun): void {
-    if (result !== undefined) this.#reservations.get(id)?.settle(result);
+  #reconcile({ id, result }: ServedRun): void {
+    if (result !== undefined) this.#reservations.get(id)?.reconcile(result);
     this.#reservations.delete(id);
   }
 
   #forget(served: ServedRun): void {
     this.#over.delete(served);
-    this.#settle(served);
+    this.#reconcile(served);
     if (this.#runs.get(served.id) === served) this.#runs.delete(served.id);
   }
 
-  /** A run of this client, wherever it is: here, or in the journal, from which it then goes on. */
+  /** A run of this client, in this process or in the journal, from which it is then resumed. */
   async find(id: string, client: Client): Promise<ServedRun | undefined> {
     if (!id.startsWith(`${client.name}.`)) return undefined;
-    const known = this.#runs.get(id);
-    if (known !== undefined) return known;
+    const existing = this.#runs.get(id);
+    if (existing !== undefined) return existing;
     const { journal } = this.#settings.optionsFor(client);
     if (journal === undefined) return undefined;
     let loading = this.#loading.get(id);
@@ -178,22 +178,22 @@ export class ServedRuns {
     const served = this.#served(id, agent, client, storedFingerprint(stored), options);
     for (const event of storedEvents(stored)) served.log.append(event);
     if (isFinal(stored.status) || stored.status === 'suspended') {
-      served.ended(stored.result as unknown as RunResult);
-      this.#ended(served);
+      served.endWith(stored.result as unknown as RunResult);
+      this.#retain(served);
       return served;
     }
     await this.#resume(served, client);
     return served;
   }
 
-  /** Goes on with a run that was interrupted or suspended. Resolves once it is under way. */
+  /** Resumes a run that was interrupted or suspended. Resolves when it is active. */
   async #resume(served: ServedRun, client: Client): Promise<void> {
     if (this.#isClosed) throw closing();
     const { journal } = this.#settings.optionsFor(client);
     if (journal === undefined) throw new Problem('conflict', 'The run is not under way, and there is no journal.');
     served.log.reopen();
     let begun: Promise<unknown> | undefined;
-    this.#go(served, client, (options, signal) => {
+    this.#follow(served, client, (options, signal) => {
       const signals = options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]);
       const run = resumeRun(served.agent as Agent<never, unknown, unknown>, served.id, {
         ...options,
@@ -211,7 +211,7 @@ export class ServedRuns {
     throw new Problem('elsewhere', 'Ask the process that has it, or again when that is gone.', { 'retry-after': '5' });
   }
 
-  /** Answers a request of a run; one that waited for it alone goes on. */
+  /** Decides a request of a run; a parked run that waited for it alone is resumed. */
   async decide(served: ServedRun, client: Client, id: string, decision: Decision): Promise<void> {
     const find = () => served.pending().find((one) => one.id === id);
     if (find() === undefined) await new Promise((resolve) => setImmediate(resolve));
@@ -271,7 +271,7 @@ export class ServedRuns {
     return [...listed.values()];
   }
 
-  /** Runs that were interrupted with the process that had them go on, without waiting for their clients. */
+  /** Resumes runs that were interrupted with their process, without waiting for their clients. */
   async resumeAll(journal: RecordStore): Promise<void> {
     for (const { id, agent, status } of await journal.list()) {
       const [, name] = /^([A-Za-z][\w-]*)\./.exec(id) ?? [];
@@ -284,7 +284,7 @@ export class ServedRuns {
     }
   }
 
-  /** Stops all runs as `aborted`, and forgets them; those with a journal can go on. */
+  /** Stops all runs as `aborted` and forgets them; those with a journal can be resumed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const all = [...this.#runs.values()];

@@ -4,11 +4,11 @@ import { isFinal } from '../../core/values/status.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
 import { toldRecords } from '../../journal/told-records.ts';
 
-/** The events that a run's records stand for, for a client of another process than the one that has them. */
+/** The events of a run's records, for a client of a process that did not execute the run. */
 export function storedEvents(run: StoredRun): readonly Omit<RunEvent, 'seq'>[] {
   const state = eventState();
   const events = toldRecords(run).flatMap((record) => eventsOf(record, state));
   const last = isFinal(run.status) ? events.at(-1) : undefined;
-  // A run that was stopped with its process goes on: that was not its end.
+  // A run that was stopped with its process is resumed: `aborted` was not its end.
   return events.filter((event) => event.type !== 'run.end' || event === last);
 }

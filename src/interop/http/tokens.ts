@@ -3,13 +3,13 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 import { shown } from '../../core/values/options.ts';
 
-/** Names a client by its token; undefined for a token of nobody. */
+/** Returns the client of a token; undefined for an unknown token. */
 export type NameOf = (token: string) => string | undefined;
 
 const NAME = /^[A-Za-z][\w-]{0,62}$/;
 const LEAST = 16;
 
-/** Reads `token` and `tokens`; undefined where there is neither, so nobody needs one. */
+/** Reads `token` and `tokens`; undefined if there is neither, so that no request needs one. */
 export function readTokens(field: string, token: unknown, tokens: unknown): NameOf | undefined {
   if (token === undefined && tokens === undefined) return undefined;
   if (token !== undefined && tokens !== undefined)
@@ -21,7 +21,7 @@ export function readTokens(field: string, token: unknown, tokens: unknown): Name
     const at = tokens === undefined ? `${field}.token` : `${field}.tokens.${name}`;
     if (!NAME.test(name))
       throw new ConfigurationError(at, 'this is no name for a client', 'Use a letter, then letters, digits, _ and -.');
-    // What it is does not belong into a message.
+    // The message must not contain the token.
     if (typeof secret !== 'string' || secret.length < LEAST || !/^[\x21-\x7e]+$/.test(secret))
       throw new ConfigurationError(
         at,
@@ -33,7 +33,7 @@ export function readTokens(field: string, token: unknown, tokens: unknown): Name
   return (offered) => {
     const own = digest(offered);
     let found: string | undefined;
-    // Each is looked at, and for as long as any other: time tells nothing of them.
+    // Compares with every token in constant time, so that timing reveals nothing.
     for (const [name, secret] of digests) if (timingSafeEqual(own, secret)) found = name;
     return found;
   };

@@ -9,7 +9,7 @@ import { peer } from '../peer.ts';
 
 const sdk = await peer('@langchain/core', () => import('@langchain/core/utils/json_schema'));
 
-/** As much of a tool of LangChain as is asked of it: its own types do not fit each other under `exactOptionalPropertyTypes`. */
+/** The members of a LangChain tool that are used here: LangChain's own types do not fit each other under `exactOptionalPropertyTypes`. */
 export interface LangChainTool {
   readonly name: string;
   readonly description: string;
@@ -26,8 +26,8 @@ export interface FromLangChainOptions extends ForeignToolOptions {
 }
 
 /**
- * Takes a tool of LangChain as ours: access `execute` and untrusted unless `options` say otherwise. Its JSON Schema is checked by
- * ajv, and then by the tool itself; what it writes to `config.writer` is progress, its content is what the model reads.
+ * Converts a tool of LangChain: access `execute` and untrusted unless `options` set otherwise. Its JSON Schema is checked by ajv,
+ * and then by the tool itself; what it writes to `config.writer` is progress, and the model reads its content.
  *
  * @throws ConfigurationError where `@langchain/core` is missing, for what is no such tool, and for a schema that cannot be shown as JSON Schema.
  * @example fromLangChainTool(new Calculator(), { access: 'read' })

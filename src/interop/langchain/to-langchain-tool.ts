@@ -24,10 +24,9 @@ export interface LangChainArtifact<Output> {
 type JsonSchemaObject = { readonly type: 'object'; readonly [keyword: string]: unknown };
 
 /**
- * Hands a worker over as a tool of LangChain (`@langchain/core` 1). Each call is a run of its own under `options`, whose input is
- * untrusted. Its content is what the worker gave, its artifact has that as a value with usage and run id; what the worker does
- * goes to `config.writer`, where a graph has one. A worker that did not complete is an AgentError; an abort of `config.signal`
- * ends the run.
+ * Makes a worker a tool of LangChain (`@langchain/core` 1). Each call is a separate run under `options`, with untrusted input. Its
+ * content is the worker's output, its artifact has the output as a value with usage and run id; progress goes to `config.writer` if a graph
+ * has one. A worker that did not complete is an AgentError; an abort of `config.signal` ends the run.
  *
  * @throws ConfigurationError where `@langchain/core` is missing, the agent has no description, or an option is wrong.
  * @example createAgent({ model, tools: [toLangChainTool(researcher, { model: ours })] })
@@ -41,7 +40,7 @@ export function toLangChainTool<Input, Output, Deps>(
   const call = async (input: unknown, config: LangChainCall): Promise<[string, LangChainArtifact<Output>]> => {
     const { signal, writer } = config;
     const run = worker.start(input, config, signal);
-    if (writer && worker.progress !== 'none') await tellWriter(run as Run, worker.progress, writer);
+    if (writer && worker.progress !== 'none') await writeProgress(run as Run, worker.progress, writer);
     const result = await worker.completed(run, signal);
     return [contentOf(result.output), artifactOf(result)];
   };
@@ -53,10 +52,10 @@ export function toLangChainTool<Input, Output, Deps>(
   }) as unknown as ReturnType<typeof toLangChainTool<Input, Output, Deps>>;
 }
 
-/** A writer throws where nobody reads any more: then the run is not wanted either. */
-async function tellWriter(run: Run, what: 'names' | 'text', writer: (chunk: unknown) => void): Promise<void> {
+/** A writer throws when its reader is gone: then the run is cancelled. */
+async function writeProgress(run: Run, what: 'names' | 'text', writer: (chunk: unknown) => void): Promise<void> {
   try {
-    for await (const told of runProgress(run, what)) writer(told);
+    for await (const progress of runProgress(run, what)) writer(progress);
   } catch (thrown) {
     run.cancel(undefined, 'The caller left.').catch(() => {});
     throw thrown;

@@ -12,7 +12,7 @@ import { issueText } from '../../core/schema/issue-text.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
-import { decisionOf, formOf } from './ask-client.ts';
+import { formDecision, formOf } from './ask-client.ts';
 import type { loadServer } from './sdk.ts';
 import type { ServeSettings } from './serve-options.ts';
 import type { ServedCall } from './served-call.ts';
@@ -32,7 +32,7 @@ export interface Served {
 /** What a client hands back with its answers: signed, and good for its own calls only. */
 export interface CallState {
   readonly run: string;
-  /** How often its client was asked. */
+  /** The number of requests that its client was asked to answer. */
   readonly round: number;
 }
 
@@ -78,7 +78,7 @@ function taskParam(params: object): { readonly ttl?: unknown } | undefined {
   return 'task' in params && isPlainObject(params.task) ? params.task : undefined;
 }
 
-/** What the client says that it can do: with each request, or once for a connection of 2025. */
+/** The client's capabilities: with each request, or once per connection of 2025. */
 function declaredBy(sdk: Sdk, server: Server, isModern: boolean, { mcpReq }: ServerContext) {
   const envelope: { readonly [key: string]: unknown } = mcpReq.envelope ?? {};
   const declared = isModern ? envelope[sdk.CLIENT_CAPABILITIES_META_KEY] : server.getClientCapabilities();
@@ -176,7 +176,7 @@ class Exchange {
       await call.next();
     } finally {
       unfollow();
-      // A connection of 2025 stays while a person is asked, and its end is the end of the run.
+      // A connection of 2025 stays open while a person is asked, and its end aborts the run.
       if (isModern || call.isOver) signal.removeEventListener('abort', abort);
     }
     if (call.isOver) {
@@ -193,7 +193,7 @@ class Exchange {
   #follow(call: ServedCall): () => void {
     const { served, context } = this.#parts;
     const progressToken = context.mcpReq._meta?.progressToken;
-    if (progressToken === undefined || !served.settings.tellsProgress) return () => {};
+    if (progressToken === undefined || !served.settings.sendsProgress) return () => {};
     let progress = 0;
     return call.follow((message) => {
       progress += 1;
@@ -207,11 +207,11 @@ class Exchange {
 export async function decideAll(call: ServedCall, responses: { readonly [id: string]: unknown }): Promise<void> {
   for (const request of call.pending()) {
     if (!Object.hasOwn(responses, request.id)) continue;
-    await call.decide(request.id, decisionOf(request, responses[request.id])).catch(() => {});
+    await call.decide(request.id, formDecision(request, responses[request.id])).catch(() => {});
   }
 }
 
-/** Throws where infrastructure failed: the client is told no more than that. */
+/** Throws if infrastructure failed, without the cause: the client does not see it. */
 export function answerOf({ sdk, settings }: Served, call: ServedCall): CallToolResult {
   if (call.ended !== undefined) return call.answer(call.ended);
   settings.onError(call.failed);

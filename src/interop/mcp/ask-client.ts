@@ -3,7 +3,7 @@ import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { approvalText } from '../../security/approval-text.ts';
 import type { Pending } from './served-call.ts';
 
-/** A form that a client puts to a person (MCP elicitation). */
+/** A form that a client shows to a person (MCP elicitation). */
 export interface Form {
   readonly mode: 'form';
   readonly message: string;
@@ -16,7 +16,7 @@ export interface Form {
   };
 }
 
-/** The question for a request that waits. What a stranger wrote into its arguments can forge nothing in it. */
+/** The form for a pending request. Its arguments are escaped, so that untrusted text cannot imitate other parts of the form. */
 export function formOf(request: Pending): Form {
   if (request.reason === 'wait') {
     return {
@@ -29,7 +29,7 @@ export function formOf(request: Pending): Form {
       },
     };
   }
-  const isDoubt = request.reason === 'unknown';
+  const isUnknownOutcome = request.reason === 'unknown';
   return {
     mode: 'form',
     message: approvalText(request),
@@ -39,7 +39,7 @@ export function formOf(request: Pending): Form {
         decision: {
           type: 'string',
           title: 'Decision',
-          enum: isDoubt ? ['happened', 'retry', 'failed'] : ['allow', 'deny'],
+          enum: isUnknownOutcome ? ['happened', 'retry', 'failed'] : ['allow', 'deny'],
         },
         reason: { type: 'string', title: 'Reason, for a denial' },
       },
@@ -48,17 +48,17 @@ export function formOf(request: Pending): Form {
   };
 }
 
-/** What a client gave back for a form. Whatever is no plain consent is a denial. */
-export function decisionOf(request: Pending, response: unknown): Decision {
+/** The decision in a client's response to a form. Anything but plain consent is a denial. */
+export function formDecision(request: Pending, response: unknown): Decision {
   const { action, content } = isPlainObject(response) ? response : {};
-  const given = action === 'accept' && isPlainObject(content) ? content : {};
+  const answers = action === 'accept' && isPlainObject(content) ? content : {};
   if (request.reason === 'wait') {
-    if (typeof given.answer === 'string') return { decision: 'answer', value: jsonOrText(given.answer) };
-    // A client with forms of its own: what it gave is judged by the schema of the wait.
-    if (Object.keys(given).length > 0) return { decision: 'answer', value: given as Json };
+    if (typeof answers.answer === 'string') return { decision: 'answer', value: jsonOrText(answers.answer) };
+    // A client with its own forms: the schema of the wait validates its answer.
+    if (Object.keys(answers).length > 0) return { decision: 'answer', value: answers as Json };
     return { decision: 'deny', reason: 'the person at the client gave no answer' };
   }
-  const { decision, reason } = given;
+  const { decision, reason } = answers;
   if (request.reason === 'unknown') {
     if (decision === 'happened' || decision === 'retry' || decision === 'failed') return { decision };
     return { decision: 'deny', reason: 'the person at the client did not say' };

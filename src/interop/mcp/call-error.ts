@@ -5,32 +5,32 @@ import type { loadClient } from './sdk.ts';
 
 type Sdk = Awaited<ReturnType<typeof loadClient>>;
 
-/** Where a call stood when it failed. */
+/** The facts of a failed call. */
 export interface FailedCall {
   readonly server: string;
   readonly tool: string;
-  /** The connection's own last complaint, which says more than that it closed. */
+  /** The last error of the connection, which tells more than that it closed. */
   readonly complaint: Error | undefined;
-  /** What it does may have happened. */
+  /** Whether the call may have had an effect. */
   readonly isUnsafe: boolean;
 }
 
-/** What the SDK threw, as a tool's error. What a server says of itself is bounded; what is the caller's stop is left as it is. */
+/** An error of the SDK as a tool's error. The server's text is bounded; an abort of the caller is returned unchanged. */
 export function callError(sdk: Sdk, thrown: unknown, of: FailedCall): unknown {
   if (isA(thrown, ToolError)) return thrown;
   const { server, tool } = of;
   const at = `${tool} of the server ${server}`;
-  const said = short(messageOf(thrown), 500);
+  const reason = short(messageOf(thrown), 500);
   if (isA(thrown, sdk.ProtocolError)) {
     // Traces have JSON-RPC's own code.
-    const told = { code: `mcp_error_${thrown.code}`, cause: thrown };
+    const details = { code: `mcp_error_${thrown.code}`, cause: thrown };
     switch (thrown.code) {
       case sdk.ProtocolErrorCode.InvalidParams:
-        return new ToolError('invalid_args', `${at}: ${said}`, told);
+        return new ToolError('invalid_args', `${at}: ${reason}`, details);
       case sdk.ProtocolErrorCode.MethodNotFound:
-        return new ToolError('unknown_tool', `${at}: ${said}`, told);
+        return new ToolError('unknown_tool', `${at}: ${reason}`, details);
       default:
-        return new ToolError('threw', `${at} failed (${thrown.code}): ${said}`, told);
+        return new ToolError('threw', `${at} failed (${thrown.code}): ${reason}`, details);
     }
   }
   if (isRefused(sdk, thrown))
@@ -49,11 +49,11 @@ export function callError(sdk: Sdk, thrown: unknown, of: FailedCall): unknown {
     case sdk.SdkErrorCode.NotConnected:
       return lost(at, of, thrown);
     default:
-      return new ToolError('threw', `${at} failed: ${said}`, { cause: thrown });
+      return new ToolError('threw', `${at} failed: ${reason}`, { cause: thrown });
   }
 }
 
-/** The connection is gone: whether the call did something, nobody knows. */
+/** The connection was lost, so the outcome of the call is unknown. */
 function lost(at: string, { complaint, isUnsafe }: FailedCall, cause: unknown): ToolError {
   const why = complaint === undefined ? 'closed the connection' : `was cut off: ${short(complaint.message, 200)}`;
   const kind = isUnsafe ? 'unknown_outcome' : 'threw';

@@ -15,37 +15,41 @@ const PROBE_MS = 5_000;
 const GOODBYE_MS = 2_000;
 
 /** A server that answers. */
-export interface Live {
+export interface LiveServer {
   readonly client: Client;
   readonly protocol: string;
-  /** The newest complaint of the connection itself. */
+  /** The latest error of the connection. */
   readonly complaint: Error | undefined;
   close(): Promise<void>;
 }
 
 export type ConnectOptions = McpStart & Pick<McpToolSettings, 'startTimeoutMs' | 'maxMessageBytes' | 'protocol'>;
 
-/** What is told of a connection while it lasts. */
-export interface Heard {
+/** Callbacks for events of an open connection. */
+export interface ConnectionListener {
   changed(): void;
   closed(): void;
 }
 
-/** Which revision a server spoke when it was last asked: a second start of it need not find out again. */
-export interface Known {
+/** The revision that a server spoke last, so that the next start need not probe again. */
+export interface RevisionMemo {
   prior?: PriorDiscovery | undefined;
 }
 
 /**
- * Starts or calls a server and agrees with it on a revision. It is offered nothing of ours: no sampling, no roots, no elicitation.
+ * Starts or calls a server and negotiates a revision. The client offers no sampling, no roots and no elicitation.
  *
- * @throws ToolError where it does not answer in time, or as a server does.
+ * @throws ToolError if it does not answer in time, or not as a server.
  */
 export async function connect(
   name: string,
   options: ConnectOptions,
-  { heard, known, signal }: { readonly heard: Heard; readonly known: Known; readonly signal: AbortSignal },
-): Promise<Live> {
+  {
+    listener,
+    revision,
+    signal,
+  }: { readonly listener: ConnectionListener; readonly revision: RevisionMemo; readonly signal: AbortSignal },
+): Promise<LiveServer> {
   const sdk = await loadClient();
   const timeout = options.startTimeoutMs ?? START_TIMEOUT_MS;
   const client = new sdk.Client(
@@ -54,7 +58,7 @@ export async function connect(
       versionNegotiation: negotiation(options, timeout),
       inputRequired: { autoFulfill: false },
       jsonSchemaValidator: { getValidator: validatorOf },
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => heard.changed() } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => listener.changed() } },
     },
   );
   const transport = await transportOf(options);
@@ -62,16 +66,16 @@ export async function connect(
   let pid: number | undefined;
   client.onerror = (error) => {
     complaint = error;
-    // It would write on while it is asked to end.
+    // The server would continue to write while it is asked to end.
     if (error.message.includes('exceeded maximum size')) kill(pid);
   };
-  client.onclose = () => heard.closed();
+  client.onclose = () => listener.closed();
   const late = AbortSignal.timeout(timeout);
   try {
-    const prior = known.prior === undefined ? {} : { prior: known.prior };
-    await within(client.connect(transport, { timeout, ...prior }), AbortSignal.any([late, signal]));
+    const prior = revision.prior === undefined ? {} : { prior: revision.prior };
+    await orAborted(client.connect(transport, { timeout, ...prior }), AbortSignal.any([late, signal]));
   } catch (thrown) {
-    known.prior = undefined;
+    revision.prior = undefined;
     await transport.close().catch(() => {});
     signal.throwIfAborted();
     if (isRefused(sdk, thrown)) throw unauthorized(name, thrown);
@@ -79,7 +83,7 @@ export async function connect(
   }
   if ('pid' in transport && typeof transport.pid === 'number') pid = transport.pid;
   const discover = client.getDiscoverResult();
-  known.prior = discover === undefined ? { kind: 'legacy' } : { kind: 'modern', discover };
+  revision.prior = discover === undefined ? { kind: 'legacy' } : { kind: 'modern', discover };
   return {
     client,
     protocol: client.getNegotiatedProtocolVersion() ?? 'unknown',
@@ -90,8 +94,8 @@ export async function connect(
   };
 }
 
-/** The promise, or the signal's reason where that comes first. */
-export function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** The promise, or a rejection with the signal's reason if that comes first. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -127,11 +131,11 @@ async function transportOf(options: ConnectOptions): Promise<Transport> {
   });
 }
 
-/** A session that is over is not left for the server to forget. */
+/** Terminates the session explicitly, so that the server need not wait for a timeout. */
 async function leave(client: Client, transport: Transport): Promise<void> {
   if ('terminateSession' in transport && typeof transport.terminateSession === 'function') {
-    const left: Promise<void> = transport.terminateSession();
-    await within(left, AbortSignal.timeout(GOODBYE_MS)).catch(() => {});
+    const terminated: Promise<void> = transport.terminateSession();
+    await orAborted(terminated, AbortSignal.timeout(GOODBYE_MS)).catch(() => {});
   }
   await client.close().catch(() => {});
 }
@@ -140,7 +144,7 @@ function kill(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(pid, 'SIGKILL');
   } catch {
-    // It is gone already.
+    // It has ended already.
   }
 }
 
@@ -148,7 +152,7 @@ function isTimeout(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown)
   return thrown instanceof sdk.SdkError && thrown.code === sdk.SdkErrorCode.RequestTimeout;
 }
 
-/** Whether a server asks for a token, or for another one. */
+/** Whether a server refuses the token, or requires one. */
 export function isRefused(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown): boolean {
   return thrown instanceof sdk.UnauthorizedError || (thrown instanceof sdk.SdkHttpError && thrown.status === 401);
 }
@@ -176,7 +180,7 @@ function notStarted(name: string, options: ConnectOptions, isLate: boolean, caus
 
 const validators = new WeakMap<object, ReturnType<typeof compileJsonSchema>>();
 
-/** Schemas of servers are checked as all that are not ours: within bounds, and without a pattern that holds the process. */
+/** Compiles a server's schema with the bounds for foreign schemas, and refuses patterns that could block the process. */
 function validatorOf<T>(schema: object): JsonSchemaValidator<T> {
   const issuesOf = validators.get(schema) ?? compileJsonSchema(takeJsonSchema(schema, 'outputSchema'), 'outputSchema');
   validators.set(schema, issuesOf);

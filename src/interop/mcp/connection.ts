@@ -6,7 +6,7 @@ import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import { traceCarrier } from '../../telemetry/otel/carrier.ts';
 import { callError } from './call-error.ts';
-import { type ConnectOptions, connect, type Known, type Live, within } from './connect.ts';
+import { type ConnectOptions, connect, type LiveServer, orAborted, type RevisionMemo } from './connect.ts';
 import { type Offer, type OfferedTool, pinOf, readOffer, toolsOf } from './offer.ts';
 import { loadClient } from './sdk.ts';
 import { startText } from './server-start.ts';
@@ -18,29 +18,29 @@ export type McpOptions = ConnectOptions & McpToolSettings;
 const LIST_TIMEOUT_MS = 30_000;
 const LONGEST_NOTE = 500;
 
-/** One server as one run has it: connected when it is first needed, its tools pinned as the run first saw them, closed with the run. */
+/** The connection of one run to one server: opened when it is first needed, its tools pinned as the run first saw them, closed with the run. */
 export class Connection implements OpenSource {
   readonly #name: string;
   readonly #options: McpOptions;
-  readonly #known: Known;
+  readonly #revision: RevisionMemo;
   readonly #over = new AbortController();
-  #live: Promise<Live> | undefined;
+  #live: Promise<LiveServer> | undefined;
   #listing: Promise<OfferedTool[]> | undefined;
-  /** What each tool was when the run first saw it. */
+  /** The hash of each tool when the run first saw it. */
   readonly #pins = new Map<string, string>();
-  /** Whether the server may have others now. */
+  /** Whether the server may have other tools now. */
   #isStale = false;
   #stopped: ToolError | undefined;
 
-  constructor(name: string, options: McpOptions, known: Known) {
+  constructor(name: string, options: McpOptions, revision: RevisionMemo) {
     this.#name = name;
     this.#options = options;
-    this.#known = known;
+    this.#revision = revision;
   }
 
   async offer(signal: AbortSignal): Promise<Json> {
-    const live = await within(this.#connected(), signal);
-    const tools = await within(this.#list(live), signal);
+    const live = await orAborted(this.#connected(), signal);
+    const tools = await orAborted(this.#list(live), signal);
     return { server: this.#name, start: startText(this.#options), protocol: live.protocol, tools } satisfies Offer;
   }
 
@@ -49,7 +49,7 @@ export class Connection implements OpenSource {
     const now = startText(this.#options);
     if (offer.server !== this.#name || offer.start !== now) throw otherStart(this.#name, offer, now);
     for (const one of offer.tools) if (!this.#pins.has(one.tool)) this.#pins.set(one.tool, pinOf(one));
-    // Of a run that goes on: what the server has now is looked at before the first call.
+    // In a resumed run the tools are listed again before the first call.
     if (this.#live === undefined) this.#isStale = true;
     return toolsOf(offer, this.#options, this.#facts(), (tool, args, context) => this.#call(tool, args, context));
   }
@@ -74,8 +74,8 @@ export class Connection implements OpenSource {
   async #call(tool: OfferedTool, args: never, context: ToolContext): Promise<unknown> {
     if (this.#stopped !== undefined) throw this.#stopped;
     const { signal } = context;
-    const live = await within(this.#connected(), signal);
-    if (this.#isStale) await within(this.#list(live), signal);
+    const live = await orAborted(this.#connected(), signal);
+    if (this.#isStale) await orAborted(this.#list(live), signal);
     if (this.#stopped !== undefined) throw this.#stopped;
     const sdk = await loadClient();
     try {
@@ -83,7 +83,7 @@ export class Connection implements OpenSource {
         { name: tool.tool, arguments: args, _meta: { ...traceCarrier() } },
         {
           signal,
-          // The run's own timer is the one that counts: it aborts the signal.
+          // The run's own timer applies: it aborts the signal.
           timeout: LONGEST_TIMER_MS,
           toolDefinition: definitionOf(tool),
           onprogress: (progress) => context.progress(progressOf(progress)),
@@ -97,21 +97,25 @@ export class Connection implements OpenSource {
     }
   }
 
-  #connected(): Promise<Live> {
+  #connected(): Promise<LiveServer> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     this.#over.signal.throwIfAborted();
     if (this.#live === undefined) {
-      const heard = {
+      const listener = {
         changed: () => {
           this.#isStale = true;
         },
         closed: () => {
-          // Another one may answer the next call; what it has is looked at first.
+          // Another server process may answer the next call, so its tools are listed first.
           this.#live = undefined;
           this.#isStale = true;
         },
       };
-      const live = connect(this.#name, this.#options, { heard, known: this.#known, signal: this.#over.signal });
+      const live = connect(this.#name, this.#options, {
+        listener,
+        revision: this.#revision,
+        signal: this.#over.signal,
+      });
       this.#live = live;
       live.catch(() => {
         if (this.#live === live) this.#live = undefined;
@@ -120,15 +124,15 @@ export class Connection implements OpenSource {
     return this.#live;
   }
 
-  /** What the server has now. Whoever asks while it is being asked shares the answer. */
-  #list(live: Live): Promise<OfferedTool[]> {
+  /** The server's current tools. Simultaneous callers share one request. */
+  #list(live: LiveServer): Promise<OfferedTool[]> {
     this.#listing ??= this.#listed(live).finally(() => {
       this.#listing = undefined;
     });
     return this.#listing;
   }
 
-  async #listed({ client, complaint }: Live): Promise<OfferedTool[]> {
+  async #listed({ client, complaint }: LiveServer): Promise<OfferedTool[]> {
     const sdk = await loadClient();
     this.#isStale = false;
     const timeout = this.#options.startTimeoutMs ?? LIST_TIMEOUT_MS;
@@ -148,7 +152,7 @@ export class Connection implements OpenSource {
     return offered;
   }
 
-  /** A tool is another than it was when the run began, or when a person approved it: nothing of this server is trusted any more. */
+  /** A tool differs from the one that the run first saw or a person approved, so no tool of this server is called any more. */
   #stop(tool: string): ToolError {
     const problem = `The server ${this.#name} changed its tool ${tool} after the run had begun, so none of its tools is called any more. Look at it (cox mcp list), then start a new run.`;
     this.#stopped = new ToolError('denied', problem, { code: 'tool_definition_changed' });
@@ -157,7 +161,7 @@ export class Connection implements OpenSource {
   }
 }
 
-/** The SDK checks answers against what was pinned. */
+/** The SDK checks answers against the pinned schema. */
 function definitionOf({ tool, inputSchema, outputSchema }: OfferedTool) {
   const input = { ...inputSchema, type: 'object' as const };
   return { name: tool, inputSchema: input, ...(outputSchema !== undefined && { outputSchema }) };

@@ -1,6 +1,6 @@
 import type { ToolSource } from '../../core/contract/tool-source.ts';
 import { checkOptions } from '../../core/values/options.ts';
-import type { Known } from './connect.ts';
+import type { RevisionMemo } from './connect.ts';
 import { Connection, type McpOptions } from './connection.ts';
 import { checkStart, type McpStart, START_OPTIONS } from './server-start.ts';
 import { checkSettings, type McpToolSettings, SETTINGS } from './tool-settings.ts';
@@ -9,12 +9,11 @@ import { checkSettings, type McpToolSettings, SETTINGS } from './tool-settings.t
 export type McpToolsOptions = McpStart & McpToolSettings;
 
 /**
- * The tools of an MCP server, for an agent's `tools`. Each run has a connection of its own, opened by the first agent that needs
- * it and closed with the run; what the server offered when the run first asked is what the run's agents have. Every call is
- * `execute` and every answer untrusted until the options say otherwise.
+ * The tools of an MCP server, for an agent's `tools`. Each run has its own connection, opened by the first agent that needs it and closed
+ * with the run; the run's agents have the tools that the server offered first. Every call is `execute` and every answer untrusted unless the
+ * options set otherwise.
  *
- * @throws ConfigurationError for options that mean nothing. What is wrong with the server ends the agent that needs it, with
- *   `model_error` and the server's name.
+ * @throws ConfigurationError for invalid options. A fault of the server ends the agent that needs it, with `model_error` and the server's name.
  * @example
  * const files = mcpTools({ name: 'files', command: 'npx', args: ['-y', 'mcp-server-files', 'docs'], tools: { read: { access: 'read' } } });
  * const reader = defineAgent({ name: 'reader', instructions: 'Read.', tools: [files] });
@@ -23,8 +22,8 @@ export function mcpTools(options: McpToolsOptions): ToolSource {
   checkOptions('mcpTools', options, [...START_OPTIONS, ...SETTINGS]);
   checkStart('mcpTools', { ...options });
   checkSettings('mcpTools', { ...options });
-  const given: McpOptions = Object.freeze({ ...options });
-  const name = given.name ?? 'mcp';
-  const known: Known = {};
-  return Object.freeze({ type: 'source', name, open: () => new Connection(name, given, known) } as const);
+  const settings: McpOptions = Object.freeze({ ...options });
+  const name = settings.name ?? 'mcp';
+  const revision: RevisionMemo = {};
+  return Object.freeze({ type: 'source', name, open: () => new Connection(name, settings, revision) } as const);
 }

@@ -17,7 +17,7 @@ export type OfferedTool = {
   readonly outputSchema?: JsonSchema;
 };
 
-/** What a server offered a run: what was started, what it speaks, and its tools. */
+/** What a server offered a run: how it was started, its revision, and its tools. */
 export type Offer = {
   readonly server: string;
   readonly start: string;
@@ -28,12 +28,12 @@ export type Offer = {
 const MOST_TOOLS = 512;
 const LONGEST_DESCRIPTION = 16_000;
 const TOOL_NAME = /^[\w./-]{1,128}$/;
-/** Signs that turn text around, or that nobody sees: what a person approves must be what a model reads. */
+/** Bidirectional and invisible characters: a person must approve the text that a model reads. */
 const UNSEEN = /[\u202A-\u202E\u2066-\u2069]|[\u{E0000}-\u{E007F}]/gu;
 
 /**
- * What of a list may be given to an agent. Refuses, with the tool's name, what could mean two things or hold the process: names
- * that are repeated or illegal, schemas that do not compile or never end, pinned tools that changed.
+ * The listed tools that an agent may have. Refuses, with the tool's name, repeated or illegal names, schemas that do not compile
+ * or do not terminate, and pinned tools that changed.
  *
  * @throws ToolError
  */

@@ -5,8 +5,8 @@ import { ToolError } from '../../core/values/errors.ts';
 const MEANS_SOMETHING = /[^\w\-.~:/?#[\]@!*+,=%&]/;
 
 /**
- * The provider, which sends a person nowhere but to a page: a server says where they log in, and applications hand that to whatever opens a
- * browser (CVE-2025-6514).
+ * Wraps a provider so that a person is only sent to a web page: the server chooses the login address, and applications pass it
+ * to a program that opens a browser (CVE-2025-6514).
  */
 export function safeAuth(auth: AuthProvider | OAuthClientProvider): AuthProvider | OAuthClientProvider {
   if (!('redirectToAuthorization' in auth)) return auth;

@@ -3,7 +3,7 @@ import { loadSdk, once } from '../../models/sdk.ts';
 const CLIENT = '@modelcontextprotocol/client';
 const SERVER = '@modelcontextprotocol/server';
 
-/** The client's half of the SDK, loaded when the first server is asked. */
+/** The client part of the SDK, loaded on first use. */
 export const loadClient = once(() => loadSdk(CLIENT, () => import('@modelcontextprotocol/client')));
 export const loadStdioClient = once(() => loadSdk(CLIENT, () => import('@modelcontextprotocol/client/stdio')));
 

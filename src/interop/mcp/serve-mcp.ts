@@ -11,16 +11,16 @@ export interface McpServing {
   readonly url: string | undefined;
   /** Resolves when the client of one over standard streams has gone, or `close` is done. */
   readonly closed: Promise<void>;
-  /** Ends the runs under way (those with a journal can go on) and resolves when all is closed. */
+  /** Aborts the active runs (those with a journal can be resumed) and resolves when all is closed. */
   close(): Promise<void>;
 }
 
 /**
  * Serves agents as the tools of an MCP server, for clients of the revisions of 2025 and 2026. What clients send is untrusted;
- * models, deps, permissions, limits and the journal come from `run`. A person at the client is asked for what needs approval;
- * a client that goes away ends its runs; long ones are tasks for clients that know them.
+ * models, deps, permissions, limits and the journal come from `run`. Approvals are asked of a person at the client; a client that
+ * disconnects ends its runs; long runs are tasks for clients that support them.
  *
- * @throws ConfigurationError that names the option; rejects where it cannot listen, or a package of the SDK is missing.
+ * @throws ConfigurationError that names the option; rejects if it cannot listen, or if a package of the SDK is missing.
  * @example
  * await serveMcp({ agents: [researcher], transport: 'stdio', run: { model } });
  * const { url, close } = await serveMcp({ agents: [researcher], transport: { port: 8090, token: process.env.COX_TOKEN }, run: { model } });
@@ -37,31 +37,31 @@ export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
   const served: Served = { sdk, settings, calls, codec };
   if (options.transport !== 'stdio') return serveOverHttp(served, options.transport);
   const { serveStdio, StdioServerTransport } = await loadStdioServer();
-  const gone = Promise.withResolvers<void>();
+  const disconnected = Promise.withResolvers<void>();
   const transport = new StdioServerTransport();
   const handle = serveStdio((context) => agentServer(served, context), {
-    transport: whenClosed(transport, gone.resolve),
+    transport: whenClosed(transport, disconnected.resolve),
     onerror: () => {},
   });
-  const closed = gone.promise.then(() => calls.close());
+  const closed = disconnected.promise.then(() => calls.close());
   return {
     url: undefined,
     closed,
     async close() {
       await handle.close();
-      gone.resolve();
+      disconnected.resolve();
       await closed;
     },
   };
 }
 
-/** The transport, telling its end also to us: the SDK's entry takes `onclose` for itself. */
-function whenClosed<T extends { onclose?: (() => void) | undefined }>(transport: T, told: () => void): T {
+/** The transport with a second listener for its end, since the SDK's entry uses `onclose` itself. */
+function whenClosed<T extends { onclose?: (() => void) | undefined }>(transport: T, onClose: () => void): T {
   let theirs: (() => void) | undefined;
   Object.defineProperty(transport, 'onclose', {
     get: () => () => {
       theirs?.();
-      told();
+      onClose();
     },
     set: (given: (() => void) | undefined) => {
       theirs = given;

@@ -17,13 +17,13 @@ import { LISTEN_OPTIONS, type ListenOptions } from '../http/listen.ts';
 import { servedAgents } from '../served-agents.ts';
 import type { Pending } from './served-call.ts';
 
-/** Streamable HTTP: where it listens, and who may ask. */
+/** Streamable HTTP: the address, and which requests are admitted. */
 export interface McpHttp extends ListenOptions, GuardOptions {
   /** Default `/mcp`. */
   readonly path?: string | undefined;
   /** Bytes of a request's body. Default 1,048,576. */
   readonly maxBodyBytes?: number | undefined;
-  /** Sessions of one client of 2025 at once; default 256. The one that was not asked for longest gives way. */
+  /** Sessions of one client of 2025 at once; default 256. Beyond that the least recently used one is closed. */
   readonly maxSessions?: number | undefined;
 }
 
@@ -33,25 +33,25 @@ export interface ServeMcpOptions {
   readonly agents: readonly Agent[];
   /** `stdio`: this process's standard streams, for a client that started it. Or HTTP. */
   readonly transport: 'stdio' | McpHttp;
-  /** Options of every run, or of a client's. What they give comes from here alone, never from the client. */
+  /** Options of every run, or of a client's. They come from here alone, never from the client. */
   readonly run?: RunOptions | ((client: Client) => RunOptions) | undefined;
-  /** How the server calls itself; default `coxswain`. */
+  /** The name of the server; default `coxswain`. */
   readonly name?: string | undefined;
   /** Default `0.0.0`. */
   readonly version?: string | undefined;
-  /** What a client's model is told of the server as a whole. */
+  /** Instructions for a client's model about the server as a whole. */
   readonly instructions?: string | undefined;
-  /** What a client is told of a run under way: who does what, by names (default), or nothing. */
+  /** Progress that a client receives: agents and calls by name (default), or none. */
   readonly progress?: 'names' | 'none' | undefined;
-  /** Whether a person at this client may answer this request. Default yes, where the client can ask one and `run` has no `approve`. */
+  /** Whether a person at this client may answer this request. Default yes, if the client can ask a person and `run` has no `approve`. */
   readonly mayDecide?: ((client: Client, request: Pending) => boolean) | undefined;
-  /** Milliseconds for which a run waits for a client that was asked and does not come back; then it ends `aborted`. Default 600,000. */
+  /** Milliseconds for which a run waits for a client's answer; then it ends `aborted`. Default 600,000. */
   readonly answerMs?: number | undefined;
-  /** Milliseconds for which a task that is over can be asked for. Default 600,000. */
+  /** Milliseconds for which the result of a finished task is available. Default 600,000. */
   readonly keepMs?: number | undefined;
   /** Runs of one client at once. Default 8. */
   readonly maxRuns?: number | undefined;
-  /** Told of what failed and is no fault of a client's. Default: a warning of the process. */
+  /** Called with errors that are not the client's fault. Default: a process warning. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -67,7 +67,7 @@ export interface ServeSettings {
   optionsFor(client: Client): RunOptions;
   readonly info: { readonly name: string; readonly version: string };
   readonly instructions: string | undefined;
-  readonly tellsProgress: boolean;
+  readonly sendsProgress: boolean;
   mayDecide(client: Client, request: Pending): boolean;
   readonly answerMs: number;
   readonly keepMs: number;
@@ -96,7 +96,7 @@ export function serveSettings(options: ServeMcpOptions): ServeSettings {
     optionsFor: runOptions(options.run, agents),
     info: { name: name ?? 'coxswain', version: version ?? '0.0.0' },
     instructions,
-    tellsProgress: options.progress !== 'none',
+    sendsProgress: options.progress !== 'none',
     mayDecide: options.mayDecide ?? (() => true),
     answerMs: options.answerMs ?? 600_000,
     keepMs: options.keepMs ?? 600_000,
@@ -114,7 +114,7 @@ function checkHttp(transport: { readonly [option: string]: unknown }): void {
     checkWhole(`serveMcp.transport.${field}`, transport[field], 1);
 }
 
-/** What is the same for all is checked before anybody can ask. */
+/** Options that are the same for all clients are checked at the start. */
 function runOptions(run: ServeMcpOptions['run'], agents: ReadonlyMap<string, Agent>): ServeSettings['optionsFor'] {
   if (typeof run === 'function') return (client) => checkOwn(run(client));
   const given = checkOwn(run ?? {});

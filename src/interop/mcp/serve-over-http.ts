@@ -15,14 +15,14 @@ import { Sessions } from './sessions.ts';
 
 const MAX_BODY_BYTES = 1_048_576;
 const MAX_SESSIONS = 256;
-const PLACE = 'serveMcp.transport';
+const FIELD = 'serveMcp.transport';
 
-/** Streamable HTTP for both revisions: each request of 2026 by itself, clients of 2025 in sessions of their own. */
+/** Streamable HTTP for both revisions: requests of 2026 are independent, clients of 2025 have sessions. */
 export async function serveOverHttp(served: Served, options: McpHttp): Promise<McpServing> {
   const { sdk, calls, settings } = served;
   const node = await loadNodeServer();
   const { path = '/mcp', maxBodyBytes = MAX_BODY_BYTES, maxSessions = MAX_SESSIONS } = options;
-  const own = guard(PLACE, options);
+  const own = guard(FIELD, options);
   const modern = sdk.createMcpHandler((context) => agentServer(served, context), {
     legacy: 'reject',
     onerror: () => {},
@@ -44,12 +44,12 @@ export async function serveOverHttp(served: Served, options: McpHttp): Promise<M
       const body = request.method === 'POST' ? await readBody(request, maxBodyBytes) : undefined;
       const auth = authInfoOf(client);
       const { method = '', url = '' } = request;
-      const asked = Object.assign(request, { auth, method, url });
+      const authenticated = Object.assign(request, { auth, method, url });
       const isOf2025 =
         method !== 'POST' ||
-        (!claimsRevision(sdk, body) && (await sdk.isLegacyRequest(await node.toWebRequest(asked, body), body)));
-      if (!isOf2025) await answerModern(asked, response, body);
-      else await sessions.answer(client, asked, response, body);
+        (!claimsRevision(sdk, body) && (await sdk.isLegacyRequest(await node.toWebRequest(authenticated, body), body)));
+      if (!isOf2025) await answerModern(authenticated, response, body);
+      else await sessions.answer(client, authenticated, response, body);
     } catch (thrown) {
       refuse(response, thrown, settings.onError);
     }
@@ -60,31 +60,31 @@ export async function serveOverHttp(served: Served, options: McpHttp): Promise<M
     await modern.close();
   };
   const handler = Object.assign(answer, { close });
-  const listening = await listen(PLACE, options, { guard: own, basePath: path, maxBodyBytes }, handler);
-  const gone = Promise.withResolvers<void>();
+  const listening = await listen(FIELD, options, { guard: own, basePath: path, maxBodyBytes }, handler);
+  const stopped = Promise.withResolvers<void>();
   return {
     url: listening.url,
-    closed: gone.promise,
+    closed: stopped.promise,
     async close() {
       await listening.close();
-      gone.resolve();
+      stopped.resolve();
     },
   };
 }
 
-/** A request that names its revision is one of 2026 for the SDK too, whatever else it says. */
+/** The SDK also treats every request that names its revision as one of 2026. */
 function claimsRevision(sdk: Sdk, body: Json | undefined): boolean {
   const params = isPlainObject(body) ? body.params : undefined;
   const meta = isPlainObject(params) ? params._meta : undefined;
   return isPlainObject(meta) && sdk.PROTOCOL_VERSION_META_KEY in meta;
 }
 
-/** Who asks, as the SDK hands it on: never the token. */
+/** The client in the SDK's form, without its token. */
 function authInfoOf({ name, address }: Client): AuthInfo {
   return { token: '', clientId: name, scopes: [], extra: { address } };
 }
 
-/** As JSON-RPC says it, with the status of HTTP. */
+/** Sends a refusal as a JSON-RPC error with its HTTP status. */
 function refuse(response: ServerResponse, thrown: unknown, onError: (error: unknown) => void): void {
   const isProblem = thrown instanceof Problem;
   if (!isProblem) onError(thrown);

@@ -10,10 +10,10 @@ import type { Client } from '../http/client.ts';
 import { PROGRESS, progressText } from '../progress-text.ts';
 import { serveRun } from '../serve-run.ts';
 
-type Told = (typeof PROGRESS)[number];
+type ProgressType = (typeof PROGRESS)[number];
 export type Pending = ApprovalRequest | WaitRequest;
 
-/** What a call was given by its client and by the server's code. */
+/** What the client and the server's code gave a call. */
 export interface CallParts {
   readonly agent: Agent;
   readonly input: Json;
@@ -21,28 +21,28 @@ export interface CallParts {
   readonly options: RunOptions;
   /** The request's `_meta`. */
   readonly carrier: { readonly [name: string]: unknown };
-  /** Whether the client can put a question to a person. */
+  /** Whether the client can ask a person. */
   readonly canAsk: boolean;
   readonly mayDecide: (client: Client, request: Pending) => boolean;
 }
 
-/** One run of an agent for a client, over as many requests as it takes: a person may be asked in between. */
+/** One run of an agent for a client, which may take several requests, since a person may be asked in between. */
 export class ServedCall {
   readonly client: Client;
   readonly tool: string;
   readonly createdAt = new Date();
   updatedAt = this.createdAt;
-  /** How often its client was asked. */
+  /** The number of requests that its client was asked to answer. */
   rounds = 0;
   readonly result: Promise<RunResult>;
-  /** Undefined while it is under way. */
+  /** Undefined while it is active. */
   ended: RunResult | undefined;
-  /** What it rejected with: infrastructure failed. */
+  /** The error with which the run rejected: infrastructure failed. */
   failed: unknown;
   readonly #run: Run;
   readonly #parts: CallParts;
   readonly #abort = new AbortController();
-  readonly #asked: boolean;
+  readonly #asksClient: boolean;
   #wake = Promise.withResolvers<void>();
   #spanId: string | undefined;
 
@@ -51,17 +51,17 @@ export class ServedCall {
     this.#parts = parts;
     this.client = client;
     this.tool = agent.name;
-    // Who has an answer already is not asked again through the client.
-    this.#asked = canAsk && options.approve === undefined;
+    // With `approve` in the options the client is not asked.
+    this.#asksClient = canAsk && options.approve === undefined;
     const views = [
       ...(options.views ?? []),
       (record: { readonly kind: string; readonly spanId: string }) => {
         if (record.kind === 'run') this.#spanId ??= record.spanId;
       },
     ];
-    const given = { ...options, views, ...(canAsk && { onIdle: 'wait' as const }) };
-    this.#run = serveRun(agent, input, given, { signal: this.#abort.signal, carrier }) as Run;
-    this.#run.on('approval.request', ({ request }) => this.#isAskedFor(request));
+    const runOptions = { ...options, views, ...(canAsk && { onIdle: 'wait' as const }) };
+    this.#run = serveRun(agent, input, runOptions, { signal: this.#abort.signal, carrier }) as Run;
+    this.#run.on('approval.request', ({ request }) => this.#onRequest(request));
     this.#run.on('approval.decision', () => this.#changed());
     this.result = this.#run.result;
     this.result.then(
@@ -84,40 +84,40 @@ export class ServedCall {
     return this.ended !== undefined || this.failed !== undefined;
   }
 
-  /** What a person at the client may answer now. */
+  /** Requests that a person at the client may answer now. */
   pending(): readonly Pending[] {
     if (this.isOver) return [];
     return this.#run.pending().filter((request) => this.#isForClient(request));
   }
 
-  /** Resolves when it is over, or something waits for a person at the client, or the signal comes. */
+  /** Resolves when it is over, when a request waits for a person at the client, or when the signal aborts. */
   async next(signal?: AbortSignal): Promise<void> {
     while (!this.isOver && this.pending().length === 0 && signal?.aborted !== true) {
       const woken = this.#wake.promise;
       await (signal === undefined ? woken : Promise.race([woken, once(signal)]));
-      // What is asked for in one turn is asked together.
+      // Requests of one turn are asked together.
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
   }
 
-  /** Told to whoever follows, by names alone. Gives what ends that. */
-  follow(tell: (text: string) => void): () => void {
+  /** Reports progress by names alone, until the returned function is called. */
+  follow(onProgress: (text: string) => void): () => void {
     const listener = (event: RunEvent) => {
       const text = progressText(event);
-      if (text !== undefined) tell(text);
+      if (text !== undefined) onProgress(text);
     };
-    for (const type of PROGRESS) this.#run.on<Told>(type, listener);
+    for (const type of PROGRESS) this.#run.on<ProgressType>(type, listener);
     return () => {
-      for (const type of PROGRESS) this.#run.off<Told>(type, listener);
+      for (const type of PROGRESS) this.#run.off<ProgressType>(type, listener);
     };
   }
 
-  /** Rejects with a ConfigurationError where the answer is none. */
+  /** Rejects with a ConfigurationError if the answer is invalid. */
   decide(id: string, decision: Decision): Promise<void> {
     return this.#run.decide(id, decision);
   }
 
-  /** Ends it `aborted`; with a journal it can go on. */
+  /** Ends it `aborted`; with a journal it can be resumed. */
   abort(): void {
     this.#abort.abort();
   }
@@ -126,7 +126,7 @@ export class ServedCall {
     this.#run.cancel(undefined, 'The client cancelled the task.').catch(() => {});
   }
 
-  /** What it came to, as the answer to a call. */
+  /** A result as the answer to a call. */
   answer(result: RunResult): CallToolResult {
     const meta = this.#meta(result);
     if (result.status !== 'completed')
@@ -149,13 +149,13 @@ export class ServedCall {
   }
 
   #isForClient(request: Pending): boolean {
-    const isOurs = request.reason === 'wait' ? this.#parts.canAsk : this.#asked;
+    const isOurs = request.reason === 'wait' ? this.#parts.canAsk : this.#asksClient;
     return isOurs && this.#parts.mayDecide(this.client, request);
   }
 
-  /** What nobody at the client may decide would else wait for ever. */
-  #isAskedFor(request: Pending): void {
-    const isOurs = request.reason === 'wait' ? this.#parts.canAsk : this.#asked;
+  /** Denies a request that this client may not decide, since it would wait for ever. */
+  #onRequest(request: Pending): void {
+    const isOurs = request.reason === 'wait' ? this.#parts.canAsk : this.#asksClient;
     if (isOurs && !this.#parts.mayDecide(this.client, request))
       this.#run.decide(request.id, { decision: 'deny', reason: 'this client may not decide it' }).catch(() => {});
     this.#changed();

@@ -1,7 +1,7 @@
 import type { Client } from '../http/client.ts';
 import { type CallParts, ServedCall } from './served-call.ts';
 
-/** The runs of a server's clients: those under way, those that wait for their client, and tasks that are over. */
+/** The runs of a server's clients: active ones, those that wait for their client, and finished tasks. */
 export class ServedCalls {
   readonly #calls = new Map<string, ServedCall>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
@@ -54,7 +54,7 @@ export class ServedCalls {
     this.#timers.delete(id);
   }
 
-  /** Ends all; those with a journal can go on. */
+  /** Aborts all; those with a journal can be resumed. */
   async close(): Promise<void> {
     const calls = [...this.#calls.values()];
     for (const call of calls) {

@@ -3,11 +3,11 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 import { checkFunction, checkOneOf, checkText, shown } from '../../core/values/options.ts';
 
-/** A server that is started as a process, and spoken with over its standard streams. */
+/** A server that is started as a process and uses its standard streams. */
 export interface McpCommand {
   readonly command: string;
   readonly args?: readonly string[] | undefined;
-  /** Variables that it gets beside HOME, LOGNAME, PATH, SHELL, TERM and USER; nothing else of this process's environment. */
+  /** Variables beside HOME, LOGNAME, PATH, SHELL, TERM and USER; it receives nothing else of this process's environment. */
   readonly env?: { readonly [name: string]: string } | undefined;
   readonly cwd?: string | undefined;
   /** Where its complaints go; default `ignore`. */
@@ -79,7 +79,7 @@ function checkTexts(field: string, value: unknown): void {
   throw new ConfigurationError(field, 'expected an object of texts', 'Write { NAME: value }.');
 }
 
-/** What is pinned of a start: what is run or asked, and the names of what it is told; never a secret. */
+/** The pinned text of a start: the command or URL, and the names of variables and headers; never a secret. */
 export function startText(start: McpStart): string {
   if (start.command === undefined) {
     const { origin, pathname } = new URL(start.url);

@@ -10,9 +10,9 @@ interface Session {
   readonly transport: NodeStreamableHTTPServerTransport;
 }
 
-/** Sessions of clients of 2025: they are asked, told and cancelled over them. A session is its client's alone. */
+/** Sessions of clients of 2025, which carry questions, progress and cancellation. A session belongs to one client. */
 export class Sessions {
-  /** The one that was asked for longest ago is the first. */
+  /** The least recently used one is the first. */
   readonly #sessions = new Map<string, Session>();
   readonly #max: number;
   readonly #open: (client: Client) => Promise<NodeStreamableHTTPServerTransport>;
@@ -56,7 +56,7 @@ export class Sessions {
     const { sessionId } = transport;
     if (sessionId === undefined) return transport.close();
     this.#sessions.set(sessionId, { client: client.name, transport });
-    // A client pushes out sessions of its own alone.
+    // A client can displace only its own sessions.
     const own = [...this.#sessions.values()].filter((session) => session.client === client.name);
     if (own.length > this.#max) await own[0]?.transport.close();
   }

@@ -2,7 +2,7 @@ import type { CallToolResult, Server, ServerContext, StandardSchemaV1 } from '@m
 import { isPlainObject } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
 import { answerOf, decideAll, type Served } from './agent-server.ts';
-import { decisionOf, formOf } from './ask-client.ts';
+import { formDecision, formOf } from './ask-client.ts';
 import type { ServedCall } from './served-call.ts';
 
 /** Tasks as clients of 2026 negotiate them. */
@@ -17,12 +17,12 @@ type Status = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled
 function statusOf(call: ServedCall): Status {
   if (call.failed !== undefined) return 'failed';
   if (call.ended?.status === 'cancelled' || call.ended?.status === 'aborted') return 'cancelled';
-  // What an agent came to is an answer, also where that is a failure.
+  // Any end of an agent is an answer, also a failure.
   if (call.ended !== undefined) return 'completed';
   return call.pending().length > 0 ? 'input_required' : 'working';
 }
 
-/** A run as a task, in the words of both revisions. */
+/** A run as a task, in the form of each revision. */
 export function taskOf(call: ServedCall, keepMs: number) {
   const { id: taskId, createdAt, updatedAt } = call;
   const facts = {
@@ -40,15 +40,15 @@ export function taskOf(call: ServedCall, keepMs: number) {
 export function tasksOf2025(server: Server, served: Served, client: Client): void {
   const { settings, calls } = served;
   const own = finder(served, client);
-  const shown = (call: ServedCall) => taskOf(call, settings.keepMs).of2025.task;
-  handle(server, 'tasks/get', async (params) => shown(own(params)));
-  handle(server, 'tasks/list', async () => ({ tasks: calls.of(client).map(shown) }));
+  const view = (call: ServedCall) => taskOf(call, settings.keepMs).of2025.task;
+  handle(server, 'tasks/get', async (params) => view(own(params)));
+  handle(server, 'tasks/list', async () => ({ tasks: calls.of(client).map(view) }));
   handle(server, 'tasks/cancel', async (params) => {
     const call = own(params);
     if (call.isOver) throw invalid(served, 'The task is over.');
     call.cancel();
     await call.next();
-    return shown(call);
+    return view(call);
   });
   handle(server, 'tasks/result', async (params, context) => {
     const call = own(params);
@@ -61,7 +61,7 @@ export function tasksOf2025(server: Server, served: Served, client: Client): voi
   });
 }
 
-/** Over the request for its result, a client of 2025 is asked what the task waits for. */
+/** Asks a client of 2025 for the task's pending requests over its request for the result. */
 async function ask(call: ServedCall, { mcpReq }: ServerContext, related: object): Promise<void> {
   for (;;) {
     await call.next(mcpReq.signal);
@@ -72,7 +72,7 @@ async function ask(call: ServedCall, { mcpReq }: ServerContext, related: object)
       const response: unknown = await mcpReq
         .elicitInput(params as Parameters<typeof mcpReq.elicitInput>[0])
         .catch(() => undefined);
-      await call.decide(request.id, decisionOf(request, response)).catch(() => {});
+      await call.decide(request.id, formDecision(request, response)).catch(() => {});
     }
   }
 }
@@ -107,7 +107,7 @@ export function extendedTasks(server: Server, served: Served, client: Client): v
   });
 }
 
-/** Results and questions stand in the answer to `tasks/get` itself. */
+/** The answer to `tasks/get` contains results and questions. */
 function detailOf(served: Served, call: ServedCall): object {
   if (!call.isOver) {
     const pending = call.pending();

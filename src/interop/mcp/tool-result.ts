@@ -6,20 +6,19 @@ const MEDIA_TYPE = /^[a-z0-9][\w.+-]*\/[\w.+-]+$/i;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
- * A server's answer as a tool's value: text alone as text, structured content as JSON, anything else as content parts. Links are
- * told as text: nobody follows them by themselves.
+ * A server's answer as a tool's value: text alone as text, structured content as JSON, anything else as content parts. Links become text and are not followed.
  *
- * @throws ToolError with the server's text where the answer says that the tool failed.
+ * @throws ToolError with the server's text if the tool failed.
  */
 export function toolResult({ content, structuredContent, isError }: CallToolResult, tool: string): unknown {
   if (isError === true) {
-    const said = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
-    throw new ToolError('threw', said.trim() === '' ? `${tool} failed and says nothing` : said, {
+    const text = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
+    throw new ToolError('threw', text.trim() === '' ? `${tool} failed and says nothing` : text, {
       code: 'mcp_tool_error',
     });
   }
   const isPlain = content.every(({ type }) => type === 'text');
-  // The text beside it is the same again, for clients that know no structured content.
+  // The text repeats it for clients without structured content.
   if (structuredContent !== undefined && isPlain) return structuredContent;
   const parts = content.map(partOf);
   const texts = parts.map((part) => (part.type === 'text' ? part.text : undefined));

@@ -21,10 +21,10 @@ const OF_TOOL = [
   ...['needsApproval', 'result', 'ruleArg', 'parallel', 'repeatable', 'aliases'],
 ] as const;
 
-/** What the developer says of one tool of a server, in place of what holds for all or what the server says. */
+/** Settings of one tool of a server, which override the settings for all tools and the server's own facts. */
 export type McpToolOptions = Partial<Pick<ToolOptions<SchemaLike>, (typeof OF_TOOL)[number]>>;
 
-/** What the developer says of a server's tools. What the server says of their risk counts for nothing. */
+/** Settings of a server's tools. The server's own statements about risk are ignored. */
 export interface McpToolSettings {
   /** `[A-Za-z0-9][A-Za-z0-9_.-]*`, default `mcp`. Rules know the tools as `mcp/<name>/<tool>`; each server of a tree needs its own. */
   readonly name?: string | undefined;
@@ -32,7 +32,7 @@ export interface McpToolSettings {
   readonly prefix?: string | undefined;
   /** The server's names of the tools that are taken; default all. */
   readonly include?: readonly string[] | undefined;
-  /** What a call does to the world; default `execute`: a person is asked, unless a rule allows it. */
+  /** What a call does to the world; default `execute`, which needs approval unless a rule allows it. */
   readonly access?: Access | undefined;
   /** Replaces the fields it names in the label of results; default untrusted, public. */
   readonly result?: Partial<Label> | undefined;
@@ -42,11 +42,11 @@ export interface McpToolSettings {
   readonly pins?: { readonly [tool: string]: string } | undefined;
   /** How long a call may take, in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined;
-  /** How long the server may take to start, and to say what it has, in milliseconds; default 30,000. */
+  /** Milliseconds within which the server must start, and list its tools; default 30,000. */
   readonly startTimeoutMs?: number | undefined;
   /** The longest message that is read, in bytes; default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** The revision to speak; default `auto`: the newest that both know. */
+  /** The revision; default `auto`: the newest that both support. */
   readonly protocol?: 'auto' | '2025' | '2026' | undefined;
 }
 

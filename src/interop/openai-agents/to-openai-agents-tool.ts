@@ -15,7 +15,7 @@ export interface OpenAIAgentsCall<Context = unknown> {
 
 /** What a tool of the Agents SDK takes beside the options of a run. */
 export interface OpenAIAgentsOptions<Input, Context = unknown> {
-  /** Whether a person is asked there before the worker is called at all. Default false. */
+  /** Whether the SDK asks a person before it calls the worker. Default false. */
   readonly needsApproval?:
     | boolean
     | ((context: RunContext<Context>, input: ToolInput<Input>, callId?: string) => Promise<boolean>)
@@ -25,9 +25,9 @@ export interface OpenAIAgentsOptions<Input, Context = unknown> {
 type Parameters = { type: 'object'; properties: object; required: string[]; additionalProperties: true };
 
 /**
- * Hands a worker over as a tool of the OpenAI Agents SDK (`@openai/agents`). Each call is a run of its own under `options`, whose
- * input is untrusted. What it spent is added to the usage there, also where it failed; the model there reads its output, or
- * why it did not complete; an abort ends the run. The SDK has no channel for progress: watch the run by `onRun`. The SDK's names
+ * Makes a worker a tool of the OpenAI Agents SDK (`@openai/agents`). Each call is a separate run under `options`, with untrusted input.
+ * Its usage is added to the SDK's usage, also if it failed; the SDK's model reads its output, or why it did not complete; an abort ends the
+ * run. The SDK has no channel for progress: use `onRun`. The SDK's names
  * have no `-`: it writes `_`.
  *
  * @throws ConfigurationError where `@openai/agents` is missing, the agent has no description, or an option is wrong.

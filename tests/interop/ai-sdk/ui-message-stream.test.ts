@@ -220,7 +220,7 @@ test('it can be merged into a message stream of the page itself', async () => {
 
 test('options of the wrong kind are refused', () => {
   const run = startRun(clerk, 'Say', { model: scriptedModel(['x']) });
-  expect(() => toUiMessageStream(run, { whenLeft: 'stop' as 'keep' })).toThrow('toUiMessageStream.whenLeft');
+  expect(() => toUiMessageStream(run, { onDisconnect: 'stop' as 'keep' })).toThrow('toUiMessageStream.onDisconnect');
   expect(() => toUiMessageStream(run, { tools: true } as object)).toThrow('toUiMessageStream.tools');
 });
 

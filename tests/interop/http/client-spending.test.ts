@@ -23,9 +23,9 @@ test('what runs may spend together never passes the budget, whatever comes in wh
         const ending = isEnd ? open.shift() : undefined;
         if (ending !== undefined) {
           const tokens = Math.min(spends, ending.cap);
-          ending.settle(spent(tokens));
+          ending.reconcile(spent(tokens));
           // A second end changes nothing.
-          ending.settle(spent(0));
+          ending.reconcile(spent(0));
           total += tokens;
           continue;
         }
@@ -56,7 +56,7 @@ test('one client spends nothing of another, and a new window gives all of it aga
 
 test('a run whose cost is not known has cost what was reserved for it', () => {
   const spending = new ClientSpending({ costUsd: 1 });
-  spending.reserve('alice', { costUsd: 0.4 }, 0).settle(spent(10, 0.1));
-  spending.reserve('alice', { costUsd: 0.5 }, 0).settle(spent(10));
+  spending.reserve('alice', { costUsd: 0.4 }, 0).reconcile(spent(10, 0.1));
+  spending.reserve('alice', { costUsd: 0.5 }, 0).reconcile(spent(10));
   expect(spending.reserve('alice', {}, 0).limits.costUsd).toBeCloseTo(0.4);
 });

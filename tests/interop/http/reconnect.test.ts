@@ -4,7 +4,7 @@ import { scriptedModel } from 'coxswain/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventId, placeAfter } from '../../../src/interop/http/event-id.ts';
+import { eventId, positionAfter } from '../../../src/interop/http/event-id.ts';
 import { journal, leftIn } from '../../support/journals.ts';
 import { gate, text, turn } from '../../support/turns.ts';
 import { all, asking, events, type Sse, served } from './ask.ts';
@@ -30,7 +30,7 @@ test('an id says where its event stands, whatever the key holds', () => {
     fc.property(fc.string({ unit: 'binary' }), fc.nat(1_000), fc.nat(), (key, attempt, chunk) => {
       const id = eventId(key, attempt, chunk);
       expect(id).toMatch(/^[\x21-\x7e]*$/);
-      if (key !== '') expect(placeAfter(id)).toBe(chunk);
+      if (key !== '') expect(positionAfter(id)).toBe(chunk);
     }),
   );
   for (const id of [
@@ -43,7 +43,7 @@ test('an id says where its event stands, whatever the key holds', () => {
     'a:1:99999999999999999',
     `${'a'.repeat(9_000)}:1:1`,
   ])
-    expect(placeAfter(id)).toBe(0);
+    expect(positionAfter(id)).toBe(0);
 });
 
 test('whoever comes again after any event gets the rest and no event twice', async () => {

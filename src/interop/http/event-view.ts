@@ -1,23 +1,23 @@
 import type { EventFields, EventType, RunEvent } from '../../core/contract/event.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
-import { shownRequest } from './shown-request.ts';
+import { requestView } from './request-view.ts';
 
-/** What of a run's events a client is shown. */
-export interface ShownEvents {
-  isShown(event: RunEvent): boolean;
+/** Which events of a run a client sees, and in which form. */
+export interface EventView {
+  includes(event: RunEvent): boolean;
   show(event: RunEvent): object;
 }
 
-/** Everything an event has but its number in this process: the id of the frame takes its place. */
-export const fullEvents: ShownEvents = {
-  isShown: () => true,
+/** Every field except the event's number in this process, which the id of the frame replaces. */
+export const fullEventView: EventView = {
+  includes: () => true,
   show: ({ seq: _, ...event }) => event,
 };
 
 const HEAD = ['type', 'runId', 'traceId', 'record', 'time', 'key', 'path', 'agent', 'step', 'parentStep'];
 const END = ['durationMs', 'usage', 'costUsd'] as const;
 
-/** What an event of each type may show beside its head: who did what, how it ended, what it cost. */
+/** Fields of each type of event that every client may see, beside the head: names, status, usage and cost. */
 const NAMES: { readonly [Type in EventType]: readonly (keyof EventFields[Type])[] } = {
   'run.start': [],
   'agent.start': [],
@@ -43,26 +43,26 @@ const NAMES: { readonly [Type in EventType]: readonly (keyof EventFields[Type])[
 };
 
 /**
- * Names alone, as in progress texts, and what the caller gets anyway: the text of the root. What workers and tools say may not
- * be the caller's to read. A request is shown whole to whoever may decide: what is shown is what runs.
+ * Names alone, as in progress texts, and the text of the root, which is the caller's answer. The caller may not be allowed to
+ * read the output of workers and tools. A client that may decide a request sees it in full, since the call runs as shown.
  */
-export const namedEvents = (mayDecide: MayDecide): ShownEvents => ({
-  isShown: (event) => event.type !== 'model.delta' || (isOfRoot(event) && event.delta.type === 'text'),
+export const namesEventView = (mayDecide: MayDecide): EventView => ({
+  includes: (event) => event.type !== 'model.delta' || (isOfRoot(event) && event.delta.type === 'text'),
   show(event) {
-    const shown: Record<string, unknown> = {};
+    const view: Record<string, unknown> = {};
     const names: readonly string[] = NAMES[event.type];
     for (const [name, value] of Object.entries(event))
-      if (HEAD.includes(name) || names.includes(name)) shown[name] = value;
-    if (event.type === 'model.delta') shown.delta = event.delta;
-    if (event.type === 'approval.request') shown.request = shownRequest(event.request, mayDecide(event.request));
-    if (event.type === 'run.suspended') shown.pending = event.pending.map((one) => shownRequest(one, mayDecide(one)));
-    if (isOfRoot(event) && 'text' in event) shown.text = event.text;
+      if (HEAD.includes(name) || names.includes(name)) view[name] = value;
+    if (event.type === 'model.delta') view.delta = event.delta;
+    if (event.type === 'approval.request') view.request = requestView(event.request, mayDecide(event.request));
+    if (event.type === 'run.suspended') view.pending = event.pending.map((one) => requestView(one, mayDecide(one)));
+    if (isOfRoot(event) && 'text' in event) view.text = event.text;
     if (event.type === 'run.end' && event.error !== undefined) {
       const { kind, message } = event.error;
-      shown.error = { kind, message };
+      view.error = { kind, message };
     }
-    if (event.type === 'approval.decision') shown.decision = event.decision.decision;
-    return shown;
+    if (event.type === 'approval.decision') view.decision = event.decision.decision;
+    return view;
   },
 });
 

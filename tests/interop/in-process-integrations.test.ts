@@ -13,8 +13,8 @@ import { clerk, saved, saves } from './worker.ts';
 
 type Options = NonNullable<Parameters<typeof toTool<never, string, unknown>>[1]>;
 
-/** One call through each border of this process: the answer, or what the other system has of a failure. */
-const borders: Record<string, (options: Options, input: unknown) => Promise<unknown>> = {
+/** One call through each integration of this process: the answer, or the failure as the other system sees it. */
+const integrations: Record<string, (options: Options, input: unknown) => Promise<unknown>> = {
   toTool: (options, input) => toTool(clerk, options).execute(input),
   'AI SDK': async (options, input) => {
     const given = { toolCallId: '1', messages: [], context: undefined };
@@ -34,7 +34,7 @@ beforeEach(() => {
   saved.length = 0;
 });
 
-describe.each(Object.entries(borders))('through %s', (name, call) => {
+describe.each(Object.entries(integrations))('through %s', (name, call) => {
   test('what comes in is untrusted: even where all is accepted nothing is written unasked', async () => {
     await call({ model: saves(), permissions: { mode: 'acceptAll' } }, { task: 'Save it' });
     expect(saved).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Run } from '../orchestration/run/run-handle.ts';
 
-/** What runs of others leave to be done after their results: a border that closes waits for it, before the journal is closed. */
-export class Afterwards {
+/** Work of served runs that continues after their results. A server that closes waits for it before the journal is closed. */
+export class PendingWork {
   readonly #open = new Set<Promise<void>>();
 
   follow(run: Run): void {
@@ -10,7 +10,7 @@ export class Afterwards {
     void settled.then(() => this.#open.delete(settled));
   }
 
-  /** Resolves when all of it is done. */
+  /** Resolves when all work is done. */
   async done(): Promise<void> {
     await Promise.all(this.#open);
   }

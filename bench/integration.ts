@@ -1,12 +1,12 @@
 import { defineAgent } from 'coxswain';
 import { z } from 'zod';
 
-/** One way of handing a worker over, beside that ecosystem's own tool. Each file of `bench/interop` exports one as `border`. */
-export interface Border {
+/** One way to call a worker from another system, beside that system's own tool. Each file of `bench/interop` exports one as `integration`. */
+export interface Integration {
   readonly name: string;
   /** In one process the overhead is bounded in milliseconds, over loopback HTTP by a ratio. */
   readonly goal: { readonly overheadMs: number } | { readonly ratio: number };
-  /** Calls of one task: through the border, and by the ecosystem's own tool that is written by hand. Each gives what the tool gave. */
+  /** Calls of one task: through the integration, and through the system's own tool, written by hand. Each returns the tool's output. */
   prepare(): Promise<{
     readonly ours: () => Promise<unknown>;
     readonly own: () => Promise<unknown>;
@@ -23,7 +23,7 @@ const generate = async () => ({
   usage: { inputTokens: 10, outputTokens: 5 },
 });
 
-/** Answers at once: what a call costs is what the border and the run cost. */
+/** Answers at once, so that the time of a call is that of the integration and the run. */
 export const model = { provider: 'bench', id: 'at-once', generate };
 
 export const worker = defineAgent({

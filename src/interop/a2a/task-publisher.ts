@@ -3,11 +3,11 @@ import type { ExecutionEventBus } from '@a2a-js/sdk/server';
 import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { Json } from '../../core/values/json.ts';
-import { shownRequest } from '../http/shown-request.ts';
+import { requestView } from '../http/request-view.ts';
 import type { ServerSdk } from './sdk.ts';
 
-/** What a task says to whoever asked for it: states, texts as they come, the answer with what it cost. */
-export class TaskVoice {
+/** Publishes the events of a task: states, pieces of text, and the answer with its usage. */
+export class TaskPublisher {
   readonly #sdk: ServerSdk;
   readonly #bus: ExecutionEventBus;
   readonly #ids: { readonly taskId: string; readonly contextId: string };
@@ -21,7 +21,7 @@ export class TaskVoice {
     this.#ids = ids;
   }
 
-  /** The first event of every turn: the task as it is taken up. */
+  /** The first event of every request: the task, now working. */
   begin(task: Task | undefined, message: Message): void {
     const { taskId, contextId } = this.#ids;
     const state = this.#sdk.core.TaskState.TASK_STATE_WORKING;
@@ -30,19 +30,19 @@ export class TaskVoice {
     this.#bus.publish(this.#sdk.AgentEvent.task({ ...(task ?? fresh), status }));
   }
 
-  /** Who does what. */
+  /** Publishes a line of progress. */
   working(text: string): void {
     this.flush();
-    this.#say(this.#sdk.core.TaskState.TASK_STATE_WORKING, [textPart(text)]);
+    this.#publishStatus(this.#sdk.core.TaskState.TASK_STATE_WORKING, [textPart(text)]);
   }
 
-  /** A text begins anew: of another turn, or another attempt at one. */
+  /** The text starts again: another turn, or another attempt. */
   restart(): void {
     this.#pieces = '';
     this.#isNew = true;
   }
 
-  /** A piece of the answer. Many small ones go out together: each is merged into the task that is kept. */
+  /** A piece of the answer. Small pieces are sent together, since the store merges each into the task. */
   piece(text: string): void {
     this.#pieces += text;
     if (performance.now() - this.#flushed > FLUSH_MS) this.flush();
@@ -50,50 +50,50 @@ export class TaskVoice {
 
   flush(): void {
     if (this.#pieces === '') return;
-    this.#artifact([textPart(this.#pieces)], { append: !this.#isNew, lastChunk: false });
+    this.#publishArtifact([textPart(this.#pieces)], { append: !this.#isNew, lastChunk: false });
     this.#isNew = false;
     this.#pieces = '';
     this.#flushed = performance.now();
   }
 
-  /** It waits for answers, which a message of this task gives. */
+  /** The task waits for answers, which the next message of this task must have. */
   inputRequired(
     pending: readonly (ApprovalRequest | WaitRequest)[],
     mayDecide: (request: ApprovalRequest | WaitRequest) => boolean,
     problem?: string,
   ): void {
     this.flush();
-    const said = pending.map((one) =>
+    const requests = pending.map((one) =>
       one.reason === 'wait'
         ? `${one.agent} waits for an answer`
         : `${one.agent} asks to call ${one.tool} (${one.access})`,
     );
     const how =
       'Answer with a data part { id, decision: "allow" | "deny" | "answer" }; one approval alone also with yes or no.';
-    const text = [...(problem === undefined ? [] : [`Not taken: ${problem}.`]), ...said, how].join('\n');
-    this.#say(this.#sdk.core.TaskState.TASK_STATE_INPUT_REQUIRED, [
+    const text = [...(problem === undefined ? [] : [`Not taken: ${problem}.`]), ...requests, how].join('\n');
+    this.#publishStatus(this.#sdk.core.TaskState.TASK_STATE_INPUT_REQUIRED, [
       textPart(text),
-      dataPart({ requests: pending.map((one) => shownRequest(one, mayDecide(one))) as unknown as Json }),
+      dataPart({ requests: pending.map((one) => requestView(one, mayDecide(one))) as unknown as Json }),
     ]);
   }
 
   /** How the run ended. */
-  ended(result: RunResult): void {
+  finish(result: RunResult): void {
     const { TaskState } = this.#sdk.core;
     const metadata = metadataOf(result);
     this.#pieces = '';
     switch (result.status) {
       case 'completed': {
         const data = typeof result.output === 'string' ? [] : [dataPart(result.output as Json)];
-        this.#artifact([...data, textPart(result.text)], { append: false, lastChunk: true }, metadata);
-        this.#say(TaskState.TASK_STATE_COMPLETED, undefined, metadata);
+        this.#publishArtifact([...data, textPart(result.text)], { append: false, lastChunk: true }, metadata);
+        this.#publishStatus(TaskState.TASK_STATE_COMPLETED, undefined, metadata);
         return;
       }
       case 'suspended':
         return;
       case 'cancelled':
       case 'aborted':
-        this.#say(TaskState.TASK_STATE_CANCELED, [textPart(causeOf(result))], metadata);
+        this.#publishStatus(TaskState.TASK_STATE_CANCELED, [textPart(causeOf(result))], metadata);
         return;
       case 'step_limit':
       case 'tool_limit':
@@ -104,27 +104,27 @@ export class TaskVoice {
       case 'loop_detected':
       case 'invalid_output':
       case 'model_error':
-        this.#say(TaskState.TASK_STATE_FAILED, [textPart(causeOf(result))], metadata);
+        this.#publishStatus(TaskState.TASK_STATE_FAILED, [textPart(causeOf(result))], metadata);
         return;
       default:
         result satisfies never;
     }
   }
 
-  /** It could not be run; the server has noted why. */
+  /** The run could not be executed; `onError` receives the cause. */
   failed(text: string): void {
-    this.#say(this.#sdk.core.TaskState.TASK_STATE_FAILED, [textPart(text)]);
+    this.#publishStatus(this.#sdk.core.TaskState.TASK_STATE_FAILED, [textPart(text)]);
   }
 
   rejected(text: string): void {
-    this.#say(this.#sdk.core.TaskState.TASK_STATE_REJECTED, [textPart(text)]);
+    this.#publishStatus(this.#sdk.core.TaskState.TASK_STATE_REJECTED, [textPart(text)]);
   }
 
   cancelled(): void {
-    this.#say(this.#sdk.core.TaskState.TASK_STATE_CANCELED, [textPart('cancelled')]);
+    this.#publishStatus(this.#sdk.core.TaskState.TASK_STATE_CANCELED, [textPart('cancelled')]);
   }
 
-  #say(state: TaskState, parts: Part[] | undefined, metadata: { [key: string]: Json } = {}): void {
+  #publishStatus(state: TaskState, parts: Part[] | undefined, metadata: { [key: string]: Json } = {}): void {
     const { taskId, contextId } = this.#ids;
     const message: Message | undefined = parts && {
       ...{ messageId: crypto.randomUUID(), role: this.#sdk.core.Role.ROLE_AGENT, taskId, contextId, parts },
@@ -134,7 +134,7 @@ export class TaskVoice {
     this.#bus.publish(this.#sdk.AgentEvent.statusUpdate({ taskId, contextId, status, metadata }));
   }
 
-  #artifact(
+  #publishArtifact(
     parts: Part[],
     how: { readonly append: boolean; readonly lastChunk: boolean },
     metadata: { [key: string]: Json } = {},
@@ -154,7 +154,7 @@ export class TaskVoice {
 
 const FLUSH_MS = 50;
 
-/** What a run cost and where it is found, under keys of ours. */
+/** Usage, cost and ids of a run, under coxswain's own keys. */
 function metadataOf({ runId, traceId, usage, costUsd }: RunResult): { [key: string]: Json } {
   return {
     'coxswain/runId': runId,
