@@ -15,8 +15,6 @@ const UNFINISHED = new Set([
   'docs/a2a.md',
   'docs/http.md',
   'docs/memory.md',
-  'docs/observability.md',
-  'docs/providers.md',
   'docs/redaction.md',
   'docs/reuse.md',
   'docs/security.md',
