@@ -1,5 +1,6 @@
-import type { AgentOut, ModelIn, ToolIn, ToolOut } from '../../src/core/contract/boundary.ts';
+import type { AgentOut, ModelIn, ToolIn } from '../../src/core/contract/boundary.ts';
 import type { Message } from '../../src/core/values/message.ts';
+import type { ToolOut } from '../../src/core/values/tool-value.ts';
 import { node, type recorder, spanOf } from './recorder.ts';
 
 /** A text that must be nowhere when content is off. */

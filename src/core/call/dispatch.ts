@@ -1,4 +1,4 @@
-import type { ToolIn, ToolOut } from '../contract/boundary.ts';
+import type { ToolIn } from '../contract/boundary.ts';
 import type { ParentStep, Span } from '../contract/record.ts';
 import type { ProcedureTool, Tool } from '../contract/tool.ts';
 import { Guard } from '../runtime/guard.ts';
@@ -12,6 +12,7 @@ import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import type { ToolCall, ToolMessage } from '../values/message.ts';
 import type { Stop } from '../values/status.ts';
+import type { ToolOut } from '../values/tool-value.ts';
 import { type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
 import { openProcedure } from './procedure.ts';
 import type { ParsedCall } from './resolve-call.ts';

@@ -1,4 +1,3 @@
-import type { ToolOut } from '../contract/boundary.ts';
 import type { HookCall, HookResult } from '../contract/hooks.ts';
 import type { Tool } from '../contract/tool.ts';
 import { blocked, type Firing, fire, hooksFor } from '../runtime/fire.ts';
@@ -10,6 +9,7 @@ import { parseArguments } from '../schema/parse-arguments.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
 import { joinLabels, type Label } from '../values/label.ts';
 import type { Part } from '../values/message.ts';
+import type { ToolOut } from '../values/tool-value.ts';
 import type { CallSite, Dispatched, dispatch, OneAtATime } from './dispatch.ts';
 import { dispatchEndorsed } from './endorse.ts';
 import type { ParsedCall } from './resolve-call.ts';

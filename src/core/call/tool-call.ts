@@ -1,16 +1,18 @@
 import { failedAgent } from '../contract/agent-outcome.ts';
-import type { ToolIn, ToolOut } from '../contract/boundary.ts';
+import type { ToolIn } from '../contract/boundary.ts';
 import type { EffectEnd, Span } from '../contract/record.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from '../contract/tool.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Attempt, Call, Failure, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import { idempotencyKey } from '../values/address.ts';
 import { after } from '../values/after.ts';
 import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from '../values/errors.ts';
 import { type Json, sha256 } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
+import type { ToolOut } from '../values/tool-value.ts';
 import { type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
 
 /** The effect of one leaf call. */
@@ -211,11 +213,6 @@ class CallContext implements ToolContext<never> {
       this.#run.observers.progress(self, key, step, call.name, call.callId, progress);
     };
   }
-}
-
-/** The same on every retry and resume, new in a fork. */
-export function idempotencyKey(runId: string, key: string): string {
-  return sha256(`${runId}|${key}`);
 }
 
 /** Log lines of tools and procedures go where progress goes: to whoever watches the run. */

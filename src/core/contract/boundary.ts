@@ -1,10 +1,9 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
-import type { Message, Part, UserMessage } from '../values/message.ts';
+import type { Message, UserMessage } from '../values/message.ts';
 import type { Model, ModelSettings, ToolChoice, ToolDefinition } from '../values/model.ts';
 import type { Status } from '../values/status.ts';
-import type { ToolValue } from '../values/tool-value.ts';
 import type { Usage } from '../values/usage.ts';
 import type { Access } from './access.ts';
 import type { Caller, SpanAbove, SpanLink } from './instrument.ts';
@@ -50,18 +49,6 @@ export interface ToolIn {
   readonly sandbox?: string;
   /** Of a call that code made: its arguments as JSON text, before they were parsed. */
   readonly given?: string;
-}
-
-export interface ToolOut {
-  /** As the model sees it: bounded, where it was cut the text says so. */
-  readonly content: string | readonly Part[];
-  readonly isError: boolean;
-  readonly label: Label;
-  /** Whether content is only front and back of the whole. */
-  readonly cut?: boolean;
-  /** What code that made the call was given: the whole. */
-  readonly forCode?: ToolValue;
-  readonly error?: ErrorRecord;
 }
 
 export interface AgentIn {

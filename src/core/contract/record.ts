@@ -1,7 +1,8 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { ModelTurn } from '../values/model.ts';
-import type { AgentIn, AgentOut, ModelIn, RunIn, RunOut, StepIn, ToolIn, ToolOut } from './boundary.ts';
+import type { ToolOut } from '../values/tool-value.ts';
+import type { AgentIn, AgentOut, ModelIn, RunIn, RunOut, StepIn, ToolIn } from './boundary.ts';
 import type { DetachedChild, DetachedOutcome } from './detached.ts';
 import type { SpanHandle } from './instrument.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';

@@ -6,7 +6,6 @@ import type { Invocation } from '../runtime/invocation.ts';
 import { endOfReplay, stopAfterStep } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { stopError } from '../runtime/stops.ts';
-import { quarantinedEnd } from '../schema/quarantine.ts';
 import { answer, askAgain } from '../turn/answer.ts';
 import { enter, mustContinue } from '../turn/arrivals.ts';
 import { isEmpty } from '../turn/ask.ts';
@@ -118,4 +117,19 @@ function failedToOpen(run: RunContext, self: Invocation, opening: InitialMessage
   const said = isA(thrown, ToolError) || isOffered ? { message: messageOf(thrown), code: thrown.code } : undefined;
   const message = said?.message ?? `a function of the definition threw: ${messageOf(thrown)}`;
   return { ...facts, status: 'model_error', error: { kind: 'unknown', retryable: false, ...said, message } };
+}
+
+/**
+ * What a quarantined agent ends with. Its output is of a closed type, so nothing that strangers wrote is in it: it counts as trusted.
+ * It is all that goes out; of an answer that does not fit goes out that it did not.
+ */
+function quarantinedEnd(outcome: AgentOutcome): AgentOutcome {
+  const { self, status, output, error } = outcome;
+  if (status === 'completed') {
+    self.label = Object.freeze({ ...self.label, integrity: 'trusted' });
+    return { ...outcome, text: JSON.stringify(output) ?? '', label: self.label };
+  }
+  if (error?.kind !== 'invalid_output') return { ...outcome, text: '' };
+  const message = 'the answer of the quarantined worker does not have the form of its output; what it said is withheld';
+  return { ...outcome, text: '', error: { ...error, message } };
 }

@@ -1,23 +1,7 @@
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { isPlainObject } from '../values/json.ts';
 import { resolveRef } from './resolve-ref.ts';
 import type { JsonSchema, Schema } from './schema.ts';
-
-/**
- * What a quarantined agent ends with. Its output is of a closed type, so nothing that strangers wrote is in it: it counts as trusted.
- * It is all that goes out; of an answer that does not fit goes out that it did not.
- */
-export function quarantinedEnd(outcome: AgentOutcome): AgentOutcome {
-  const { self, status, output, error } = outcome;
-  if (status === 'completed') {
-    self.label = Object.freeze({ ...self.label, integrity: 'trusted' });
-    return { ...outcome, text: JSON.stringify(output) ?? '', label: self.label };
-  }
-  if (error?.kind !== 'invalid_output') return { ...outcome, text: '' };
-  const message = 'the answer of the quarantined worker does not have the form of its output; what it said is withheld';
-  return { ...outcome, text: '', error: { ...error, message } };
-}
 
 /**
  * Refuses an output that could carry a text: a string that is no enum, an object that takes other keys, a list without an end.

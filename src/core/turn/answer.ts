@@ -1,10 +1,10 @@
-import { countTurn } from '../runtime/count-turn.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { beside } from '../values/address.ts';
 import { textOf } from '../values/message.ts';
 import type { ModelTurn } from '../values/model.ts';
 import { ask, isEmpty } from './ask.ts';
+import { countTurn } from './count-turn.ts';
 import { append, assistant, note, type Transcript } from './transcript.ts';
 
 /** How often an answer that was cut inside its text is gone on with. */

@@ -1,5 +1,4 @@
 import type { AgentOutcome } from '../contract/agent-outcome.ts';
-import { countTurn } from '../runtime/count-turn.ts';
 import type { Failure } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { parseOutput } from '../schema/parse-output.ts';
@@ -11,6 +10,7 @@ import type { ToolValue } from '../values/tool-value.ts';
 import { answer } from './answer.ts';
 import { enter } from './arrivals.ts';
 import { ask, isEmpty } from './ask.ts';
+import { countTurn } from './count-turn.ts';
 import { append, assistant, note, type Transcript } from './transcript.ts';
 
 /** The final turn: its text, or the output that it holds, with one repair. */

@@ -1,10 +1,10 @@
-import { idempotencyKey } from '../call/tool-call.ts';
 import type { ModelIn } from '../contract/boundary.ts';
 import type { EffectEnd, Span } from '../contract/record.ts';
 import { effectFailed } from '../runtime/effect-failed.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Attempt, Call, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import { idempotencyKey } from '../values/address.ts';
 import { after } from '../values/after.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';

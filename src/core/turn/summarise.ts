@@ -1,5 +1,5 @@
 import type { Summarize } from '../contract/compactor.ts';
-import { countCall } from '../runtime/count-turn.ts';
+import { countCall } from '../runtime/count-call.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Due } from '../runtime/selector.ts';

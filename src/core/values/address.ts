@@ -1,3 +1,5 @@
+import { sha256 } from './json.ts';
+
 /** The address of a call beside another of the same step: `lead/2/model` → `lead/2/@continue`, `lead/2/@repair` → `lead/2/@repair.continue`. */
 export function beside(key: string, what: string): string {
   const at = key.lastIndexOf('/') + 1;
@@ -14,4 +16,9 @@ const SUMMARY = /@(?:[^/]*\.)?summary(?:\.\d+)?$/;
 /** Whether a model call writes a summary: what it says is no text of the agent's. */
 export function isSummary(key: string): boolean {
   return SUMMARY.test(key);
+}
+
+/** The same on every retry and resume, new in a fork. */
+export function idempotencyKey(runId: string, key: string): string {
+  return sha256(`${runId}|${key}`);
 }

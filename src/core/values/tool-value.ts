@@ -1,7 +1,6 @@
-import type { ToolOut } from '../contract/boundary.ts';
 import { boundText } from './bound.ts';
 import { boundJson } from './bound-json.ts';
-import { ToolError } from './errors.ts';
+import { type ErrorRecord, ToolError } from './errors.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
 import type { Label } from './label.ts';
 import type { Part } from './message.ts';
@@ -11,6 +10,19 @@ import type { Redact } from './redact-message.ts';
 export type ToolValue =
   | { readonly form: 'text' | 'json'; readonly content: string }
   | { readonly form: 'parts'; readonly content: readonly Part[] };
+
+/** What a call gave. */
+export interface ToolOut {
+  /** As the model sees it: bounded, where it was cut the text says so. */
+  readonly content: string | readonly Part[];
+  readonly isError: boolean;
+  readonly label: Label;
+  /** Whether content is only front and back of the whole. */
+  readonly cut?: boolean;
+  /** What code that made the call was given: the whole. */
+  readonly forCode?: ToolValue;
+  readonly error?: ErrorRecord;
+}
 
 /** A string is the content as it is; parts are content parts; anything else must be what JSON can hold. `undefined` is null. */
 export function toolValue(value: unknown): ToolValue {

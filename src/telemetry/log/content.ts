@@ -1,9 +1,10 @@
-import type { AgentIn, ModelIn, ToolIn, ToolOut } from '../../core/contract/boundary.ts';
+import type { AgentIn, ModelIn, ToolIn } from '../../core/contract/boundary.ts';
 import type { Decision } from '../../core/contract/permission.ts';
 import type { ErrorRecord } from '../../core/values/errors.ts';
 import { canonical, type Json, sha256 } from '../../core/values/json.ts';
 import { type AssistantPart, type Message, type Part, textOf, toolCallsOf } from '../../core/values/message.ts';
 import type { ModelTurn } from '../../core/values/model.ts';
+import type { ToolOut } from '../../core/values/tool-value.ts';
 import type { OfferedNames } from './offered-names.ts';
 
 /** How much content a log holds: `none` has only names, counts, sizes and hashes. No choice writes secrets. */

@@ -1,6 +1,6 @@
-import type { ToolOut } from '../../core/contract/boundary.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
+import type { ToolOut } from '../../core/values/tool-value.ts';
 import { knownSettings } from '../otel/initial-span.ts';
 import type { LineSpan } from './line.ts';
 

@@ -1,7 +1,8 @@
 import type { Attributes, Meter } from '@opentelemetry/api';
-import type { ModelIn, ToolOut } from '../../core/contract/boundary.ts';
+import type { ModelIn } from '../../core/contract/boundary.ts';
 import type { RecordOf } from '../../core/contract/events.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
+import type { ToolOut } from '../../core/values/tool-value.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { embedder, providerName } from './initial-span.ts';
 import { type Instruments, instruments } from './metric-table.ts';

@@ -1,9 +1,10 @@
 import type { Attributes } from '@opentelemetry/api';
-import type { AgentOut, ToolOut } from '../../core/contract/boundary.ts';
+import type { AgentOut } from '../../core/contract/boundary.ts';
 import type { RecordOf } from '../../core/contract/events.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { ModelTurn } from '../../core/values/model.ts';
 import type { Status } from '../../core/values/status.ts';
+import type { ToolOut } from '../../core/values/tool-value.ts';
 import { boundedValue, finishReason, outputMessages } from './parts.ts';
 import { rpcCode, toolFault } from './tool-fault.ts';
 

@@ -1,5 +1,3 @@
-import type { Transcript } from '../turn/transcript.ts';
-import { beside } from '../values/address.ts';
 import type { ModelTurn } from '../values/model.ts';
 import { spendingOfCall } from '../values/spending.ts';
 import { isRefused } from '../values/status.ts';
@@ -7,21 +5,6 @@ import { addUsage, usageOfCall } from '../values/usage.ts';
 import type { Invocation } from './invocation.ts';
 import type { Outcome } from './journal.ts';
 import type { RunContext } from './run-context.ts';
-
-/** Counts what a model call spent, tells the window's ruler, and reports another model version than before. */
-export function countTurn(
-  run: RunContext,
-  transcript: Transcript,
-  key: string,
-  outcome: Outcome<ModelTurn>,
-): Outcome<ModelTurn> {
-  const counted = countCall(run, transcript.self, outcome);
-  if (!counted.ok) return counted;
-  const { usage, response } = counted.value;
-  if (usage !== undefined) transcript.selector.anchor(usage.inputTokens);
-  noteVersion(run, transcript, key, response?.model);
-  return counted;
-}
 
 /** Counts what a model call spent; `asked` is the model that was asked, where that is not the one that drives the invocation. */
 export function countCall(
@@ -47,14 +30,4 @@ export function countCall(
   run.count.usage = addUsage(run.count.usage, usageOfCall(undefined)) ?? run.count.usage;
   const message = 'the sum of reported tokens passes 2^53 − 1';
   return { ok: false, error: { kind: 'malformed_response', message, retryable: false } };
-}
-
-/** The provider answers with another version than before in this invocation: answers may differ from here on. */
-function noteVersion(run: RunContext, transcript: Transcript, key: string, version: string | undefined): void {
-  const { version: before, self } = transcript;
-  if (version === undefined) return;
-  transcript.version = version;
-  if (before !== undefined && before !== version) {
-    run.journal.once(beside(key, 'version'), self, () => ({ from: before, to: version }));
-  }
 }
