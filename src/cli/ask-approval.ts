@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { ApprovalRequest, Decision } from '../core/contract/permission.ts';
-import type { Approve } from '../orchestration/approvals/ask-somebody.ts';
+import type { Approve } from '../orchestration/approvals/ask-approver.ts';
 import { approvalText } from '../security/approval-text.ts';
 import { visible } from './visible.ts';
 

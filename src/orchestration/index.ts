@@ -1,4 +1,4 @@
-export type { Approve } from './approvals/ask-somebody.ts';
+export type { Approve } from './approvals/ask-approver.ts';
 export { type DetachedOptions, runDetached } from './detached/run-detached.ts';
 export { type AuditOptions, auditRun } from './entry/audit-run.ts';
 export { callAgent } from './entry/call-agent.ts';

@@ -1,8 +1,8 @@
 import type { Tool } from '../../core/contract/tool.ts';
 import type { ErrorRecord } from '../../core/values/errors.ts';
 
-/** The reason of a denial because nobody is there to answer; it then names the rules that would allow the call. */
-export const NOBODY = 'it needs an approval and nobody is there to give it';
+/** The reason of a denial where nobody is there to answer; it then names the rules that would allow the call. */
+export const UNATTENDED = 'it needs an approval and nobody is there to give it';
 
 /** A denial as the model reads it, with the lines that would allow the call, ready to paste. */
 export function denial(tool: Tool, reason: string, suggest: readonly string[]): ErrorRecord {

@@ -2,10 +2,10 @@ import type { Endorse } from '../../core/runtime/call-permissions.ts';
 import type { Json } from '../../core/values/json.ts';
 import { approvalRequest, checkDecision } from '../../security/approval.ts';
 import { namesTool } from '../../security/rules.ts';
-import { askSomebody } from './ask-somebody.ts';
+import { askApprover } from './ask-approver.ts';
 import type { PermissionParts } from './permission-step.ts';
 
-/** Asks a person whether what a tool gave may count as trusted; undefined where the run names no tool for it. */
+/** Asks a person whether the result of a tool may count as trusted; undefined where the run names no tool for it. */
 export function endorsements(parts: PermissionParts): Endorse | undefined {
   const names = parts.options.permissions.endorse;
   if (names === undefined || names.length === 0) return undefined;
@@ -21,7 +21,7 @@ export function endorsements(parts: PermissionParts): Endorse | undefined {
       ...{ tool, args: { result: content as Json }, reason: 'data', label, expiresAt },
     });
     const waiting = journal.wait(request.id, self, step, request);
-    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    if (approve !== undefined && waits.get(request.id) !== undefined) askApprover(approve, request, waits);
     const answer = await waiting;
     await parts.children.retake(self);
     if (!answer.ok) return label;

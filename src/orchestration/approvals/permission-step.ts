@@ -20,8 +20,8 @@ import { approvalRequest, argsHash, checkDecision } from '../../security/approva
 import { decide, type Level } from '../../security/decide.ts';
 import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../../security/rules.ts';
 import { writeRule } from '../../security/write-rule.ts';
-import { type Approve, askSomebody, changeOf } from './ask-somebody.ts';
-import { denial, NOBODY } from './denial.ts';
+import { type Approve, askApprover, changeOf } from './ask-approver.ts';
+import { denial, UNATTENDED } from './denial.ts';
 import { endorsements } from './endorsements.ts';
 import { levelsOf, saysSomething } from './invocation-levels.ts';
 import { Plans } from './plans.ts';
@@ -70,7 +70,7 @@ export class PermissionStep implements CallPermissions {
     this.#runLevels = [{ ...run, rules: this.#runRules }, ...scopes, ...rest];
   }
 
-  /** The rules that people's `always` wrote in earlier epochs. */
+  /** Restores the rules that people allowed for always in earlier epochs. */
   remember(rows: readonly Row[], tools: Iterable<Tool>): void {
     this.#plans?.remember(rows);
     const shown = new Map<string, ApprovalRequest>();
@@ -131,14 +131,14 @@ export class PermissionStep implements CallPermissions {
   }
 
   /**
-   * A planned call: it answers an ask of the flow or the mode beforehand, not one of a rule or the tool. What is private is no less so for
-   * having been planned.
+   * Allows a planned call where the flow or the mode would ask, not where a rule or the tool does. Sending what is private is asked for
+   * all the same.
    */
   #planned(query: PermitQuery, levels: readonly Level[], asked: Ask): Permit | Promise<Permit> | undefined {
     const { self, key, tool, args, label } = query;
     const isOpen = ACCESS_FACTS[tool.access].sends && label.confidentiality !== 'public';
     const isOfMode = asked.reason === 'flow' || asked.reason === 'risk';
-    // What a person was asked for before is theirs to answer.
+    // A request that a person has seen is answered by that person.
     if (this.#plans === undefined || isOpen || !isOfMode || this.#parts.journal.has(`${key}/@approval`))
       return undefined;
     const rest = this.#decide({ ...query, label: { ...label, integrity: 'trusted' } }, levels);
@@ -147,20 +147,20 @@ export class PermissionStep implements CallPermissions {
     return rule === undefined ? undefined : { ok: true, args, rule };
   }
 
-  /** What all above a node say of it, its own definition left out. */
+  /** The levels of a node without that of its own definition. */
   levelsAbove(self: Invocation): readonly Level[] {
     const levels = this.#levelsOf(self);
     return saysSomething(self.definition.permissions) ? levels.slice(0, -1) : levels;
   }
 
-  /** The tools that no cap above takes away. */
+  /** The tools that every cap above allows. */
   allowed(self: Invocation, tools: readonly Tool[]): readonly Tool[] {
     const caps = this.#levelsOf(self).flatMap((level) => (level.tools === undefined ? [] : [level.tools]));
     if (caps.length === 0) return tools;
     return tools.filter((tool) => caps.every((cap) => cap.some((name) => namesTool({ tool: name }, tool))));
   }
 
-  /** Scoped rules on tools that nobody knew when the run began. Throws a ConfigurationError where such a rule could never hold. */
+  /** Scoped rules on tools that were not known when the run began. Throws a ConfigurationError where such a rule could never hold. */
   checkOffered(self: Invocation, tools: readonly Tool[]): void {
     for (const { source, rules } of this.#levelsOf(self))
       checkRules(rules, tools, `${source}.permissions.rules`, 'any');
@@ -177,7 +177,7 @@ export class PermissionStep implements CallPermissions {
       return { verdict: 'deny', reason: `needsApproval threw: ${messageOf(thrown)}`, suggest: [] };
     }
     if (typeof needsApproval !== 'boolean') {
-      // A promise is the likely mistake: it must not count as "no", and nobody else would look at its rejection.
+      // A promise is the likely mistake: it must not count as "no", nor reject unhandled.
       if (needsApproval instanceof Promise) needsApproval.catch(() => {});
       return { verdict: 'deny', reason: 'needsApproval must give true or false, and at once', suggest: [] };
     }
@@ -206,19 +206,19 @@ export class PermissionStep implements CallPermissions {
     const request = approvalRequest(ask);
     const waiting = journal.wait(request.id, self, step, request);
     const isOpen = waits.get(request.id) !== undefined;
-    if (approve !== undefined && isOpen) askSomebody(approve, request, waits);
+    if (approve !== undefined && isOpen) askApprover(approve, request, waits);
     const answer = await waiting;
     await this.#parts.children.retake(self);
     if (!answer.ok) return answer;
     const checked = checkDecision(answer.value, request, tool, Date.now());
     if (checked.verdict === 'deny') {
-      const nobody = answer.value.decision === 'deny' && answer.value.reason === NOBODY;
-      return { ok: false, error: denial(tool, checked.reason, nobody ? verdict.suggest : []) };
+      const isUnattended = answer.value.decision === 'deny' && answer.value.reason === UNATTENDED;
+      return { ok: false, error: denial(tool, checked.reason, isUnattended ? verdict.suggest : []) };
     }
     if (checked.verdict === 'resolved')
       return { ok: false, error: denial(tool, 'the answer is none to an approval', []) };
     if (checked.argsHash !== request.argsHash) {
-      // A person's own arguments are answered for by that person, but a deny rule holds for everybody.
+      // A person may change arguments without a new approval, but a deny rule holds for these as well.
       const anew = this.#decide({ ...query, args: checked.args }, this.#levelsOf(self));
       if (anew.verdict === 'deny') return { ok: false, error: denial(tool, anew.reason, []) };
     }
@@ -226,7 +226,7 @@ export class PermissionStep implements CallPermissions {
     return { ok: true, args: checked.args };
   }
 
-  /** What a person allows always: for the rest of the run, and where it was said just now and there is a project's file, there. */
+  /** Adds a rule that a person allowed for always: for the rest of the run, and where it is new, in the project's file. */
   #always(rule: string, isNew: boolean): void {
     if (!this.#runRules.some(({ text }) => text === rule)) this.#runRules.push(parseRule(rule));
     const project = this.#parts.options.permissions.files?.project;
@@ -234,7 +234,7 @@ export class PermissionStep implements CallPermissions {
     try {
       writeRule(project, rule);
     } catch (thrown) {
-      // It holds for this run; that it is not kept is said.
+      // It holds for this run; the process warns that it is not stored.
       process.emitWarning(messageOf(thrown), { code: 'COXSWAIN_PERMISSIONS' });
     }
   }
@@ -245,13 +245,13 @@ export class PermissionStep implements CallPermissions {
     const { approve } = options;
     const waiting = journal.wait(request.id, self, self.step, request);
     const isOpen = waits.get(request.id) !== undefined;
-    if (request.reason !== 'wait' && approve !== undefined && isOpen) askSomebody(approve, request, waits);
+    if (request.reason !== 'wait' && approve !== undefined && isOpen) askApprover(approve, request, waits);
     const answer = await waiting;
     await this.#parts.children.retake(self);
     return answer;
   }
 
-  /** Another address where another tool or other arguments were shown: that approval, given or pending, is none. */
+  /** A new address where another tool or other arguments were shown before: that approval does not count for this call. */
   #idOf(id: string, tool: Tool, args: Json): string {
     const shown = this.#parts.journal.recallStart('wait', id)?.request;
     const now = argsHash(args);
@@ -270,7 +270,7 @@ export class PermissionStep implements CallPermissions {
     const about = { id, runId, path: self.path, agent: self.agent };
     const request = approvalRequest({ ...about, tool, args, reason: 'unknown', label: self.label });
     const waiting = journal.wait(request.id, self, step, request);
-    if (approve !== undefined && waits.get(request.id) !== undefined) askSomebody(approve, request, waits);
+    if (approve !== undefined && waits.get(request.id) !== undefined) askApprover(approve, request, waits);
     const answer = await waiting;
     await this.#parts.children.retake(self);
     if (!answer.ok) return answer;

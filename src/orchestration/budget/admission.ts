@@ -7,7 +7,7 @@ import { DEFAULTS } from '../../core/values/limits.ts';
 import { countOf } from '../run/child.ts';
 import type { CheckedOptions } from '../run/run-options.ts';
 
-/** What admission reads of a run; its limits and root are others after a resume. */
+/** What admission uses of a run; a resume changes its limits and root. */
 export interface AdmissionParts {
   readonly limits: CheckedOptions['limits'];
   readonly root: Invocation;
@@ -49,10 +49,10 @@ export class Admission {
 }
 
 /**
- * Why a brief that a model wrote is no work but a loop: it was handed on unchanged down the same chain, or to and fro. Case and
- * blanks aside, like the repeats of one invocation; code may hand on what it likes.
+ * Why a brief that a model wrote is refused as a loop: it was handed on unchanged down the same chain, or to and fro, apart from case
+ * and blanks. Code may hand on any brief.
  */
-export function handedOn(brief: string, parent: Invocation): string | undefined {
+export function loopOf(brief: string, parent: Invocation): string | undefined {
   const max = parent.limits.maxRepeatedCalls ?? DEFAULTS.maxRepeatedCalls;
   const above: string[] = [];
   for (let node: Invocation | undefined = parent; node?.given !== undefined; node = node.parent) above.push(node.given);

@@ -2,7 +2,7 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { Parkable } from './activity.ts';
 
-/** What a deadline is made of. */
+/** What a deadline uses of its run. */
 export interface DeadlineParts {
   readonly isReplay: boolean;
   /** `worked` is the time that earlier epochs took, in milliseconds. */

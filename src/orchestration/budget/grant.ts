@@ -6,9 +6,9 @@ import { ToolError } from '../../core/values/errors.ts';
 import { DEFAULTS, type Limits } from '../../core/values/limits.ts';
 import { asJson } from '../../journal/row.ts';
 import type { Level } from '../../security/decide.ts';
-import { type Counts, HeldCounts } from './held-counts.ts';
+import { type Counts, ReservedCounts } from './reserved-counts.ts';
 
-/** What grants are carved out of. */
+/** What a grant is computed from. */
 export interface GrantSource {
   readonly journal: Journal;
   readonly limits: Limits & { readonly timeMs: number; readonly depth: number; readonly agents: number };
@@ -52,8 +52,8 @@ function share(cap: number | undefined, used: number, own: number): number | und
 }
 
 /**
- * What a detached child is granted. Its limits depend on what the rest of the tree did until then, so a resume keeps to them; all
- * else follows from where it stands.
+ * The grant of a detached child. Its limits depend on the rest of the tree at that time, so they are recorded for a resume; all else
+ * follows from its node.
  *
  * @throws ToolError where nothing is left for it.
  */
@@ -83,13 +83,13 @@ function grantedLevel({ source, rules, mode, tools }: Level): GrantedLevel {
   return { source, rules: texts, ...(mode !== undefined && { mode }), ...(tools !== undefined && { tools }) };
 }
 
-/** Holds what was granted. A child that has ended holds nothing, one that had given something the rest. */
-export function heldFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): HeldCounts {
-  if (journal.recall('agent', path) !== undefined) return new HeldCounts(count, { agents: 1 }, undefined);
+/** Reserves what was granted: nothing for a child that has ended, the rest for one that had used something. */
+export function reservedFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): ReservedCounts {
+  if (journal.recall('agent', path) !== undefined) return new ReservedCounts(count, { agents: 1 }, undefined);
   let before: DetachedOutcome | undefined;
   for (let stretch = 0; ; stretch += 1) {
     const ended = journal.recall('child', `${path}/@apart.${stretch}`);
-    if (ended === undefined) return new HeldCounts(count, limits, before);
+    if (ended === undefined) return new ReservedCounts(count, limits, before);
     if (ended.event === 'done') before = ended.value;
   }
 }

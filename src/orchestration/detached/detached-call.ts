@@ -7,7 +7,7 @@ import { fromPicoUsd, type Settled } from '../../core/values/spending.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { type Amount, NOTHING } from '../budget/account.ts';
-import type { HeldCounts } from '../budget/held-counts.ts';
+import type { ReservedCounts } from '../budget/reserved-counts.ts';
 import { type ChildRunner, runChild } from './run-child.ts';
 
 /** What a stretch uses of the run that the child belongs to. */
@@ -19,22 +19,22 @@ export interface DetachedRun extends ChildRunner {
   };
 }
 
-/** What it is given, beyond the grace of its own work, to say how it ended. */
-const TO_TELL_MS = 2_000;
+/** Time beyond its own grace in which the child reports its outcome. */
+const TO_REPORT_MS = 2_000;
 
-/** What a stretch goes on from, and whom it tells. */
-export interface DetachedPast {
-  /** How the stretch before ended. */
+/** What a stretch continues from. */
+export interface PriorStretch {
+  /** The outcome of the stretch before. */
   readonly before: DetachedOutcome | undefined;
-  readonly held: HeldCounts;
-  /** Told what it had spent when it was interrupted with its run, which is no outcome. */
+  readonly reserved: ReservedCounts;
+  /** Called with what it had spent when it was interrupted with its run, which is no outcome. */
   interrupted(outcome: DetachedOutcome): void;
 }
 
-/** One stretch of a detached child, until it ends or waits for a person. It is paid for what it spent since the stretch before. */
+/** One stretch of a detached child, until it ends or waits for a person. It is charged for what it spent since the stretch before. */
 export class DetachedStretch implements DetachedCall {
   readonly kind = 'child';
-  /** Asked for again it goes on, under the same run id. */
+  /** Called again it continues, under the same run id. */
   readonly sideEffect = 'idempotent';
   readonly onUnknownOutcome = 'retry';
   /** Its own limits and its parent's deadline end it. */
@@ -44,16 +44,16 @@ export class DetachedStretch implements DetachedCall {
   readonly key: string;
   readonly self: Invocation;
   readonly child: DetachedChild;
-  readonly #past: DetachedPast;
+  readonly #prior: PriorStretch;
   readonly #run: DetachedRun;
 
-  constructor(run: DetachedRun, self: Invocation, key: string, child: DetachedChild, past: DetachedPast) {
-    this.graceMs = run.graceMs + TO_TELL_MS;
+  constructor(run: DetachedRun, self: Invocation, key: string, child: DetachedChild, prior: PriorStretch) {
+    this.graceMs = run.graceMs + TO_REPORT_MS;
     this.#run = run;
     this.self = self;
     this.key = key;
     this.child = child;
-    this.#past = past;
+    this.#prior = prior;
   }
 
   get parent(): Span {
@@ -65,7 +65,7 @@ export class DetachedStretch implements DetachedCall {
     return { input: 0, output: tokens === undefined ? 1 : Math.max(1, tokens - this.#spentTokens), fixed: true };
   }
 
-  /** What is left of its grant, however it divides. */
+  /** The rest of its grant. */
   worstCost(): number | undefined {
     const { costUsd } = this.child.grant.limits;
     return costUsd === undefined ? undefined : Math.max(0, costUsd - fromPicoUsd(this.#chargedBefore.picoUsd));
@@ -76,30 +76,30 @@ export class DetachedStretch implements DetachedCall {
   }
 
   get #chargedBefore(): Amount {
-    const { before } = this.#past;
+    const { before } = this.#prior;
     return before === undefined ? NOTHING : chargedFor(before);
   }
 
-  /** Interrupted with its run it has no outcome: it was cut off, and a resume goes on with it. */
+  /** Interrupted with its run it has no outcome, and a resume continues it. */
   async execute(attempt: Attempt): Promise<DetachedOutcome> {
     const outcome = await runChild(this.#run, this.child, attempt.signal);
-    this.#past.held.used(outcome);
+    this.#prior.reserved.used(outcome);
     if (outcome.status !== 'aborted' || !this.#run.cancellation.isInterrupted) return outcome;
-    this.#past.interrupted(outcome);
+    this.#prior.interrupted(outcome);
     throw new Error('interrupted with its run');
   }
 
   usage({ usage }: DetachedOutcome): CallUsage {
-    const before = this.#past.before?.usage;
+    const before = this.#prior.before?.usage;
     const inputTokens = usage.inputTokens - (before?.inputTokens ?? 0);
     return { inputTokens, outputTokens: usage.outputTokens - (before?.outputTokens ?? 0) };
   }
 
   cost({ costUsd }: DetachedOutcome): number | undefined {
-    return costUsd === undefined ? undefined : costUsd - (this.#past.before?.costUsd ?? 0);
+    return costUsd === undefined ? undefined : costUsd - (this.#prior.before?.costUsd ?? 0);
   }
 
-  /** As its own ledger has it, with the estimates for what its providers did not report. */
+  /** As its own ledger counts it, with estimates for what its providers did not report. */
   charged(outcome: DetachedOutcome): Settled {
     const now = chargedFor(outcome);
     const before = this.#chargedBefore;

@@ -10,7 +10,7 @@ import { spendingOf } from '../../core/values/spending.ts';
 import { statusOfFailure } from '../../core/values/status.ts';
 import { asJson } from '../../journal/row.ts';
 import type { Waits } from '../../journal/waits.ts';
-import type { Detached } from '../run/children.ts';
+import type { DetachedInput } from '../run/children.ts';
 import type { InitialInput } from '../run/initial-input.ts';
 import { Interruptions } from '../run/interruptions.ts';
 import { type DetachedRun, DetachedStretch } from './detached-call.ts';
@@ -30,12 +30,12 @@ export interface DetachedParts extends DetachedRun {
   };
 }
 
-/** Runs a child as a run of its own, wherever that is. What it asks is asked here, and it goes on with the answer. */
+/** Runs a child as a run of its own, in this or another process. Its questions are asked here, and it continues with the answers. */
 export async function driveDetached(
   run: DetachedParts,
   self: Invocation,
-  start: InitialInput,
-  { input, grant, held }: Detached,
+  initial: InitialInput,
+  { input, grant, reserved }: DetachedInput,
 ): Promise<AgentOutcome> {
   const { parentStep } = self;
   const child = {
@@ -50,31 +50,31 @@ export async function driveDetached(
   let answers: DetachedChild['answers'] = [];
   for (let stretch = 0; ; stretch += 1) {
     const key = `${self.path}/@apart.${stretch}`;
-    const past = { before: self.detached, held, interrupted: (cut: DetachedOutcome) => account(self, cut) };
-    const outcome = await run.journal.child(new DetachedStretch(run, self, key, { ...child, answers }, past));
-    if (!outcome.ok) return failed(self, start, outcome);
-    account(self, outcome.value);
+    const prior = { before: self.detached, reserved, interrupted: (at: DetachedOutcome) => countChild(self, at) };
+    const outcome = await run.journal.child(new DetachedStretch(run, self, key, { ...child, answers }, prior));
+    if (!outcome.ok) return failed(self, initial, outcome);
+    countChild(self, outcome.value);
     if (outcome.value.status === 'aborted') {
-      const again = await takenUp(run, self, key, interruptions.pauseMs(outcome.value));
+      const again = await resumed(run, self, key, interruptions.pauseMs(outcome.value));
       if (again.ok) continue;
       questions.close();
-      return failed(self, start, again);
+      return failed(self, initial, again);
     }
     if (outcome.value.status !== 'suspended') {
       questions.close();
-      return ended(self, start, outcome.value);
+      return ended(self, initial, outcome.value);
     }
     const answered = await questions.ask(outcome.value.pending, stretch);
-    if (!answered.ok) return failed(self, start, answered);
+    if (!answered.ok) return failed(self, initial, answered);
     answers = answered.value;
   }
 }
 
 /**
- * What interrupts a child where it runs (a shutdown there) is no end of it: it goes on, with the same answers, since it may not have
- * come to them. Fails with the stop where that is what ended it.
+ * Continues a child that was interrupted where it runs (a shutdown there), with the same answers, since it may not have used them.
+ * Fails with the stop where one ended it.
  */
-async function takenUp(
+async function resumed(
   run: DetachedParts,
   self: Invocation,
   key: string,
@@ -86,7 +86,7 @@ async function takenUp(
   return { ok: false, error: { kind: 'interrupted', message, retryable: false } };
 }
 
-/** What a child waits for, asked in its parent's run. Each question stays open there until it is answered. */
+/** Questions of a child, asked in its parent's run. Each is open there until it is answered. */
 class Questions {
   readonly #run: DetachedParts;
   readonly #self: Invocation;
@@ -99,7 +99,7 @@ class Questions {
     this.#self = self;
   }
 
-  /** The answers that are there as soon as there is one; which these are depends on timing, so it is recorded. */
+  /** Waits for the first answer and gives all that there are; which these are depends on timing, so it is recorded. */
   async ask(pending: readonly Request[], stretch: number): Promise<Outcome<DetachedChild['answers']>> {
     for (const request of pending) if (!this.#open.has(request.id)) this.#begin(request, stretch);
     await Promise.race([...this.#open.values()].map(({ answer }) => answer));
@@ -118,7 +118,7 @@ class Questions {
 
   #begin(request: Request, stretch: number): void {
     const { id: own } = request;
-    // Its address below the child. One that is asked again, since the answer did not fit, has another.
+    // A question that is asked again, since the answer did not fit, has another address.
     const base = addressOf(own, this.#self);
     const id = this.#asked.has(base) ? `${base}~${stretch}` : base;
     this.#asked.add(base);
@@ -131,32 +131,36 @@ class Questions {
     this.#open.set(own, { id, answer });
   }
 
-  /** Questions of a child that ended all the same. */
+  /** Closes the questions of a child that has ended without their answers. */
   close(): void {
     for (const { id } of this.#open.values())
       this.#run.waits.decide(id, { decision: 'deny', reason: 'its worker has ended' });
   }
 }
 
-/** Addresses below the child, as its parent's run has them. */
-function placed(node: TreeNode, self: Invocation): TreeNode {
+/** The tree of a child, with the addresses that its parent's run has for it. */
+function withPaths(node: TreeNode, self: Invocation): TreeNode {
   const path = addressOf(node.path, self);
-  return { ...node, path, children: node.children.map((child) => placed(child, self)) };
+  return { ...node, path, children: node.children.map((child) => withPaths(child, self)) };
 }
 
 function addressOf(own: string, self: Invocation): string {
   return `${self.path}${own.slice(self.agent.length)}`;
 }
 
-function account(self: Invocation, outcome: DetachedOutcome): void {
-  self.detached = { ...outcome, tree: placed(outcome.tree, self) };
+function countChild(self: Invocation, outcome: DetachedOutcome): void {
+  self.detached = { ...outcome, tree: withPaths(outcome.tree, self) };
   self.spending = spendingOf(outcome);
   self.step = outcome.tree.step;
   self.label = joinLabels(self.label, outcome.label);
 }
 
-function ended(self: Invocation, start: InitialInput, { status, text, output, error }: DetachedOutcome): AgentOutcome {
-  const facts = { self, text, messages: start.brief, label: self.label };
+function ended(
+  self: Invocation,
+  initial: InitialInput,
+  { status, text, output, error }: DetachedOutcome,
+): AgentOutcome {
+  const facts = { self, text, messages: initial.brief, label: self.label };
   if (status === 'completed') return { ...facts, status, output: output as Json };
   return { ...facts, status, error: error ?? { kind: status, message: 'no cause given', retryable: false } };
 }

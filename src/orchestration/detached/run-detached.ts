@@ -18,8 +18,8 @@ export type DetachedOptions = Pick<
 >;
 
 /**
- * Runs a detached child in this process: begins it, or goes on with it where this process's journal has it. For whoever takes
- * such children in another process, by name: `agents` are the workers that may be asked for.
+ * Runs a detached child in this process: begins it, or continues it where this process's journal has it. For a process
+ * that takes such children, by name: `agents` are the workers that may be asked for.
  *
  * Resolves to how it ended. What needs a person's answer ends the stretch as `suspended`, and is asked where its parent runs;
  * an aborted `signal` (this process shuts down) ends it as `aborted`, and its parent asks for it again. Rejects like `startRun` and `resumeRun`.
@@ -38,8 +38,8 @@ export async function runDetached(
     throw new ConfigurationError('agents', `no agent is named ${child.agent}`, `Here are: ${names || '(none)'}.`);
   }
   const { grant } = child;
-  // Where this process keeps nothing, it lives as long as the process: what it asks ends a stretch all the same.
-  const journal = options.journal ?? unkept();
+  // Without a journal it lives as long as the process; a question ends a stretch all the same.
+  const journal = options.journal ?? processJournal();
   const checked = checkRunOptions(agent, {
     ...options,
     journal,
@@ -50,11 +50,11 @@ export async function runDetached(
     onIdle: 'suspend',
   });
   const tree = new RunTree(child.run, agent, checked, child);
-  // One that died before its first record has never begun.
+  // A run that died before its first record has never begun.
   const hasBegun = ((await journal.read(child.run))?.records ?? 0) > 0;
   const origin: Origin = hasBegun
     ? { begin: resumeOrigin(agent, child.run, checked, journal) }
-    : { start: initialInput(agent, deepFreeze(child.input), grant.label) };
+    : { initial: initialInput(agent, deepFreeze(child.input), grant.label) };
   const result = await new LiveRun(tree, origin, checked, isTeam(agent)).result;
   const charged = tree.perCall[0].charged();
   const { status, text, usage, steps, toolCalls, byAgent, byModel } = result;
@@ -68,9 +68,9 @@ export async function runDetached(
   };
 }
 
-let kept: RecordStore | undefined;
+let inMemory: RecordStore | undefined;
 
-function unkept(): RecordStore {
-  kept ??= inMemoryStore();
-  return kept;
+function processJournal(): RecordStore {
+  inMemory ??= inMemoryStore();
+  return inMemory;
 }

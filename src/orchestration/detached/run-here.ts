@@ -3,9 +3,9 @@ import type { DetachedChild, DetachedOutcome } from '../../core/contract/detache
 import { find } from '../run/child.ts';
 import type { ChildRunner } from './run-child.ts';
 
-/** A detached child whose store has no place of its own for it: a run of its own in the process of its parent. */
+/** Runs a detached child in the process of its parent, where the journal runs none elsewhere. */
 export async function runHere(run: ChildRunner, child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome> {
-  // Loaded late: it starts runs, as what calls this does.
+  // Loaded late: it starts runs, as its caller does.
   const { runDetached } = await import('./run-detached.ts');
   const { deps, model, models, graceMs, hooks, instrument, journal, onObserverError } = run.options;
   const agent = find(run.root, child.parent.key)?.definition;

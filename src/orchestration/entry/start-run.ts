@@ -41,12 +41,12 @@ export function startRunWith<Input, Output, Deps>(
     throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   const definition = agent as Agent;
   const checked = checkRunOptions(definition, options);
-  const start = initialInput(definition, input, label);
+  const initial = initialInput(definition, input, label);
   const facts = treeFacts(definition);
   const team = facts.agents.size > 1 || facts.open;
   return new LiveRun<Output>(
     new RunTree(checked.runId ?? newRunId(), definition, checked),
-    { start, follows },
+    { initial, follows },
     checked,
     team,
   );

@@ -12,7 +12,7 @@ interface SignalTarget {
   readonly cancellation: Cancellation;
 }
 
-/** What other processes said: a decision, to stop, or a message for a node. */
+/** Applies signals of other processes: decisions, stops, messages for a node. */
 export function applySignals(run: SignalTarget, signals: readonly TimedSignal[]): void {
   for (const signal of signals) {
     if (signal.kind === 'cancel') run.cancellation.cancel(signal.path, signal.reason);

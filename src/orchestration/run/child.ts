@@ -6,8 +6,8 @@ import type { Label } from '../../core/values/label.ts';
 import type { AgentLimits } from '../../core/values/limits.ts';
 import { type InitialInput, initialInput } from './initial-input.ts';
 
-/** A child's own mistake in its brief is the caller's to mend: an error result, not the end of the run. */
-export function childStart(agent: Agent, input: unknown, label: Label): InitialInput {
+/** The initial input of a child. A mistake in its brief is an error result for the caller, not the end of the run. */
+export function childInput(agent: Agent, input: unknown, label: Label): InitialInput {
   try {
     return initialInput(agent, input, label);
   } catch (thrown) {

@@ -17,21 +17,21 @@ import { textOf } from '../../core/values/message.ts';
 import { type Redact, redactInput } from '../../core/values/redact-message.ts';
 import type { Level } from '../../security/decide.ts';
 import type { Activity } from '../budget/activity.ts';
-import { Admission, type AdmissionParts, handedOn } from '../budget/admission.ts';
+import { Admission, type AdmissionParts, loopOf } from '../budget/admission.ts';
 import { type DeadlineParts, deadlineOf } from '../budget/deadline.ts';
-import { type GrantSource, grantFor, heldFor } from '../budget/grant.ts';
-import type { Counts, HeldCounts } from '../budget/held-counts.ts';
+import { type GrantSource, grantFor, reservedFor } from '../budget/grant.ts';
+import type { Counts, ReservedCounts } from '../budget/reserved-counts.ts';
 import { WorkerSlots } from '../budget/worker-slots.ts';
-import { childStart, narrow, shareOfCaps } from './child.ts';
+import { childInput, narrow, shareOfCaps } from './child.ts';
 import type { InitialInput } from './initial-input.ts';
 import { copyShared, type Shared } from './shared-store.ts';
 
-/** What a detached child is handed: as JSON. */
-export interface Detached {
+/** What a detached child begins with. */
+export interface DetachedInput {
   readonly input: unknown;
   readonly grant: Grant;
-  /** Of what is granted to it, what it has not used. */
-  readonly held: HeldCounts;
+  /** The part of its grant that it has not used. */
+  readonly reserved: ReservedCounts;
 }
 
 /** What starting children uses of a run. */
@@ -51,11 +51,11 @@ export interface ChildrenParts extends AdmissionParts, GrantSource, DeadlinePart
   };
   readonly nodes: {
     /** Runs a node to its end, between its two records. */
-    live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome>;
+    live(self: Invocation, initial: InitialInput, detached: DetachedInput | undefined): Promise<AgentOutcome>;
   };
 }
 
-/** Starts children: admits, carves what they get, waits for a slot, runs, and gives the slot back. */
+/** Starts children: admits them, sets their limits, waits for a slot, runs them, and returns the slot. */
 export class Children implements ChildStarter {
   readonly #run: ChildrenParts;
   readonly #admission: Admission;
@@ -73,11 +73,11 @@ export class Children implements ChildStarter {
     if (refused !== undefined) throw new ToolError('denied', refused);
     // Before it counts: a brief that does not fit starts nothing.
     const input = redactInput(child.input, this.#run.redact);
-    const start = child.transcript === undefined ? childStart(agent, input, child.label) : NO_START;
+    const initial = child.transcript === undefined ? childInput(agent, input, child.label) : NO_INPUT;
     const delegate = child.delegate?.type === 'procedure' ? child.delegate.delegate : undefined;
-    const given = delegate === undefined ? undefined : textOf(start.brief[0]?.content ?? '');
-    const loop = given === undefined ? undefined : handedOn(given, parent);
-    if (loop !== undefined) throw new ToolError('denied', loop);
+    const given = delegate === undefined ? undefined : textOf(initial.brief[0]?.content ?? '');
+    const repeated = given === undefined ? undefined : loopOf(given, parent);
+    if (repeated !== undefined) throw new ToolError('denied', repeated);
     checkAsk(child, delegate);
     const { shared, sharedLabel } = this.#sharedFor(child, delegate);
     const end = this.#run.cancellation.endsBefore(child.key);
@@ -99,7 +99,7 @@ export class Children implements ChildStarter {
     const detached = delegate?.detached ? { input, ...this.#grant(self) } : undefined;
     if (!this.#run.journal.has(child.key)) this.#run.count.agents += 1;
     parent.children.push(self);
-    const outcome = this.#drive(child, self, start, detached);
+    const outcome = this.#drive(child, self, initial, detached);
     keepThread(child, self, outcome);
     return { self, outcome };
   }
@@ -107,16 +107,16 @@ export class Children implements ChildStarter {
   async #drive(
     child: ChildCall,
     self: Invocation,
-    start: InitialInput,
-    detached: Detached | undefined,
+    initial: InitialInput,
+    detached: DetachedInput | undefined,
   ): Promise<AgentOutcome> {
     const { activity, nodes, stops } = this.#run;
     let over = () => {};
     self.ended = new Promise((resolve) => {
       over = resolve;
     });
-    // It takes no slot while others of the turn still need one.
-    const opening = child.transcript === undefined ? start : { ...start, brief: await child.transcript };
+    // A handoff waits for its transcript before it takes a slot that other calls of the turn may need.
+    const complete = child.transcript === undefined ? initial : { ...initial, brief: await child.transcript };
     const owners = ownersOf(child);
     if (owners.length > 0) {
       this.#slots ??= new WorkerSlots(activity, stops);
@@ -127,11 +127,11 @@ export class Children implements ChildStarter {
     const deadline = deadlineOf(this.#run, self);
     if (deadline !== undefined) activity.add(deadline);
     try {
-      const outcome = await nodes.live(self, opening, detached);
+      const outcome = await nodes.live(self, complete, detached);
       child.onEnd?.(outcome.status === 'completed');
       return outcome;
     } finally {
-      detached?.held.release();
+      detached?.reserved.release();
       deadline?.clear();
       if (deadline !== undefined) activity.remove(deadline);
       this.#slots?.give(self);
@@ -139,10 +139,10 @@ export class Children implements ChildStarter {
     }
   }
 
-  /** What a detached child gets, and what is held for it; a ToolError where nothing is left. */
-  #grant(self: Invocation): Pick<Detached, 'grant' | 'held'> {
+  /** What a detached child gets, and what is reserved for it; a ToolError where nothing is left. */
+  #grant(self: Invocation): Pick<DetachedInput, 'grant' | 'reserved'> {
     const grant = grantFor(this.#run, self, this.#run.permissions.levelsAbove(self));
-    return { grant, held: heldFor(this.#run, self, grant.limits) };
+    return { grant, reserved: reservedFor(this.#run, self, grant.limits) };
   }
 
   /** After a person's answer: takes slots again that were given back during the wait. */
@@ -158,7 +158,7 @@ export class Children implements ChildStarter {
       : narrow(narrowed, shareOfCaps(delegate.share, this.#run.limits, parent));
   }
 
-  /** Depends on what the rest of the tree did until then, so a resume keeps to what was decided. */
+  /** The decision depends on the rest of the tree at that time, so it is recorded for a resume. */
   #refusalOnce(child: ChildCall): string | undefined {
     const { journal } = this.#run;
     const key: OnceKey<string> = `${child.key}/@admit`;
@@ -184,9 +184,9 @@ export class Children implements ChildStarter {
   }
 }
 
-const NO_START: InitialInput = Object.freeze({ brief: [], value: undefined });
+const NO_INPUT: InitialInput = Object.freeze({ brief: [], value: undefined });
 
-/** Who bounds how many of its workers run at once. */
+/** The owners of slots that the child needs: a fan-out, its supervisor. */
 function ownersOf({ parent, slots }: ChildCall): readonly NonNullable<ChildCall['slots']>[] {
   const { definition } = parent;
   const concurrency = definition.type === 'model' ? definition.concurrency : undefined;
@@ -194,7 +194,7 @@ function ownersOf({ parent, slots }: ChildCall): readonly NonNullable<ChildCall[
   return slots === undefined ? supervisor : [slots, ...supervisor];
 }
 
-/** Code has no model that could be asked. */
+/** Refuses `ask: 'supervisor'` below a procedure, which has no model. */
 function checkAsk({ agent, parent }: ChildCall, delegate: Delegate | undefined): void {
   if (delegate?.ask !== 'supervisor' || parent.definition.type === 'model') return;
   throw new ConfigurationError(
@@ -204,7 +204,7 @@ function checkAsk({ agent, parent }: ChildCall, delegate: Delegate | undefined):
   );
 }
 
-/** Where a supervisor may continue its workers, their transcripts are kept for as long as it goes on. */
+/** Keeps the transcript of a worker while its supervisor runs, where the supervisor may continue workers. */
 function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, outcome: Promise<AgentOutcome>): void {
   const isThread = delegate?.type === 'procedure' && delegate.delegate?.handoff === false;
   if (!isThread || parent.definition.type !== 'model' || !parent.definition.continueWorkers) return;

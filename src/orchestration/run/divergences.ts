@@ -17,11 +17,10 @@ interface DivergenceParts {
   readonly stops: Stops;
 }
 
-/** What the code of now does otherwise than is recorded: each is said once, or ends the run. */
+/** Where the code of now differs from the records: each difference is reported once, or ends the run. */
 export class Divergences {
   readonly #run: DivergenceParts;
-  /** Differences that were reported. */
-  #said: Set<string> | undefined;
+  #reported: Set<string> | undefined;
 
   constructor(run: DivergenceParts) {
     this.#run = run;
@@ -31,11 +30,11 @@ export class Divergences {
   report(self: Invocation, key: string, changes: readonly Change[]): void {
     const { options, isReplay, journal, epoch } = this.#run;
     if (options.onDivergence === 'stop' || isReplay) throw divergenceError(key, changes);
-    this.#said ??= new Set();
-    const said = this.#said;
-    const fresh = changes.map(({ part }) => part).filter((part) => !said.has(`${self.agent} ${part}`));
+    this.#reported ??= new Set();
+    const reported = this.#reported;
+    const fresh = changes.map(({ part }) => part).filter((part) => !reported.has(`${self.agent} ${part}`));
     if (fresh.length === 0) return;
-    for (const part of fresh) said.add(`${self.agent} ${part}`);
+    for (const part of fresh) reported.add(`${self.agent} ${part}`);
     journal.note(divergedNote(self, key, epoch, fresh));
   }
 
@@ -45,7 +44,7 @@ export class Divergences {
   }
 
   /**
-   * Records that nobody asked for: the code has changed. What a recorded stop kept from running is expected.
+   * Checks for records that the code did not ask for: it has changed. Those below a recorded stop are expected.
    *
    * @throws DivergenceError for the first of them.
    */

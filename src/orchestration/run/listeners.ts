@@ -19,20 +19,20 @@ import type { Listener } from './run-handle.ts';
 import type { RunObservers } from './run-observers.ts';
 import type { CheckedOptions } from './run-options.ts';
 
-/** What those who listen see of a run; another id after a resume that went on in a fork. */
-export interface HeardRun {
+/** What listeners use of a run; its id changes where a resume continues in a fork. */
+export interface ObservedRun {
   readonly id: string;
   readonly traceId: string;
   readonly observers: RunObservers;
   readonly instrument: Instrument | undefined;
   readonly observerFailed: (error: unknown) => void;
-  /** Then its records are of another time: an instrument has shown them. */
+  /** In a replay the instrument has seen the records before. */
   readonly isReplay: boolean;
 }
 
-/** Who listens to a run: listeners of events, iterations over them, views and the instrument. None of them is part of the run. */
+/** The observers of a run: listeners of events, iterations over them, views and the instrument. None of them is part of the run. */
 export class Listeners {
-  readonly #run: HeardRun;
+  readonly #run: ObservedRun;
   readonly #options: Pick<CheckedOptions, 'views'>;
   #emitter: EventEmitter | undefined;
   #guarded: WeakMap<object, (event: RunEvent) => void> | undefined;
@@ -41,7 +41,7 @@ export class Listeners {
   #seq = 0;
   #isOver = false;
 
-  constructor(run: HeardRun, options: CheckedOptions) {
+  constructor(run: ObservedRun, options: CheckedOptions) {
     this.#run = run;
     this.#options = options;
     if (options.views.length > 0 || run.instrument !== undefined) this.#listen();
@@ -101,7 +101,7 @@ export class Listeners {
     }
   }
 
-  /** Records are made while somebody looks, chunks while somebody listens to them. */
+  /** Records are made while there is an observer, chunks while there is a listener for them. */
   #listen(): void {
     if (this.#isOver) return;
     const { observers } = this.#run;
@@ -116,7 +116,7 @@ export class Listeners {
       this.emit(toolProgress(this.at(self, key, step), call, progress));
   }
 
-  /** The place of what has no record, now. */
+  /** The source of an event that has no record, now. */
   at(node: Invocation, key: string, step: number): EventSource {
     return { run: this.#run.id, traceId: this.#run.traceId, key, node, step, time: timeNow() };
   }
@@ -130,7 +130,7 @@ export class Listeners {
     for (const body of eventsOf(record, this.#state)) this.emit(body);
   }
 
-  /** An instrument only measures: it needs no place of its own to decide from, which costs as much as a span. */
+  /** An instrument only measures, so it is not called outside of the run's context, which costs as much as a span. */
   #measure(instrument: Instrument, record: RunRecord): void {
     try {
       instrument(record);
@@ -147,7 +147,7 @@ export class Listeners {
     if (this.#queues !== undefined) for (const queue of this.#queues) queue.push(event);
   }
 
-  /** Work that was abandoned may still speak: nothing of it is shown after the end. */
+  /** Abandoned work may still report: nothing of it is shown after the end. */
   silence(): void {
     this.#isOver = true;
     const { observers } = this.#run;

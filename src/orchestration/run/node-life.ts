@@ -11,7 +11,7 @@ import type { RunLog } from '../../journal/record-store.ts';
 import type { Ledger } from '../budget/ledger.ts';
 import { detachedRunId } from '../detached/detached-run-id.ts';
 import { type DetachedParts, driveDetached } from '../detached/drive-detached.ts';
-import type { Detached } from './children.ts';
+import type { DetachedInput } from './children.ts';
 import type { InitialInput } from './initial-input.ts';
 import type { RunMemories } from './run-memories.ts';
 import { agentDone, agentStarted } from './run-records.ts';
@@ -33,38 +33,38 @@ export class NodeLife {
     this.#run = run;
   }
 
-  async live(self: Invocation, start: InitialInput, detached: Detached | undefined): Promise<AgentOutcome> {
+  async live(self: Invocation, initial: InitialInput, detached: DetachedInput | undefined): Promise<AgentOutcome> {
     const run = this.#run;
     if (detached === undefined) {
-      self.since = run.journal.note(this.started(self, start));
-      return this.over(self, await this.drive(self, start));
+      self.since = run.journal.note(this.started(self, initial));
+      return this.over(self, await this.drive(self, initial));
     }
-    self.since = run.journal.note(agentStarted(self, start, undefined));
-    const outcome = await driveDetached(run, self, start, detached);
+    self.since = run.journal.note(agentStarted(self, initial, undefined));
+    const outcome = await driveDetached(run, self, initial, detached);
     if (!run.isReplay) run.memories.endedDetached(self, detachedRunId(run.id, self.path));
     return this.over(self, outcome);
   }
 
   /** The record of its start. */
-  started(self: Invocation, start: InitialInput): Draft {
-    return agentStarted(self, start, this.#run.models.factsOf(self));
+  started(self: Invocation, initial: InitialInput): Draft {
+    return agentStarted(self, initial, this.#run.models.factsOf(self));
   }
 
   /** Within its span, so that spans which its functions and code make lie below it. */
-  drive(self: Invocation, start: InitialInput): Promise<AgentOutcome> {
+  drive(self: Invocation, initial: InitialInput): Promise<AgentOutcome> {
     const { handle } = self.span;
-    return handle === undefined ? this.#driven(self, start) : handle.run(() => this.#driven(self, start));
+    return handle === undefined ? this.#driven(self, initial) : handle.run(() => this.#driven(self, initial));
   }
 
-  #driven(self: Invocation, start: InitialInput): Promise<AgentOutcome> {
+  #driven(self: Invocation, initial: InitialInput): Promise<AgentOutcome> {
     const run = this.#run;
     const { definition } = self;
-    if (definition.type === 'code') return withEndHooks(run, self, runCode(run, self, start.value, start.brief));
-    if (definition.memory.length > 0) run.memories.begins(self, start.brief);
-    const driven = withEndHooks(run, self, loop(run, self, start));
+    if (definition.type === 'code') return withEndHooks(run, self, runCode(run, self, initial.value, initial.brief));
+    if (definition.memory.length > 0) run.memories.begins(self, initial.brief);
+    const driven = withEndHooks(run, self, loop(run, self, initial));
     if (definition.memory.length === 0 || run.isReplay) return driven;
     return driven.then((outcome) => {
-      run.memories.ended(self, start.brief, outcome);
+      run.memories.ended(self, initial.brief, outcome);
       return outcome;
     });
   }

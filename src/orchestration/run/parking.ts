@@ -4,7 +4,7 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { RunLog } from '../../journal/record-store.ts';
 import type { Waits } from '../../journal/waits.ts';
-import { NOBODY } from '../approvals/denial.ts';
+import { UNATTENDED } from '../approvals/denial.ts';
 import type { ActivityWatcher } from '../budget/activity.ts';
 import type { CheckedOptions } from './run-options.ts';
 
@@ -41,7 +41,8 @@ export class Parking implements ActivityWatcher {
     const { waits, options, stops, root } = this.#run;
     const unasked = waits.unasked();
     if (unasked.length === 0) return;
-    if (options.onIdle === 'deny') for (const { id } of unasked) waits.decide(id, { decision: 'deny', reason: NOBODY });
+    if (options.onIdle === 'deny')
+      for (const { id } of unasked) waits.decide(id, { decision: 'deny', reason: UNATTENDED });
     if (options.onIdle === 'suspend' && unasked.length === waits.pending().length) {
       this.parked = waits.pending();
       stops.add(root.path, { status: 'suspended', reason: waitsFor(this.parked) });

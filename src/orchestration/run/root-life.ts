@@ -51,29 +51,29 @@ export class RootLife {
   }
 
   /** Opens the run's and the root's span in the caller's context; `begin` writes their records. Gives the time. */
-  open(request: RunIn, start: InitialInput): bigint {
+  open(request: RunIn, initial: InitialInput): bigint {
     const { journal, root, span, instrument, nodes } = this.#run;
     if (request.under !== undefined) advanceTime(BigInt(request.under.since));
     else if (request.from === undefined) advanceTime(instrument?.notBefore?.() ?? 0n);
     const run = journal.open(runStarted(root, span, request));
-    const opened = journal.open(nodes.started(root, start));
+    const opened = journal.open(nodes.started(root, initial));
     root.since = opened.time;
     this.#opened = [run, opened];
     return run.time;
   }
 
   /** Starts the root; `finish` or `clear` ends it. */
-  begin(start: InitialInput): Promise<AgentOutcome> {
+  begin(initial: InitialInput): Promise<AgentOutcome> {
     const { root, journal, history, log, nodes } = this.#run;
     // A model's loop reads the labels of its brief; a procedure has them from the start.
     if (root.definition.type === 'code')
-      for (const { label } of start.brief) if (label !== undefined) root.label = joinLabels(root.label, label);
+      for (const { label } of initial.brief) if (label !== undefined) root.label = joinLabels(root.label, label);
     this.#limitTime();
     journal.tell(this.#opened);
     this.#opened = NOTHING_OPENED;
     // Signals that came while no process ran it count from the start.
     if (history !== undefined) applySignals(this.#run, log?.signals() ?? []);
-    return nodes.drive(root, start);
+    return nodes.drive(root, initial);
   }
 
   #limitTime(): void {

@@ -23,7 +23,7 @@ import { worstCostOf } from '../../models/prices.ts';
 import type { Level } from '../../security/decide.ts';
 import type { Redaction } from '../../security/redaction/redaction.ts';
 import { checkRules, parseRules, type Rule } from '../../security/rules.ts';
-import type { Approve } from '../approvals/ask-somebody.ts';
+import type { Approve } from '../approvals/ask-approver.ts';
 import { checkRunPermissions } from '../approvals/check-run-permissions.ts';
 import { permissionLevels } from '../approvals/permission-files.ts';
 import { pinPlan } from '../approvals/plans.ts';

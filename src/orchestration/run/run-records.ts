@@ -12,7 +12,7 @@ import type { ModelFacts } from './run-models.ts';
 
 const RUN_KEY = '@run';
 
-/** Above all invocations: what the run itself says. */
+/** The span of the run, above all invocations. */
 export function runSpan(): Span {
   return { key: RUN_KEY, parent: undefined, handle: undefined };
 }
@@ -85,7 +85,7 @@ export function limitNote({ key, self }: Call<never>, reached: Reached): Draft {
   return { ...entry, kind: 'limit', event: 'done', value: { ...reached } };
 }
 
-/** Each of a run's notes about gates has its own number, since they may stand at one address. */
+/** Each of a run's notes about gates has its own number, since several may have one address. */
 export function gateNote({ key, self }: Call<never>, number: number, value: GateNote): Draft {
   const entry = { key: `${key}/@gate`, node: self, step: self.step, attempt: number, span: self.span } as const;
   return { ...entry, kind: 'gate', event: 'done', value };

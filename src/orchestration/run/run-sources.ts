@@ -17,7 +17,7 @@ export interface SourcesParts {
   readonly activity: NodeActivity;
 }
 
-/** What a run opened of its agents' sources of tools: each once, by the first invocation that has it; closed with the run. */
+/** The open tool sources of a run: each is opened once, by its first invocation, and closed with the run. */
 export class RunSources {
   /** Made with the first one: most runs have none. */
   #open: Map<ToolSource, OpenSource> | undefined;

@@ -138,10 +138,10 @@ export class RunTree implements RunContext {
   }
 
   /** Continues from records: limits, shared values, spendings and stops are theirs. */
-  restore(history: History, past: Beginning): void {
+  restore(history: History, beginning: Beginning): void {
     this.history = history;
-    this.limits = withDefaults({ ...past.limits, ...this.options.givenLimits });
-    this.root = rootNode(this.root.definition, deepFreeze(past.shared), this.span, this.child?.grant);
+    this.limits = withDefaults({ ...beginning.limits, ...this.options.givenLimits });
+    this.root = rootNode(this.root.definition, deepFreeze(beginning.shared), this.span, this.child?.grant);
     this.permissions.enter(this.root, undefined);
     this.perCall = [new Ledger(this.limits, this.#notes, history)];
     this.permissions.remember(history.rows, treeFacts(this.root.definition).tools);
@@ -155,8 +155,8 @@ export class RunTree implements RunContext {
   }
 
   /** Shows records again and lets nothing new happen. */
-  replay(history: History, past: Beginning, model: 'as recorded' | 'of the code' = 'as recorded'): void {
-    this.restore(history, past);
+  replay(history: History, beginning: Beginning, model: 'as recorded' | 'of the code' = 'as recorded'): void {
+    this.restore(history, beginning);
     this.isReplay = true;
     this.models.remembers = model === 'as recorded';
     this.epoch = history.rows.at(-1)?.epoch ?? 1;

@@ -26,7 +26,7 @@ import type { RunTree } from './run-tree.ts';
 import { refusal, type SteerMessage, type SteerSignal, steer, steerProblem, steerSignal } from './steer.ts';
 import { TextStream } from './text-stream.ts';
 
-/** The handle of a run: shows its records to whoever looks, and takes what people and processes say. */
+/** The handle of a run: shows its records to observers, and takes decisions, stops and messages. */
 export class LiveRun<Output = unknown> implements Run<Output> {
   readonly result: Promise<RunResult<Output>>;
   readonly #tree: RunTree;
@@ -45,19 +45,19 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     this.#team = team;
     this.#listeners = new Listeners(tree, options);
     // The spans of a new run open here, in the caller's context; their records are written once it has begun.
-    this.#isRead = 'start' in origin;
+    this.#isRead = 'initial' in origin;
     this.#early = this.#isRead && options.journal === undefined ? undefined : [];
-    if ('start' in origin) this.#open(origin.start, origin.follows);
+    if ('initial' in origin) this.#open(origin.initial, origin.follows);
     this.result = this.#run(origin);
     this.result.catch(noop);
   }
 
-  #open(start: InitialInput, follows?: Follows): void {
+  #open(initial: InitialInput, follows?: Follows): void {
     const { root, options } = this.#tree;
     const { forkedFrom, child } = this.#tree;
     const from = originOf(this.#tree) ?? follows?.span;
     const request = {
-      ...{ agent: root.agent, team: this.#team, input: start.brief },
+      ...{ agent: root.agent, team: this.#team, input: initial.brief },
       ...(forkedFrom !== undefined && { forkedFrom }),
       ...(child !== undefined && { parentRun: child.parent.run, team: false }),
       ...(follows !== undefined && { parentRun: follows.run }),
@@ -66,8 +66,8 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     };
     // A resume's is in the first record.
     const isNew = options.journal !== undefined && this.#tree.history === undefined;
-    const beginning = isNew ? beginningJson(this.#tree, start) : undefined;
-    this.#since = this.#tree.life.open(beginning === undefined ? request : { ...request, beginning }, start);
+    const beginning = isNew ? beginningJson(this.#tree, initial) : undefined;
+    this.#since = this.#tree.life.open(beginning === undefined ? request : { ...request, beginning }, initial);
   }
 
   get id(): string {
@@ -78,7 +78,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     return this.#tree.traceId;
   }
 
-  /** Whether its records outlive the process, so that it can go on when whoever watched it is gone. */
+  /** Whether its records outlive the process, so that it can continue without its observers. */
   get isDurable(): boolean {
     return this.#options.journal !== undefined;
   }
@@ -109,7 +109,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     }
     const fitting = fittingDecision(request, decision, (value) => waits.check(id, value));
     const isFirst = await this.#options.journal?.signal(this.id, { kind: 'decision', id, decision: fitting });
-    // A journal knows who was first; the run may have heard of this very decision from there.
+    // The journal knows which decision was first; the run may have received this one from there.
     if (isFirst === false || (!waits.decide(id, fitting) && isFirst === undefined)) throw answeredBefore(id);
   }
 
@@ -138,11 +138,11 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     refuseInside(this.id, 'steer');
     const signal = steerSignal(path, message);
     if (this.#listeners.isOver) throw refusal('the run is over');
-    // Which nodes there are is known once the records of a run that goes on are read.
+    // The nodes of a resumed run are known once its records are read.
     const problem = this.#isRead ? steerProblem(this.#tree, path) : undefined;
     if (problem !== undefined) throw refusal(problem);
     const steered = this.#early === undefined ? steer(this.#tree, signal) : this.#steerEarly(signal);
-    // It may be nobody's: whoever awaits it is told.
+    // The caller may ignore the promise: that must be no unhandled rejection.
     steered.catch(noop);
     return steered;
   }
@@ -181,16 +181,16 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     const { signal } = this.#options;
     const abort = signal && (() => this.#tree.stops.add(this.#tree.root.path, ABORTED));
     try {
-      const start = 'start' in origin ? await this.#create(origin.start) : await origin.begin(this.#tree);
-      if ('status' in start) return this.#isOver(start);
-      this.#heedEarly(false);
-      if (!('start' in origin)) this.#open(start);
+      const begun = 'initial' in origin ? await this.#create(origin.initial) : await origin.begin(this.#tree);
+      if ('status' in begun) return this.#alreadyOver(begun);
+      this.#sendEarly(false);
+      if (!('initial' in origin)) this.#open(begun);
       if (signal?.aborted) this.#tree.stops.add(this.#tree.root.path, ABORTED);
       if (abort !== undefined) signal?.addEventListener('abort', abort, { once: true });
-      const outcome = await within(this.id, () => this.#tree.life.begin(start));
+      const outcome = await within(this.id, () => this.#tree.life.begin(begun));
       return await this.#finish(outcome);
     } catch (thrown) {
-      // Nobody waits for the rest of the tree any more: it must not go on working unseen.
+      // Nothing awaits the rest of the tree any more: it must not continue unseen.
       this.#tree.stops.add(this.#tree.root.path, { status: 'cancelled', reason: 'The run failed.' });
       if (this.#tree.isReplay) this.#tree.journal.showPlayed();
       // What happened before is shown before the end.
@@ -202,24 +202,24 @@ export class LiveRun<Output = unknown> implements Run<Output> {
       await this.#tree.sources.close();
       throw thrown;
     } finally {
-      this.#heedEarly(true);
+      this.#sendEarly(true);
       this.#tree.life.clear();
       if (abort !== undefined) signal?.removeEventListener('abort', abort);
       this.#listeners.end();
     }
   }
 
-  #heedEarly(isOver: boolean): void {
+  #sendEarly(isOver: boolean): void {
     const early = this.#early ?? [];
     this.#early = undefined;
     this.#isRead = true;
-    for (const heed of early) heed(isOver);
+    for (const send of early) send(isOver);
   }
 
-  async #create(start: InitialInput): Promise<InitialInput> {
+  async #create(initial: InitialInput): Promise<InitialInput> {
     const { journal } = this.#options;
     if (journal !== undefined) this.#tree.attach(await journal.create({ id: this.id, agent: this.#tree.root.agent }));
-    return start;
+    return initial;
   }
 
   async #finish(outcome: AgentOutcome): Promise<RunResult<Output>> {
@@ -232,7 +232,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     this.#listeners.silence();
     await this.#listeners.flush();
     const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(outcome.status);
-    // Loaded late: it starts runs, as what calls this does.
+    // Loaded late: it starts runs, as its caller does.
     const closing = tree.sources.close();
     if (closing !== undefined) await closing;
     if (afterwards !== undefined) {
@@ -250,7 +250,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   }
 
   /** A run that is over: its result comes back, and nothing is written. */
-  #isOver(result: RunResult): RunResult<Output> {
+  #alreadyOver(result: RunResult): RunResult<Output> {
     const now = this.#listeners.at(this.#tree.root, '@run', 0);
     this.#listeners.emit(runEnd({ ...now, since: now.time }, result));
     return result as RunResult<Output>;
@@ -274,12 +274,15 @@ function answeredBefore(id: string): ConfigurationError {
 
 function noop(): void {}
 
-/** Where a run comes from: it starts, or goes on from records (or is found to be over). */
+/** The origin of a run: it starts, or continues from records (or is over already). */
 export type Origin =
-  | { readonly start: InitialInput; readonly follows?: Follows | undefined }
+  | { readonly initial: InitialInput; readonly follows?: Follows | undefined }
   | { begin(tree: RunTree): Promise<InitialInput | RunResult> };
 
-function beginningJson({ root, limits, child }: RunTree, { brief, value }: InitialInput): Json | undefined {
+function beginningJson(
+  { root, limits, child }: Pick<RunTree, 'root' | 'limits' | 'child'>,
+  { brief, value }: InitialInput,
+): Json | undefined {
   const parentRun = child?.parent.run;
   return asJson({
     version: BEGINNING_VERSION,

@@ -1,5 +1,5 @@
 import { normaliseMessage } from '../../context/normalise-input.ts';
-import type { Arrival, Delivery } from '../../core/runtime/inbox.ts';
+import type { Arrival, Delivery, Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { isWithin } from '../../core/runtime/stops.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
@@ -7,34 +7,44 @@ import { isPlainObject } from '../../core/values/json.ts';
 import type { InputMessage, UserMessage } from '../../core/values/message.ts';
 import { shown } from '../../core/values/options.ts';
 import { timeNow } from '../../core/values/time.ts';
-import type { Signal } from '../../journal/record-store.ts';
+import type { History } from '../../journal/history.ts';
+import type { RecordStore, Signal } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
 import { detachedRunId } from '../detached/detached-run-id.ts';
 import { find } from './child.ts';
-import type { RunTree } from './run-tree.ts';
 
 type InputUserMessage = Extract<InputMessage, { role: 'user' }>;
 
 /** What a node is steered with: a text, content parts, or a user message with a label of its own. Trusted where it has none. */
 export type SteerMessage = string | InputUserMessage['content'] | Pick<InputUserMessage, 'role' | 'content' | 'label'>;
 
-/** What a run is told of a steer, whatever process it comes from. */
+/** A steer as a signal, of this or another process. */
 export type SteerSignal = Extract<Signal, { kind: 'steer' }>;
 
+/** What steering uses of a run. */
+interface SteeredRun {
+  readonly id: string;
+  readonly root: Invocation;
+  readonly history: History | undefined;
+  readonly isReplay: boolean;
+  readonly inbox: Inbox;
+  readonly options: { readonly journal: RecordStore | undefined };
+}
+
 /** Puts a user message before a node that is under way; see `Run.steer`. Rejects where there is no such node. */
-export async function steer(tree: RunTree, signal: SteerSignal): Promise<void> {
+export async function steer(tree: SteeredRun, signal: SteerSignal): Promise<void> {
   const problem = steerProblem(tree, signal.path);
   if (problem !== undefined) throw refusal(problem);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onDelivery = (delivery: Delivery) =>
     delivery === 'lost' ? reject(refusal(`${signal.path} ended before the message reached it`)) : resolve();
   tree.inbox.put(readerOf(tree.root, signal.path), arrivalOf(signal), onDelivery);
-  // Kept before it enters, so that it outlives the process.
+  // Stored before it enters, so that it outlives the process.
   tree.options.journal?.signal(tree.id, signal).catch(reject);
   await promise;
 }
 
-/** Ids are in the order of their making. */
+/** Ids sort by the time at which they were made. */
 export function steerSignal(path: string, given: unknown): SteerSignal {
   const id = `@steer ${String(timeNow()).padStart(20, '0')} ${crypto.randomUUID().slice(0, 8)}`;
   return { kind: 'steer', id, path, message: steerMessage(given) };
@@ -44,7 +54,7 @@ export function arrivalOf({ id, message }: SteerSignal): Arrival {
   return { id, message };
 }
 
-/** Who reads what is for a node: where it has handed its conversation over, the worker that has it. */
+/** The reader of messages for a node: the worker to which it has handed its conversation over, else the node. */
 export function readerOf(root: Invocation, path: string): string {
   const worker = find(root, path)?.transcript?.handoff?.worker;
   return worker === undefined ? path : readerOf(root, worker.path);
@@ -67,7 +77,7 @@ function steerMessage(given: unknown): UserMessage {
 
 /** Why a node cannot be steered; undefined where it can. */
 export function steerProblem(
-  { id, root, history, isReplay }: Pick<RunTree, 'id' | 'root' | 'history' | 'isReplay'>,
+  { id, root, history, isReplay }: Omit<SteeredRun, 'inbox' | 'options'>,
   path: unknown,
 ): string | undefined {
   if (isReplay) return 'a replay takes no messages';
@@ -81,15 +91,15 @@ export function steerProblem(
   return history === undefined ? `there is no ${path} in this run` : recordedProblem(id, history.rows, path);
 }
 
-/** The same by a run's records: for a node that its process has not come to again, or that is another's. */
+/** The same by the records of a run: for a node that this process has not reached, or that another process runs. */
 export function recordedProblem(run: string, rows: readonly Row[], path: string): string | undefined {
-  const taker = recordedTaker(rows, path);
-  if (taker !== undefined) return recordedProblem(run, rows, taker);
+  const reader = recordedReader(rows, path);
+  if (reader !== undefined) return recordedProblem(run, rows, reader);
   const own = rows.filter(({ kind, key }) => kind === 'agent' && key === path);
   const started = own.find(({ event }) => event === 'started');
   if (started === undefined) return `there is no ${path} in this run`;
   const { type, agent, apart } = started.request as { type?: string; agent?: string; apart?: boolean };
-  // An older journal says it of those alone that have begun elsewhere.
+  // An older journal has it only for children that have begun elsewhere.
   if (apart || rows.some(({ kind, key }) => kind === 'child' && key.startsWith(`${path}/@apart.`)))
     return detachedProblem(run, path);
   if (type === 'code') return `${path} is the procedure ${agent}, which has no transcript`;
@@ -98,15 +108,15 @@ export function recordedProblem(run: string, rows: readonly Row[], path: string)
   return ended === undefined ? undefined : `${path} has ended: ${status}`;
 }
 
-/** What is for a detached worker must be told to the run that it is. */
+/** A message for a detached worker must be sent to its own run. */
 function detachedProblem(run: string, path: string): string {
   return `${path} runs detached, as run ${detachedRunId(run, path)}, which is steered by its own id`;
 }
 
 /** The worker that a node has handed its conversation over to. */
-function recordedTaker(rows: readonly Row[], path: string): string | undefined {
+function recordedReader(rows: readonly Row[], path: string): string | undefined {
   const isOwn = (key: string) => key.startsWith(`${path}/`) && /^\d+\/@handoff$/.test(key.slice(path.length + 1));
   const call = rows.find(({ kind, key }) => kind === 'once' && isOwn(key))?.value;
-  const taker = ({ kind, key }: Row) => kind === 'agent' && key.slice(0, key.lastIndexOf('/')) === call;
-  return rows.find(taker)?.key;
+  const isReader = ({ kind, key }: Row) => kind === 'agent' && key.slice(0, key.lastIndexOf('/')) === call;
+  return rows.find(isReader)?.key;
 }

@@ -14,7 +14,7 @@ interface ModelsParts {
   readonly isReplay: boolean;
 }
 
-/** Which model drives which invocation: as the options say, and in a replay as it was recorded. */
+/** Chooses the model of each invocation: by the options of the run, in a replay by the records. */
 export class TreeModels implements ModelCatalog {
   readonly #run: ModelsParts;
   /** False of a replay that asks what the code of now would do. */
@@ -37,13 +37,13 @@ export class TreeModels implements ModelCatalog {
     return model;
   }
 
-  /** What is recorded of it; code has none. */
+  /** The facts of its model that are recorded; code has none. */
   factsOf(self: Invocation): ModelFacts | undefined {
     const { definition } = self;
     return definition.type === 'model' ? modelFacts(this.of(self, definition)) : undefined;
   }
 
-  /** A replay has the one that was recorded. */
+  /** In a replay the recorded one. */
   contextTokens(model: Model): number | undefined {
     return this.#run.isReplay ? model.limits?.contextTokens : contextTokensOf(model);
   }

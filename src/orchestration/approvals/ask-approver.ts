@@ -6,11 +6,11 @@ import type { Waits } from '../../journal/waits.ts';
 import { readDecision } from '../../security/approval.ts';
 import { outside } from '../run/reentrancy-guard.ts';
 
-/** Asked for each request of the tree at once. A throw or a non-decision is a denial. */
+/** Called for each request of the tree at once. A throw or a non-decision is a denial. */
 export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;
 
-/** Puts a request to whoever is there; what they throw or answer wrongly is a denial. */
-export function askSomebody(approve: Approve, request: ApprovalRequest, waits: Waits): void {
+/** Passes a request to the approve callback. A throw or a wrong answer of it is a denial. */
+export function askApprover(approve: Approve, request: ApprovalRequest, waits: Waits): void {
   waits.asked(request.id);
   const threw = (thrown: unknown) =>
     waits.decide(request.id, { decision: 'deny', reason: `approve threw: ${messageOf(thrown)}` });
@@ -27,7 +27,7 @@ export function askSomebody(approve: Approve, request: ApprovalRequest, waits: W
   }
 }
 
-/** The arguments stand in the request as well, so a preview that fails takes nothing from a person. */
+/** The preview of a call. The request has the arguments as well, so one that fails hides nothing. */
 export function changeOf({ preview }: Tool, args: Json): string | undefined {
   try {
     const change: unknown = preview?.(args as never);

@@ -1,7 +1,7 @@
 import { type DetachedOutcome, nodesOf } from '../../core/contract/detached.ts';
 import type { Limits } from '../../core/values/limits.ts';
 
-/** What limits count of a tree. */
+/** The numbers of a tree that limits bound. */
 export interface Counts {
   steps: number;
   toolCalls: number;
@@ -9,37 +9,37 @@ export interface Counts {
 }
 
 /**
- * What a detached child may still use of the counts of its run. Held from its grant to its end, since it may use all of it at any
- * moment: so the caps above hold beside its siblings, and while it waits for a person. What it has used counts, and is no longer held.
+ * The part of its grant that a detached child may still use, reserved in the counts of its run from its grant to its end. So the caps
+ * above hold for its siblings too, and while it waits for a person. What it has used counts, and is no longer reserved.
  */
-export class HeldCounts {
+export class ReservedCounts {
   readonly #count: Counts;
-  readonly #left: Counts;
+  readonly #reserved: Counts;
   #used: Counts;
 
-  /** `before` is what it had given in an earlier epoch, which counts already. */
+  /** `before` is its outcome in an earlier epoch, which counts already. */
   constructor(count: Counts, { steps = 0, toolCalls = 0, agents = 1 }: Limits, before: DetachedOutcome | undefined) {
     this.#count = count;
     this.#used = countsOf(before);
-    this.#left = less({ steps, toolCalls, agents }, this.#used);
-    add(count, this.#left, 1);
+    this.#reserved = less({ steps, toolCalls, agents }, this.#used);
+    add(count, this.#reserved, 1);
   }
 
-  /** What it used until the end of a stretch. */
+  /** Counts what it used until the end of a stretch. */
   used(outcome: DetachedOutcome): void {
     const now = countsOf(outcome);
     const more = less(now, this.#used);
     this.#used = now;
     add(this.#count, more, 1);
-    const given = least(more, this.#left);
-    add(this.#count, given, -1);
-    add(this.#left, given, -1);
+    const used = least(more, this.#reserved);
+    add(this.#count, used, -1);
+    add(this.#reserved, used, -1);
   }
 
-  /** It has ended. */
+  /** Releases the rest: the child has ended. */
   release(): void {
-    add(this.#count, this.#left, -1);
-    Object.assign(this.#left, NOTHING);
+    add(this.#count, this.#reserved, -1);
+    Object.assign(this.#reserved, NOTHING);
   }
 }
 
