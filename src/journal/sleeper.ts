@@ -3,11 +3,14 @@ import { type Interruptible, type Stops, stopped } from '../core/runtime/stops.t
 import type { Stop } from '../core/values/status.ts';
 import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 
-/** A timer of a procedure; a stop ends it early. Longer than a timer holds, it goes on in parts. */
+/** A timer of a procedure; a stop ends it early. One that is longer than a timer holds runs in parts. */
 export class Sleeper implements Interruptible {
   readonly key: string;
   readonly #stops: Stops;
+  /** In milliseconds since 1970. */
   readonly #deadline: number;
+  /** The same by a clock that nobody sets: where the other is set back, it still ends in time. */
+  readonly #due: number;
   #timer: NodeJS.Timeout | undefined;
   #wake: ((outcome: Outcome<null>) => void) | undefined;
 
@@ -15,6 +18,7 @@ export class Sleeper implements Interruptible {
     this.key = key;
     this.#stops = stops;
     this.#deadline = deadline;
+    this.#due = performance.now() + deadline - Date.now();
   }
 
   sleep(): Promise<Outcome<null>> {
@@ -30,7 +34,7 @@ export class Sleeper implements Interruptible {
   }
 
   #tick(): void {
-    const left = this.#deadline - Date.now();
+    const left = Math.min(this.#deadline - Date.now(), this.#due - performance.now());
     if (left <= 0) this.#end({ ok: true, value: null });
     else this.#timer = setTimeout(() => this.#tick(), Math.min(left, LONGEST_TIMER_MS));
   }

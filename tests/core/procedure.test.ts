@@ -129,6 +129,11 @@ describe('a procedure’s call', () => {
       ).rejects.toBeInstanceOf(ConfigurationError);
   });
 
+  it('refuses an id with a NUL, which not every store can hold', async () => {
+    const agent = defineAgent({ name: 'p', description: 'p', run: (_, ctx) => ctx.once('a\0b', () => 1) });
+    await expect(runAgent(agent, { task: 'x' })).rejects.toThrow(/illegal id "a\\u0000b"/);
+  });
+
   it('shares its ids between call, tool, once and wait', async () => {
     const agent = flow(async (ctx) => {
       await ctx.once('one', () => 1);

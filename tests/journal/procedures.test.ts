@@ -10,7 +10,7 @@ import {
   startRun,
 } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { journal, killedAfter } from '../support/journals.ts';
 import { results, text, turn } from '../support/turns.ts';
@@ -263,4 +263,22 @@ test('what a tool’s code made of a stop that met its call is no outcome: the r
   });
   const second = await resumeRun(lead, first.runId, { model: scriptedModel([text('end')]), journal: store }).result;
   expect(results(second.messages).map((one) => one.text)).toEqual(['yes']);
+});
+
+describe('a sleep', () => {
+  test('ends in time though the clock is set back meanwhile', async () => {
+    const { now } = Date;
+    onTestFinished(() => {
+      Date.now = now;
+    });
+    const sleeper = flow(async (ctx) => {
+      const asleep = ctx.sleep(50);
+      Date.now = () => now() - 86_400_000;
+      await asleep;
+      return 'awake';
+    });
+    expect(await runAgent(sleeper, { task: 'Sleep' }, { limits: { timeMs: 10_000 } })).toMatchObject({
+      output: 'awake',
+    });
+  });
 });

@@ -72,6 +72,17 @@ test.each([
 });
 
 test.each([
+  ['https://docs.example.org/', true],
+  ['https://a.b.example.org/', true],
+  ['https://example.org/', false],
+  ['https://evilexample.org/', false],
+])('a host that begins with *. is each below it: %s', async (url, isAllowed) => {
+  const resolve = async () => ['127.0.0.1'];
+  const called = failure(await get(url, { hosts: ['*.example.org'], protocols: ['https'], resolve }));
+  expect(called.code).toBe(isAllowed ? 'net_address_denied' : 'net_url_denied');
+});
+
+test.each([
   'http://127.0.0.1/',
   'http://2130706433/',
   'http://0x7f.1/',

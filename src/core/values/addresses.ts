@@ -2,7 +2,7 @@ import { ConfigurationError } from './errors.ts';
 import { canonical, sha256 } from './json.ts';
 
 /** A legal id of the user's: a part of an address. */
-const ID = /^[^/@~\s][^/\s]{0,199}$/u;
+const ID = /^[^/@~\s\0][^/\s\0]{0,199}$/u;
 
 /** The addresses of a procedure's calls: what is called and with what, not when, so branches of a `Promise.all` may interleave as they like. */
 export class Addresses {
@@ -30,7 +30,7 @@ export class Addresses {
       throw new ConfigurationError(
         'id',
         `illegal id ${JSON.stringify(id)}`,
-        'An id has no blank and no slash and does not begin with @ or ~.',
+        'An id has no blank, no slash and no NUL and does not begin with @ or ~.',
       );
     }
     if (this.#ids.has(id))

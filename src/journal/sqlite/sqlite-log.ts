@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { FencedError, JournalError } from '../../core/values/errors.ts';
 import type { FreshRow, RunLog, StoredRun, TimedSignal } from '../record-store.ts';
 import { type Chain, chainHash } from './chain.ts';
+import type { CommitGroup, Committer } from './commit-group.ts';
 import { RequestParts } from './request-parts.ts';
 import { SignalWatch } from './signal-watch.ts';
 import { COLUMNS, type Statements } from './statements.ts';
@@ -12,8 +13,8 @@ import { type Blob, blobOf, LARGE, storeBlob, storeValue } from './values.ts';
 const BATCH = 256;
 const HEARTBEAT_MS = 5_000;
 
-/** The log of one run in an SQLite file: buffers rows and commits them in groups, as long as it is the run's owner. */
-export class SqliteLog implements RunLog {
+/** The log of one run in an SQLite file: buffers rows and commits them with those of other runs, as long as it is the run's owner. */
+export class SqliteLog implements RunLog, Committer {
   readonly run: StoredRun;
   readonly epoch: number;
   onCommit: (() => void) | undefined;
@@ -27,11 +28,11 @@ export class SqliteLog implements RunLog {
   readonly #watch: SignalWatch;
   readonly #parts = new RequestParts();
   readonly #isInPlace: () => boolean;
+  readonly #commits: CommitGroup;
   readonly #onEnd: () => void;
   /** Of every record: one address is written once. */
   readonly #addresses: Set<string>;
   /** Of what is committed. */
-  #head: string;
   #count: number;
   /** The hash of the newest row, committed or not. */
   #tail: string;
@@ -42,7 +43,8 @@ export class SqliteLog implements RunLog {
   #refused: JournalError | undefined;
   /** Settles with the next commit. */
   #next: PromiseWithResolvers<void> | undefined;
-  #scheduled = false;
+  /** How the run ends, once it does: written with the next commit. */
+  #end: { readonly status: string; readonly result: unknown; readonly pending: readonly unknown[] } | undefined;
   #isOver = false;
   #failure: Error | undefined;
   /** True where the file still names this process as the owner, though the run was given up. */
@@ -62,6 +64,7 @@ export class SqliteLog implements RunLog {
     count: number;
     /** False once the file was removed or replaced. */
     isInPlace: () => boolean;
+    commits: CommitGroup;
     /** Told when it writes no more. */
     onEnd: (log: SqliteLog) => void;
   }) {
@@ -71,10 +74,10 @@ export class SqliteLog implements RunLog {
     this.epoch = of.epoch;
     this.#number = of.number;
     this.#chain = of.chain;
-    this.#head = of.head;
     this.#tail = of.head;
     this.#count = of.count;
     this.#isInPlace = of.isInPlace;
+    this.#commits = of.commits;
     this.#onEnd = () => of.onEnd(this);
     this.#addresses = new Set(of.count === 0 ? [] : of.run.rows.map(addressOf));
     this.#statements = of.statements;
@@ -102,8 +105,8 @@ export class SqliteLog implements RunLog {
     const { record, key, kind, event, attempt, epoch, time, step, traceId, spanId } = row;
     this.#buffer.push(this.#number, record, key, kind, event, attempt, epoch, time, step);
     const filled = this.#buffer.push(bytesOf(traceId), bytesOf(spanId), request, value, this.#tail);
-    if (filled >= BATCH * COLUMNS) this.#flush();
-    else this.#schedule();
+    if (filled >= BATCH * COLUMNS) this.#commits.flush(this);
+    else this.#commits.add(this);
   }
 
   /** JSON, as it is now; a long one goes to a blob of its own. */
@@ -119,26 +122,36 @@ export class SqliteLog implements RunLog {
   commit(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#buffer.length === 0) return Promise.resolve();
+    return this.#committed();
+  }
+
+  #committed(): Promise<void> {
     this.#next ??= Promise.withResolvers<void>();
     return this.#next.promise;
   }
 
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#flush();
-    });
+  write(): void {
+    if (this.#failure !== undefined) return;
+    if (this.#refused !== undefined) throw this.#refused;
+    const columns = this.#buffer;
+    const blobs = this.#blobs;
+    this.#buffer = [];
+    this.#blobs = [];
+    // First, so that who was fenced is told that and no duplicate record.
+    this.#own(this.#tail, this.#count + columns.length / COLUMNS);
+    this.#watch.look();
+    for (const blob of blobs) storeBlob(this.#database, blob);
+    this.#statements.insert(columns);
+    this.#count += columns.length / COLUMNS;
+    if (this.#end !== undefined) this.#writeEnd(this.#end);
   }
 
-  #flush(): void {
+  committed(failure: { readonly thrown: unknown } | undefined): void {
+    if (failure !== undefined) this.#fail(asJournalError(this.#file, failure.thrown));
     const next = this.#next;
     this.#next = undefined;
-    if (this.#failure === undefined && this.#buffer.length > 0) this.#write();
-    const failure = this.#failure;
-    if (failure !== undefined) {
-      next?.reject(failure);
+    if (this.#failure !== undefined) {
+      next?.reject(this.#failure);
       return;
     }
     next?.resolve();
@@ -146,39 +159,11 @@ export class SqliteLog implements RunLog {
     if (this.#failure === undefined && !this.#isOver) this.#watch.tell();
   }
 
-  #write(): void {
-    const columns = this.#buffer;
-    const blobs = this.#blobs;
-    this.#buffer = [];
-    this.#blobs = [];
-    const count = this.#count + columns.length / COLUMNS;
-    const tail = this.#tail;
-    this.#transaction(() => {
-      if (this.#refused !== undefined) throw this.#refused;
-      // First, so that who was fenced is told that and no duplicate record.
-      this.#own(tail, count);
-      this.#watch.look();
-      for (const blob of blobs) storeBlob(this.#database, blob);
-      this.#statements.insert(columns);
-    });
-    if (this.#failure !== undefined) return;
-    this.#head = tail;
-    this.#count = count;
-  }
-
   /** Fails where another owner has come: its epoch is higher. */
   #own(head: string, count: number): void {
     const run = { number: this.#number, id: this.run.id, epoch: this.epoch };
     if (!this.#statements.advance(run, head, count))
       throw new FencedError(`run ${run.id}: another process has taken it over; this one does nothing more`);
-  }
-
-  #transaction(work: () => void): void {
-    try {
-      transaction(this.#database, work);
-    } catch (thrown) {
-      this.#fail(asJournalError(this.#file, thrown));
-    }
   }
 
   #fail(error: Error): void {
@@ -194,20 +179,20 @@ export class SqliteLog implements RunLog {
   /** Its store is closed under it: what was appended is kept, the run fails. */
   closeWithStore(): void {
     if (this.#isOver || this.#failure !== undefined) return;
-    this.#flush();
+    this.#commits.flush(this);
     this.#fail(new JournalError(`${this.#file}: was closed while run ${this.run.id} was under way. Resume the run.`));
   }
 
   /** Its file is not there any more. */
   lose(): void {
     const what = `was removed or replaced while run ${this.run.id} was under way, and what it wrote since is lost`;
-    this.#fail(new JournalError(`${this.#file}: ${what}. Put the file back and resume the run, or start it anew.`));
+    const mend = 'Put the file back and resume the run, or start it anew.';
+    this.committed({ thrown: new JournalError(`${this.#file}: ${what}. ${mend}`) });
   }
 
+  /** A commit without records: it says that this owner is alive. */
   #beat(): void {
-    if (this.#failure !== undefined) return;
-    if (this.#isInPlace()) this.#transaction(() => this.#own(this.#head, this.#count));
-    else this.lose();
+    if (this.#failure === undefined && !this.#isOver) this.#commits.add(this);
   }
 
   /** Something was told through its own connection, whose writes no watch sees. */
@@ -227,27 +212,26 @@ export class SqliteLog implements RunLog {
     await this.commit();
     this.#watch.close();
     clearInterval(this.#heartbeat);
-    if (!this.#isInPlace()) this.lose();
     if (this.#failure !== undefined) throw this.#failure;
-    const end = this.#database.prepare(
-      `UPDATE runs SET status = ?, result = ?, pending = ?, updated = ?, host = NULL, pid = NULL, boot = NULL, heartbeat = NULL
-       WHERE run = ? AND id = ? AND epoch = ?`,
-    );
-    this.#transaction(() => {
-      const text = storeValue(this.#database, result);
-      const { id } = this.run;
-      const { changes } = end.run(status, text, JSON.stringify(pending), Date.now(), this.#number, id, this.epoch);
-      if (changes !== 1) throw new FencedError(`run ${id}: another process has taken it over`);
-    });
-    if (this.#failure !== undefined) throw this.#failure;
+    this.#end = { status, result, pending };
+    this.#commits.add(this);
+    await this.#committed();
     this.#isOver = true;
     this.#onEnd();
   }
 
+  #writeEnd({ status, result, pending }: { status: string; result: unknown; pending: readonly unknown[] }): void {
+    const { id } = this.run;
+    const text = storeValue(this.#database, result);
+    const owner = [this.#number, id, this.epoch];
+    if (!this.#statements.end([status, text, JSON.stringify(pending), Date.now(), ...owner]))
+      throw new FencedError(`run ${id}: another process has taken it over`);
+  }
+
   abandon(): void {
     if (this.#failure !== undefined || this.#isOver) return;
+    this.#commits.flush(this);
     this.#isOver = true;
-    this.#flush();
     this.onFailure = undefined;
     this.#fail(new JournalError(`run ${this.run.id}: its journal is closed`));
   }

@@ -6,6 +6,7 @@ import { prunable } from '../prunable.ts';
 import type { OpenOptions, RecordStore, RunLog, RunSummary, Signal, StoredRun } from '../record-store.ts';
 import type { Row } from '../row.ts';
 import { CHAIN, GENESIS } from './chain.ts';
+import { CommitGroup } from './commit-group.ts';
 import { openDatabase } from './database.ts';
 import { inPlace } from './in-place.ts';
 import { thisProcess } from './owner.ts';
@@ -14,7 +15,7 @@ import { isOwned, type RunRow, runRow, runRows, summaryOf } from './run-row.ts';
 import { storedSignal } from './signal-mac.ts';
 import { SqliteLog } from './sqlite-log.ts';
 import { Statements } from './statements.ts';
-import { asJournalError, transaction } from './transaction.ts';
+import { asJournalError, snapshot, transaction } from './transaction.ts';
 import { loadValue, sweepBlobs } from './values.ts';
 
 export interface SqliteOptions {
@@ -40,6 +41,7 @@ class SqliteStore implements RecordStore {
   readonly #key: string | undefined;
   #database: DatabaseSync | undefined;
   #statements: Statements | undefined;
+  #commits: CommitGroup | undefined;
   #isInPlace = () => true;
   /** The run that was read just now. */
   #read: (ReadRecords & { readonly id: string }) | undefined;
@@ -73,6 +75,7 @@ class SqliteStore implements RecordStore {
     this.#database?.close();
     this.#database = undefined;
     this.#statements = undefined;
+    this.#commits = undefined;
   }
 
   async create(run: {
@@ -84,6 +87,7 @@ class SqliteStore implements RecordStore {
     const now = Date.now();
     const { host, pid, boot } = thisProcess();
     const rows = run.rows ?? [];
+    let taken: RunRow | undefined;
     // What a fork begins with was written in other epochs: its own comes after them.
     const epoch = rows.reduce((highest, row) => Math.max(highest, row.epoch), 0) + 1;
     this.#transaction((database) => {
@@ -104,8 +108,9 @@ class SqliteStore implements RecordStore {
            VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
         )
         .run(run.id, run.agent, epoch, host, pid, boot, now, GENESIS, CHAIN, now, now, run.forkedFrom ?? null);
+      taken = runRow(database, run.id);
     });
-    const log = this.#typed(() => this.#log(run.id, { rows: [], head: GENESIS }, rows));
+    const log = this.#typed(() => this.#log(known(taken, run.id), { rows: [], head: GENESIS }, rows));
     for (const row of rows) log.append(row);
     await log.commit();
     return log;
@@ -113,6 +118,7 @@ class SqliteStore implements RecordStore {
 
   async open(id: string, { takeover = false, epoch: seen }: OpenOptions = {}): Promise<RunLog> {
     let loaded: ReadRecords = { rows: [], head: GENESIS };
+    let taken: RunRow | undefined;
     this.#transaction((database) => {
       const row = runRow(database, id);
       if (row === undefined) throw unknownRun(id);
@@ -133,15 +139,16 @@ class SqliteStore implements RecordStore {
           "UPDATE runs SET epoch = ?, host = ?, pid = ?, boot = ?, heartbeat = ?, status = 'running' WHERE run = ?",
         )
         .run(row.epoch + 1, own.host, own.pid, own.boot, Date.now(), row.run);
+      taken = runRow(database, id);
     });
-    return this.#typed(() => this.#log(id, loaded));
+    return this.#typed(() => this.#log(known(taken, id), loaded));
   }
 
   /** `rows` is what a new run begins with. */
-  #log(id: string, { rows, head }: ReadRecords, begins: readonly Row[] = rows): SqliteLog {
+  #log(row: RunRow, { rows, head }: ReadRecords, begins: readonly Row[] = rows): SqliteLog {
+    const { id } = row;
     const database = this.#open;
-    const row = runRow(database, id);
-    if (row === undefined) throw unknownRun(id);
+    this.#commits ??= new CommitGroup(database, this.#isInPlace);
     const log = new SqliteLog({
       database,
       statements: this.#prepared(database),
@@ -153,6 +160,7 @@ class SqliteStore implements RecordStore {
       head,
       count: rows.length,
       isInPlace: this.#isInPlace,
+      commits: this.#commits,
       onEnd: (ended) => {
         this.#logs.delete(ended);
         if (ended.isStuck) this.#givenUp.add(`${id} ${row.epoch}`);
@@ -167,19 +175,20 @@ class SqliteStore implements RecordStore {
   }
 
   async read(id: string): Promise<StoredRun | undefined> {
-    return this.#typed(() => {
-      const database = this.#open;
-      const row = runRow(database, id);
-      if (row === undefined) return undefined;
-      const loaded = readRecords(database, row, this.#key);
-      // A resume reads a run and opens it in the same turn of the event loop.
-      this.#read = { id, ...loaded };
-      setImmediate(() => {
-        this.#read = undefined;
-      });
-      const result = loadValue(database, row.result);
-      return { ...summaryOf(row), rows: loaded.rows, result, answered: answeredIn(database, id) };
+    return this.#typed(() => snapshot(this.#open, () => this.#stored(this.#open, id)));
+  }
+
+  #stored(database: DatabaseSync, id: string): StoredRun | undefined {
+    const row = runRow(database, id);
+    if (row === undefined) return undefined;
+    const loaded = readRecords(database, row, this.#key);
+    // A resume reads a run and opens it in the same turn of the event loop.
+    this.#read = { id, ...loaded };
+    setImmediate(() => {
+      this.#read = undefined;
     });
+    const result = loadValue(database, row.result);
+    return { ...summaryOf(row), rows: loaded.rows, result, answered: answeredIn(database, id) };
   }
 
   async list(): Promise<readonly RunSummary[]> {
@@ -224,6 +233,7 @@ class SqliteStore implements RecordStore {
     this.#database?.close();
     this.#database = undefined;
     this.#statements = undefined;
+    this.#commits = undefined;
   }
 
   #transaction(work: (database: DatabaseSync) => void): void {
@@ -248,6 +258,11 @@ function answeredIn(database: DatabaseSync, id: string): readonly string[] {
     .prepare(decisions)
     .all(id)
     .map((signal) => String(signal.id));
+}
+
+function known(row: RunRow | undefined, id: string): RunRow {
+  if (row === undefined) throw unknownRun(id);
+  return row;
 }
 
 function unknownRun(id: string): ConfigurationError {

@@ -10,6 +10,7 @@ export class Statements {
   readonly #insert: StatementSync;
   readonly #insertTogether: StatementSync;
   readonly #advance: StatementSync;
+  readonly #end: StatementSync;
   readonly #dataVersion: StatementSync;
   readonly #hashes = Array.from({ length: TOGETHER }, () => Buffer.alloc(32));
 
@@ -18,6 +19,10 @@ export class Statements {
     this.#insertTogether = database.prepare(insertOf(TOGETHER));
     this.#advance = database.prepare(
       'UPDATE runs SET head = ?, count = ?, heartbeat = ?, updated = ? WHERE run = ? AND id = ? AND epoch = ? AND pid IS NOT NULL',
+    );
+    this.#end = database.prepare(
+      `UPDATE runs SET status = ?, result = ?, pending = ?, updated = ?, host = NULL, pid = NULL, boot = NULL, heartbeat = NULL
+       WHERE run = ? AND id = ? AND epoch = ?`,
     );
     this.#dataVersion = database.prepare('PRAGMA data_version');
   }
@@ -49,6 +54,11 @@ export class Statements {
   ): boolean {
     const now = Date.now();
     return this.#advance.run(head, count, now, now, run.number, run.id, run.epoch).changes === 1;
+  }
+
+  /** Status, result, pending, time; of number, id, epoch. False where the run has another owner by now. */
+  end(values: readonly SQLInputValue[]): boolean {
+    return this.#end.run(...values).changes === 1;
   }
 
   /** Changes whenever another connection has committed (https://sqlite.org/pragma.html#pragma_data_version). */

@@ -16,6 +16,16 @@ export function transaction(database: DatabaseSync, work: () => void): void {
   }
 }
 
+/** Reads that must see one moment of the file. */
+export function snapshot<T>(database: DatabaseSync, work: () => T): T {
+  database.exec('BEGIN');
+  try {
+    return work();
+  } finally {
+    rollback(database);
+  }
+}
+
 /** Where the disk is full SQLite has ended it by itself. */
 function rollback(database: DatabaseSync): void {
   if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');

@@ -26,7 +26,7 @@ export interface AllowedUrl {
 
 /** Undefined where the text is no such entry. */
 export function readHost(text: unknown): HostRule | undefined {
-  const match = typeof text === 'string' ? /^(\*|\*\.)?(.*?)(?::(\d{1,5}))?$/.exec(text) : null;
+  const match = typeof text === 'string' ? /^(\*\.|\*)?(.*?)(?::(\d{1,5}))?$/.exec(text) : null;
   if (match === null) return undefined;
   const [, star, rest = '', port] = match;
   if (star === '*') return rest === '' ? { host: '', port } : undefined;
