@@ -1,7 +1,8 @@
-import { defineTool } from '../core/contract/define-tool.ts';
-import type { BuiltinProcedureContext, ProcedureContext } from '../core/contract/procedure-context.ts';
+import { defineTool } from '../core/call/define-tool.ts';
+import type { ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { AskFunction, ProcedureTool } from '../core/contract/tool.ts';
 import { askBeside } from '../core/loop/ask-beside.ts';
+import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import { Stopped } from '../core/runtime/guard.ts';
 import type { Outcome } from '../core/runtime/journal.ts';
 import { workerId } from '../core/runtime/worker-id.ts';

@@ -1,8 +1,8 @@
+import { defineBuiltin } from '../core/call/define-tool.ts';
 import { permitWorker } from '../core/call/permit-worker.ts';
-import { defineBuiltin } from '../core/contract/define-tool.ts';
-import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
 import type { ProcedureTool } from '../core/contract/tool.ts';
 import { waitForWorkers } from '../core/loop/wait-for-workers.ts';
+import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import { Workers } from '../core/runtime/workers.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
 import type { JsonSchema } from '../core/schema/schema.ts';

@@ -1,8 +1,8 @@
 import { agentError } from '../core/call/call-error.ts';
+import { defineBuiltin } from '../core/call/define-tool.ts';
 import { permitWorker } from '../core/call/permit-worker.ts';
-import { defineBuiltin } from '../core/contract/define-tool.ts';
-import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
 import type { ProcedureTool, Tool } from '../core/contract/tool.ts';
+import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import { Threads } from '../core/runtime/threads.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
 import { ToolError } from '../core/values/errors.ts';

@@ -1,5 +1,5 @@
+import { defineDelegate } from '../core/call/define-tool.ts';
 import type { Agent, AgentContext } from '../core/contract/agent.ts';
-import { defineDelegate } from '../core/contract/define-tool.ts';
 import type { Permissions } from '../core/contract/permission.ts';
 import type { ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { AskFunction, Delegate, ProcedureTool } from '../core/contract/tool.ts';

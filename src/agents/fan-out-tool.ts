@@ -1,9 +1,8 @@
-import type { FanOutPolicy } from '../core/call/fan-out.ts';
-import type { FanOutResult } from '../core/call/fan-out-call.ts';
+import { defineBuiltin } from '../core/call/define-tool.ts';
 import type { Agent } from '../core/contract/agent.ts';
-import { defineBuiltin } from '../core/contract/define-tool.ts';
-import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
+import type { FanOutPolicy, FanOutResult } from '../core/contract/fan-out.ts';
 import type { ProcedureTool } from '../core/contract/tool.ts';
+import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
 import { boundText } from '../core/values/bound.ts';
 import { ConfigurationError, ToolError } from '../core/values/errors.ts';

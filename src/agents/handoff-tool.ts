@@ -1,7 +1,7 @@
+import { defineDelegate } from '../core/call/define-tool.ts';
 import type { Agent } from '../core/contract/agent.ts';
-import { defineDelegate } from '../core/contract/define-tool.ts';
-import type { BuiltinProcedureContext } from '../core/contract/procedure-context.ts';
 import type { Delegate, ProcedureTool } from '../core/contract/tool.ts';
+import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
 import { takeOver } from '../core/turn/handoff.ts';
 import { ConfigurationError } from '../core/values/errors.ts';

@@ -1,7 +1,8 @@
-import { defineTool } from '../core/contract/define-tool.ts';
-import type { BuiltinProcedureContext, ProcedureContext } from '../core/contract/procedure-context.ts';
+import { defineTool } from '../core/call/define-tool.ts';
+import type { ProcedureContext } from '../core/contract/procedure-context.ts';
 import type { Tool } from '../core/contract/tool.ts';
 import { MAX_TEXT_CHARS, readMessages, sendMessage } from '../core/loop/mailbox.ts';
+import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 
 /** What the workers of a supervisor get that lets them write to each other. */
 export const mailboxTools: readonly Tool[] = [

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Agent } from '../core/contract/agent.ts';
-import type { RunResult } from '../core/contract/agent-outcome.ts';
+import type { RunResult } from '../core/contract/result.ts';
 import { messageOf } from '../core/values/errors.ts';
 import { isFinal } from '../core/values/status.ts';
 import type { Run } from '../orchestration/run/run-handle.ts';

@@ -1,5 +1,5 @@
-import type { RunResult } from '../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../core/contract/permission.ts';
+import type { RunResult } from '../core/contract/result.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import type { Journal } from './journal-file.ts';
 import type { Loaded } from './load-module.ts';

@@ -1,5 +1,5 @@
 import type { Agent } from '../core/contract/agent.ts';
-import type { RunResult, TreeNode } from '../core/contract/agent-outcome.ts';
+import type { RunResult, TreeNode } from '../core/contract/result.ts';
 import { seconds, tokens } from './progress-lines.ts';
 import { firstWords, visibleLines } from './visible.ts';
 

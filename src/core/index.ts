@@ -1,12 +1,10 @@
-export type { FanOutPolicy } from './call/fan-out.ts';
-export type { FanOutOptions, FanOutResult } from './call/fan-out-call.ts';
+export { type ApprovalContext, defineTool, type ToolOptions } from './call/define-tool.ts';
 export type { Access, Risk } from './contract/access.ts';
 export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent } from './contract/agent.ts';
-export type { RunResult, Spent, TreeNode } from './contract/agent-outcome.ts';
 export type { Compact, CompactContext, Compactor, Summarize } from './contract/compactor.ts';
-export { type ApprovalContext, defineTool, type ToolOptions } from './contract/define-tool.ts';
 export type { DetachedChild, DetachedOutcome, Grant, GrantedLevel, RunDetached } from './contract/detached.ts';
 export type { EventOf, EventType, RunEvent } from './contract/event.ts';
+export type { FanOutOptions, FanOutPolicy, FanOutResult } from './contract/fan-out.ts';
 export type {
   HookBlock,
   HookCall,
@@ -32,6 +30,7 @@ export type {
 } from './contract/permission.ts';
 export type { ProcedureContext } from './contract/procedure-context.ts';
 export type { ContextNote, ParentStep, RunRecord, View } from './contract/record.ts';
+export type { RunResult, Spent, TreeNode } from './contract/result.ts';
 export type {
   AskContext,
   AskFunction,

@@ -1,5 +1,5 @@
+import { defineForeignLeaf, type ToolOptions } from '../core/call/define-tool.ts';
 import type { Access } from '../core/contract/access.ts';
-import { defineForeignLeaf, type ToolOptions } from '../core/contract/define-tool.ts';
 import type { LeafTool, ToolContext } from '../core/contract/tool.ts';
 import { short } from '../core/schema/issue-text.ts';
 import type { SchemaLike } from '../core/schema/schema.ts';

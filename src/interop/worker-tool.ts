@@ -1,6 +1,6 @@
 import { isAgent } from '../agents/delegate.ts';
 import type { Agent } from '../core/contract/agent.ts';
-import type { RunResult } from '../core/contract/agent-outcome.ts';
+import type { RunResult } from '../core/contract/result.ts';
 import { issueText } from '../core/schema/issue-text.ts';
 import type { JsonSchema } from '../core/schema/schema.ts';
 import { AgentError, ConfigurationError, ToolError } from '../core/values/errors.ts';

@@ -1,5 +1,5 @@
 import type { Agent } from '../core/contract/agent.ts';
-import type { RunResult } from '../core/contract/agent-outcome.ts';
+import type { RunResult } from '../core/contract/result.ts';
 import { messageOf } from '../core/values/errors.ts';
 import type { Model } from '../core/values/model.ts';
 import { checkWhole } from '../core/values/options.ts';

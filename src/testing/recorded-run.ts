@@ -1,5 +1,5 @@
 import type { Agent } from '../core/contract/agent.ts';
-import type { RunResult } from '../core/contract/agent-outcome.ts';
+import type { RunResult } from '../core/contract/result.ts';
 import { DivergenceError } from '../core/values/errors.ts';
 import { loggedRun } from '../orchestration/entry/logged-run.ts';
 import { type ReplayOptions, replayRun } from '../orchestration/entry/replay-run.ts';

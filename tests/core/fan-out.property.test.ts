@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FanOut, type FanOutPolicy, stopReason } from '../../src/core/call/fan-out.ts';
+import { FanOut, stopReason } from '../../src/core/call/fan-out.ts';
+import type { FanOutPolicy } from '../../src/core/contract/fan-out.ts';
 import type { Json } from '../../src/core/values/json.ts';
 
 const policies: fc.Arbitrary<FanOutPolicy> = fc.oneof(

@@ -1,7 +1,7 @@
 import { type Embedder, longTermMemory, type MemoryStore, memoryReviewTools, proposeOnly } from 'coxswain/memory';
 import { describe, expect, it } from 'vitest';
-import type { BuiltinProcedureContext, ProcedureEffect } from '../../src/core/contract/procedure-context.ts';
 import type { Tool } from '../../src/core/contract/tool.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../src/core/runtime/builtin-context.ts';
 import type { Outcome } from '../../src/core/runtime/journal.ts';
 import { messageOf } from '../../src/core/values/errors.ts';
 import { joinLabels, type Label, TRUSTED } from '../../src/core/values/label.ts';

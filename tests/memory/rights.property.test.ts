@@ -1,7 +1,7 @@
 import { longTermMemory, proposeOnly } from 'coxswain/memory';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { BuiltinProcedureContext, ProcedureEffect } from '../../src/core/contract/procedure-context.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../src/core/runtime/builtin-context.ts';
 import type { Outcome } from '../../src/core/runtime/journal.ts';
 import { messageOf } from '../../src/core/values/errors.ts';
 import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../../src/core/values/label.ts';

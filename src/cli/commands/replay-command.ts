@@ -1,5 +1,5 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { StoredRun } from '../../journal/record-store.ts';

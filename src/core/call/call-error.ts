@@ -1,5 +1,6 @@
 import type { Agent } from '../contract/agent.ts';
-import { type AgentOutcome, agentResult, type RunResult } from '../contract/agent-outcome.ts';
+import type { RunResult } from '../contract/result.ts';
+import { type AgentOutcome, agentResult } from '../runtime/agent-outcome.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { AgentError, type ToolError } from '../values/errors.ts';
 import { NO_USAGE } from '../values/usage.ts';

@@ -1,5 +1,5 @@
 import type { CodeAgent } from '../contract/agent.ts';
-import { type AgentOutcome, failedAgent } from '../contract/agent-outcome.ts';
+import { type AgentOutcome, failedAgent } from '../runtime/agent-outcome.ts';
 import { Guard } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { hasRunCode, wasInterrupted } from '../runtime/prior.ts';

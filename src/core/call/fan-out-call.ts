@@ -1,7 +1,8 @@
 import type { Agent } from '../contract/agent.ts';
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
-import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
+import type { FanOutOptions, FanOutResult } from '../contract/fan-out.ts';
 import type { Tool } from '../contract/tool.ts';
+import type { AgentOutcome } from '../runtime/agent-outcome.ts';
+import type { BuiltinFanOut, BuiltinProcedureContext } from '../runtime/builtin-context.ts';
 import type { ChildCall } from '../runtime/child-starter.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
@@ -10,32 +11,9 @@ import type { RunContext } from '../runtime/run-context.ts';
 import { ConfigurationError, type ErrorRecord, isA, ToolError } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import { checkOptions, checkWhole, shown } from '../values/options.ts';
-import type { Status, Stop } from '../values/status.ts';
-import { checkFanOut, FanOut, type FanOutPolicy } from './fan-out.ts';
+import type { Stop } from '../values/status.ts';
+import { checkFanOut, FanOut } from './fan-out.ts';
 import { permitWorker } from './permit-worker.ts';
-
-/** How many work at once, and what becomes of the others when one of them ends. */
-export interface FanOutOptions {
-  /** Default `collect`. */
-  readonly policy?: FanOutPolicy | undefined;
-  /** Default 4; within a supervisor's tool that supervisor's. */
-  readonly concurrency?: number | undefined;
-}
-
-/** What became of one brief of a fan-out. */
-export type FanOutResult<Output = unknown> = {
-  /** What the worker said last. */
-  readonly text: string;
-  /** The address of its invocation. */
-  readonly path: string;
-} & (
-  | { readonly status: 'completed'; readonly output: Output }
-  | {
-      /** `model_error` with the kind `denied` or `invalid_args` where it never began. */
-      readonly status: Exclude<Status, 'completed'>;
-      readonly error: { readonly kind: string; readonly message: string; readonly retryable: boolean };
-    }
-);
 
 /** The whole procedure was stopped: what its workers had until then. */
 export class FanOutStopped extends Stopped {
@@ -44,11 +22,6 @@ export class FanOutStopped extends Stopped {
     super(stop);
     this.results = results;
   }
-}
-
-/** What the built-in tool says beside the options: the delegate whose worker it is. */
-export interface BuiltinFanOut extends FanOutOptions {
-  readonly delegate?: Tool | undefined;
 }
 
 const DEFAULT_CONCURRENCY = 4;

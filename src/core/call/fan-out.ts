@@ -1,3 +1,4 @@
+import type { FanOutPolicy } from '../contract/fan-out.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { recordedValue } from '../runtime/prior.ts';
@@ -6,14 +7,6 @@ import type { OnceKey } from '../runtime/stored-entry.ts';
 import { ConfigurationError, isA } from '../values/errors.ts';
 import { isPlainObject } from '../values/json.ts';
 import { checkWhole, shown } from '../values/options.ts';
-
-/**
- * What becomes of the workers that have not ended when one of them ends. Set in code, never by a model.
- *
- * `collect`: each goes on to its own end. `failFast`: the first that did not complete stops the others. `race`: the first that
- * completes stops the others. `{ quorum: k }`: the others are stopped once k have completed, or once k can no longer be reached.
- */
-export type FanOutPolicy = 'collect' | 'failFast' | 'race' | { readonly quorum: number };
 
 /** How far the workers of a fan-out are. */
 export interface FanOutCount {

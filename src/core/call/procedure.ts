@@ -1,13 +1,15 @@
 import type { Agent, InputArgument } from '../contract/agent.ts';
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
-import type { ToolIn } from '../contract/boundary.ts';
-import type { BuiltinProcedureContext, ProcedureEffect } from '../contract/procedure-context.ts';
-import type { ParentStep, Span } from '../contract/record.ts';
+import type { FanOutResult } from '../contract/fan-out.ts';
 import type { Progress, Tool } from '../contract/tool.ts';
 import { admitCode, countToolCall, limited } from '../runtime/admission.ts';
+import type { AgentOutcome } from '../runtime/agent-outcome.ts';
+import type {
+  BuiltinFanOut,
+  BuiltinProcedureContext,
+  ProcedureEffect,
+  ProcedureSite,
+} from '../runtime/builtin-context.ts';
 import type { ChildCall } from '../runtime/child-starter.ts';
-import type { Guard } from '../runtime/guard.ts';
-import type { Invocation } from '../runtime/invocation.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
 import { wasInterrupted } from '../runtime/prior.ts';
@@ -23,29 +25,11 @@ import { shown } from '../values/options.ts';
 import { valueForCode } from '../values/tool-value.ts';
 import { agentError, refusedChild } from './call-error.ts';
 import { OneAtATime } from './dispatch.ts';
-import { type BuiltinFanOut, callFanOut, checkFanOutCall, type FanOutResult } from './fan-out-call.ts';
+import { callFanOut, checkFanOutCall } from './fan-out-call.ts';
 import { dispatchHooked } from './hooked-call.ts';
 import { recordedArguments, resolveCodeCall } from './resolve-call.ts';
 import { progressLogger } from './tool-call.ts';
 import { type At, UnderWay } from './under-way.ts';
-
-/** Where a procedure stands: an agent's invocation, or a tool call of one. */
-export interface ProcedureSite {
-  readonly self: Invocation;
-  /** Its keys lie below this. */
-  readonly base: string;
-  readonly span: Span;
-  /** The nearest model step above. */
-  readonly parentStep: ParentStep | undefined;
-  readonly step: number;
-  readonly label: Label;
-  /** The delegate tool, where that is what it is: the child's key then ends in its name. */
-  readonly delegate?: Tool | undefined;
-  /** Told when that delegate's worker is over. */
-  readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
-  readonly call?: ToolIn | undefined;
-  readonly guard: Guard;
-}
 
 /** A context, and what its driver does with it when the code is over. */
 export interface OpenProcedure extends BuiltinProcedureContext {

@@ -1,7 +1,7 @@
-import { failedAgent } from '../contract/agent-outcome.ts';
 import type { ToolIn } from '../contract/boundary.ts';
 import type { EffectEnd, Span } from '../contract/record.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from '../contract/tool.ts';
+import { failedAgent } from '../runtime/agent-outcome.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Attempt, Call, Failure, Outcome } from '../runtime/journal.ts';

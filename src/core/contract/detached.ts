@@ -5,10 +5,10 @@ import type { AgentLimits, Limits } from '../values/limits.ts';
 import { toPicoUsd } from '../values/spending.ts';
 import type { Status } from '../values/status.ts';
 import type { Usage } from '../values/usage.ts';
-import type { Spent, TreeNode } from './agent-outcome.ts';
 import type { SpanAbove } from './instrument.ts';
 import type { ApprovalRequest, Decision, PermissionMode, WaitRequest } from './permission.ts';
 import type { ParentStep } from './record.ts';
+import type { Spent, TreeNode } from './result.ts';
 
 /** What one level above says of calls below it: the run's options, a delegate's, a definition. */
 export interface GrantedLevel {

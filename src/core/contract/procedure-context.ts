@@ -1,16 +1,8 @@
-import type { BuiltinFanOut, FanOutOptions, FanOutResult } from '../call/fan-out-call.ts';
-import type { ProcedureSite } from '../call/procedure.ts';
-import type { ChildCall } from '../runtime/child-starter.ts';
-import type { Outcome } from '../runtime/journal.ts';
-import type { RunContext } from '../runtime/run-context.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
-import type { Json } from '../values/json.ts';
-import type { Label } from '../values/label.ts';
 import type { Limits } from '../values/limits.ts';
-import type { RetryOptions } from '../values/model.ts';
 import type { Agent, InputArgument } from './agent.ts';
-import type { AgentOutcome } from './agent-outcome.ts';
-import type { Logger, Progress, SideEffect, Tool } from './tool.ts';
+import type { FanOutOptions, FanOutResult } from './fan-out.ts';
+import type { Logger, Progress, Tool } from './tool.ts';
 
 /** What a procedure is given: each method is a recorded call of the port. Its code depends on its input and on these, on nothing else. */
 export interface ProcedureContext<Deps = unknown> {
@@ -54,43 +46,4 @@ export interface ProcedureContext<Deps = unknown> {
   readonly path: string;
   readonly logger: Logger;
   progress(progress: Progress): void;
-}
-
-/** An effect that a built-in procedure does itself: an embedding, a memory read or write. */
-export interface ProcedureEffect {
-  readonly id: string;
-  readonly kind: 'memory' | 'embedding';
-  /** What views show of it; JSON. */
-  readonly facts: { readonly [key: string]: Json | undefined };
-  readonly sideEffect: SideEffect;
-  readonly timeoutMs: number;
-  /** Default: what failed is not tried again. */
-  readonly retry?: RetryOptions | undefined;
-  /** Whom it asks, where others may be asked to wait with it. */
-  readonly gate?: string | undefined;
-  execute(signal: AbortSignal): Promise<Json>;
-}
-
-/** The context as built-in procedures see it. */
-export interface BuiltinProcedureContext<Deps = unknown> extends ProcedureContext<Deps> {
-  fanOut<Input, Output>(
-    agent: Agent<Input, Output, never>,
-    briefs: readonly InputArgument<Input>[],
-    options?: BuiltinFanOut,
-  ): Promise<readonly FanOutResult<Output>[]>;
-  effect(effect: ProcedureEffect): Promise<Outcome>;
-  /** The join of all that the caller had seen: what is written on its behalf carries it. */
-  readonly label: Label;
-  /** What was read by other ways than these calls joins the label of the result. */
-  join(label: Label): void;
-  /** The whole of a result that the caller was told in part. */
-  read(ref: string): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
-  readonly agent: string;
-  readonly runId: string;
-  /** Runs a child as a call of the procedure; its label joins. Rejects where it may not start, or infrastructure failed. */
-  invoke(
-    child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'slots' | 'thread'>,
-  ): Promise<AgentOutcome>;
-  /** Where it stands, for what goes beyond these calls. */
-  readonly site: ProcedureSite & { readonly run: RunContext };
 }

@@ -1,4 +1,3 @@
-import type { Invocation } from '../runtime/invocation.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
@@ -102,10 +101,18 @@ export interface LeafTool<Input = never, Output = unknown, Deps = never> extends
   readonly remember?: Remember;
 }
 
+/** Whose call it was: the same object for all calls of an invocation. */
+export interface CallingNode {
+  readonly path: string;
+  readonly parent: CallingNode | undefined;
+  /** The nearest model step above. */
+  readonly parentStep?: { readonly path: string; readonly step: number };
+}
+
 export type Remember = (call: {
   readonly args: Json;
   readonly value: ToolValue;
-  readonly self: Invocation;
+  readonly self: CallingNode;
   readonly step: number;
 }) => void;
 

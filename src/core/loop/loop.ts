@@ -1,6 +1,6 @@
 import type { ModelAgent } from '../contract/agent.ts';
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { admit, countStep, limited, stepLimit } from '../runtime/admission.ts';
+import type { AgentOutcome } from '../runtime/agent-outcome.ts';
 import type { InitialMessages } from '../runtime/initial-messages.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { endOfReplay, stopAfterStep } from '../runtime/prior.ts';

@@ -1,4 +1,4 @@
-import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
+import type { BuiltinProcedureContext } from '../runtime/builtin-context.ts';
 import type { Arrival } from '../runtime/inbox.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { workerId } from '../runtime/worker-id.ts';

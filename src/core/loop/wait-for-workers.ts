@@ -1,4 +1,4 @@
-import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
+import type { BuiltinProcedureContext } from '../runtime/builtin-context.ts';
 import { recordedValue } from '../runtime/prior.ts';
 import type { OnceKey } from '../runtime/stored-entry.ts';
 import type { Workers } from '../runtime/workers.ts';

@@ -1,9 +1,9 @@
 import type { Agent } from '../contract/agent.ts';
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { ParentStep, Span } from '../contract/record.ts';
 import type { Tool } from '../contract/tool.ts';
 import type { Label } from '../values/label.ts';
 import type { Message } from '../values/message.ts';
+import type { AgentOutcome } from './agent-outcome.ts';
 import type { Invocation } from './invocation.ts';
 
 /** A child about to start. */

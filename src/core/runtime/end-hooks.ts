@@ -1,5 +1,5 @@
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { HookOutcome } from '../contract/hooks.ts';
+import type { AgentOutcome } from './agent-outcome.ts';
 import { blocked, fire, hooksFor, taint } from './fire.ts';
 import type { Invocation } from './invocation.ts';
 import { hasEnded } from './prior.ts';

@@ -1,8 +1,8 @@
-import type { ProcedureEffect } from '../contract/procedure-context.ts';
 import type { Span } from '../contract/record.ts';
 import { isA, ModelError, messageOf } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import { modelFailure } from '../values/turn.ts';
+import type { ProcedureEffect } from './builtin-context.ts';
 import { effectFailed } from './effect-failed.ts';
 import type { Invocation } from './invocation.ts';
 import type { Call } from './journal.ts';

@@ -1,6 +1,6 @@
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { Tool } from '../contract/tool.ts';
 import { ToolError } from '../values/errors.ts';
+import type { AgentOutcome } from './agent-outcome.ts';
 
 /** A worker's conversation, which its supervisor may go on with. */
 export interface Thread {

@@ -1,10 +1,10 @@
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import { boundText } from '../values/bound.ts';
 import { ToolError } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { UserMessage } from '../values/message.ts';
+import type { AgentOutcome } from './agent-outcome.ts';
 import type { ChildCall } from './child-starter.ts';
 import { Stopped } from './guard.ts';
 import type { Invocation } from './invocation.ts';

@@ -1,5 +1,5 @@
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
 import type { SummaryStore, WorkingSummary } from '../contract/working-summary.ts';
+import type { AgentOutcome } from '../runtime/agent-outcome.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
 import type { RunContext } from '../runtime/run-context.ts';

@@ -1,4 +1,4 @@
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
+import type { AgentOutcome } from '../runtime/agent-outcome.ts';
 import type { Failure } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { parseOutput } from '../schema/parse-output.ts';

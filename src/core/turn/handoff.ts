@@ -1,5 +1,5 @@
-import type { AgentOutcome } from '../contract/agent-outcome.ts';
-import type { BuiltinProcedureContext } from '../contract/procedure-context.ts';
+import type { AgentOutcome } from '../runtime/agent-outcome.ts';
+import type { BuiltinProcedureContext } from '../runtime/builtin-context.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { recordedValue } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';

@@ -1,5 +1,5 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import { defineForeignLeaf } from '../../core/contract/define-tool.ts';
+import { defineForeignLeaf } from '../../core/call/define-tool.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { short } from '../../core/schema/issue-text.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';

@@ -1,7 +1,7 @@
 import type { Artifact, Message, Part, Task, TaskState } from '@a2a-js/sdk';
 import type { ExecutionEventBus } from '@a2a-js/sdk/server';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import type { Json } from '../../core/values/json.ts';
 import { requestView } from '../http/request-view.ts';
 import type { ServerSdk } from './sdk.ts';

@@ -1,5 +1,5 @@
+import { defineForeignLeaf } from '../../core/call/define-tool.ts';
 import type { Access } from '../../core/contract/access.ts';
-import { defineForeignLeaf } from '../../core/contract/define-tool.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { short } from '../../core/schema/issue-text.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';

@@ -1,5 +1,5 @@
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import { isA, JournalError } from '../../core/values/errors.ts';
 import { requestView } from './request-view.ts';
 import type { ServedRun } from './served-run.ts';

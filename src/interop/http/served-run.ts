@@ -1,6 +1,6 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { EventLog } from './event-log.ts';
 

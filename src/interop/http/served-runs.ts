@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Agent } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { Decision } from '../../core/contract/permission.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import { ConfigurationError, FencedError, isA } from '../../core/values/errors.ts';
 import { type Json, sha256 } from '../../core/values/json.ts';
 import { isFinal } from '../../core/values/status.ts';

@@ -1,5 +1,5 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/client';
-import { defineForeignLeaf } from '../../core/contract/define-tool.ts';
+import { defineForeignLeaf } from '../../core/call/define-tool.ts';
 import type { LeafTool, McpFacts, ToolContext } from '../../core/contract/tool.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
 import { compileJsonSchema, takeJsonSchema } from '../../core/schema/foreign-schema.ts';

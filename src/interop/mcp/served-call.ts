@@ -1,8 +1,8 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { Agent } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
 import type { RunEvent } from '../../core/contract/event.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';

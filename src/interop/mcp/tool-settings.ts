@@ -1,5 +1,5 @@
+import type { ToolOptions } from '../../core/call/define-tool.ts';
 import { ACCESSES, type Access } from '../../core/contract/access.ts';
-import type { ToolOptions } from '../../core/contract/define-tool.ts';
 import type { SchemaLike } from '../../core/schema/schema.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';

@@ -1,6 +1,6 @@
 import type { ModelAgent } from '../../core/contract/agent.ts';
 import type { MemoryHit, MemorySelect } from '../../core/contract/memory.ts';
-import type { BuiltinProcedureContext } from '../../core/contract/procedure-context.ts';
+import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { boundText } from '../../core/values/bound.ts';
 import { AgentError, isA } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';

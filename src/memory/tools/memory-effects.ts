@@ -1,5 +1,5 @@
 import type { Embedder } from '../../core/contract/memory.ts';
-import type { BuiltinProcedureContext } from '../../core/contract/procedure-context.ts';
+import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import type { Outcome } from '../../core/runtime/journal.ts';
 import { ConfigurationError, MemoryConflict, toolError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';

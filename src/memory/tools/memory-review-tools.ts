@@ -1,10 +1,7 @@
-import { defineTool } from '../../core/contract/define-tool.ts';
-import type {
-  BuiltinProcedureContext,
-  ProcedureContext,
-  ProcedureEffect,
-} from '../../core/contract/procedure-context.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
+import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Tool } from '../../core/contract/tool.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../core/runtime/builtin-context.ts';
 import { boundText } from '../../core/values/bound.ts';
 import { MemoryConflict } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';

@@ -1,7 +1,8 @@
-import { defineTool } from '../../core/contract/define-tool.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
 import type { Embedder, MemoryHit, MemoryStore } from '../../core/contract/memory.ts';
-import type { BuiltinProcedureContext, ProcedureContext } from '../../core/contract/procedure-context.ts';
+import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Tool } from '../../core/contract/tool.ts';
+import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { boundText } from '../../core/values/bound.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../../core/values/label.ts';

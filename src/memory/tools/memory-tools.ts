@@ -1,7 +1,8 @@
-import { defineTool } from '../../core/contract/define-tool.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
 import type { MemoryExtract, MemorySelect, MemoryStore } from '../../core/contract/memory.ts';
-import type { BuiltinProcedureContext, ProcedureContext } from '../../core/contract/procedure-context.ts';
+import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Tool } from '../../core/contract/tool.ts';
+import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { memorySearch } from './memory-search.ts';
 import { type Changeable, type Entry, forgetEntry, type Save, saveEntry, updateEntry } from './memory-writes.ts';
 import { isEditable } from './propose-only.ts';

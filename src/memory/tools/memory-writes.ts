@@ -1,5 +1,5 @@
 import type { MemoryStore } from '../../core/contract/memory.ts';
-import type { BuiltinProcedureContext, ProcedureEffect } from '../../core/contract/procedure-context.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../core/runtime/builtin-context.ts';
 import { MemoryConflict, ToolError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels, type Label } from '../../core/values/label.ts';

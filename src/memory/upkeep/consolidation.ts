@@ -1,9 +1,6 @@
 import type { CodeAgent, ModelAgent } from '../../core/contract/agent.ts';
-import type {
-  BuiltinProcedureContext,
-  ProcedureContext,
-  ProcedureEffect,
-} from '../../core/contract/procedure-context.ts';
+import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
+import type { BuiltinProcedureContext, ProcedureEffect } from '../../core/runtime/builtin-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
 import { ConfigurationError, toolError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';

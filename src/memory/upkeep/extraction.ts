@@ -1,6 +1,7 @@
 import type { CodeAgent, ModelAgent } from '../../core/contract/agent.ts';
 import type { MemoryExtract, MemoryHit, MemoryStore } from '../../core/contract/memory.ts';
-import type { BuiltinProcedureContext, ProcedureContext } from '../../core/contract/procedure-context.ts';
+import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
+import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
 import { boundText } from '../../core/values/bound.ts';
 import { ConfigurationError, isA, ToolError } from '../../core/values/errors.ts';

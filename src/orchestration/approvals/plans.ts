@@ -1,11 +1,10 @@
-import { defineBuiltinLeaf } from '../../core/contract/define-tool.ts';
-import type { LeafTool } from '../../core/contract/tool.ts';
-import type { Invocation } from '../../core/runtime/invocation.ts';
+import { defineBuiltinLeaf } from '../../core/call/define-tool.ts';
+import type { CallingNode, LeafTool } from '../../core/contract/tool.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Row } from '../../journal/row.ts';
 import { isPlanned, type PlannedCall } from '../../security/plan.ts';
 
-const pinned = new WeakMap<Invocation, PlannedCall[]>();
+const pinned = new WeakMap<CallingNode, PlannedCall[]>();
 
 /**
  * `pin_plan`: calls that a model is going to make, said before it has read anything of a stranger's. Its access is `execute`, so it is judged
@@ -69,7 +68,7 @@ export class Plans {
   readonly #takenBy = new Map<string, string>();
 
   /** Takes the planned call that this one is; gives what the records call it. */
-  take(self: Invocation, key: string, tool: string, args: Json): string | undefined {
+  take(self: CallingNode, key: string, tool: string, args: Json): string | undefined {
     const found = pinned.get(self)?.findIndex((planned, index) => {
       const by = this.#takenBy.get(nameOf(self, index));
       return (by === undefined || by === key) && isPlanned(planned, tool, args);
@@ -91,6 +90,6 @@ export class Plans {
 
 const PLAN = 'plan ';
 
-function nameOf(self: Invocation, index: number): string {
+function nameOf(self: CallingNode, index: number): string {
   return `${PLAN}${self.path} ${index + 1}`;
 }

@@ -1,6 +1,7 @@
-import type { AgentOutcome, TreeNode } from '../../core/contract/agent-outcome.ts';
 import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import type { TreeNode } from '../../core/contract/result.ts';
+import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Failure, Journal, Outcome } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';

@@ -1,5 +1,5 @@
 import type { Agent, InputArgument } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import { AgentError } from '../../core/values/errors.ts';
 import type { OptionsArgument } from '../run/run-options.ts';
 import { startRun } from './start-run.ts';

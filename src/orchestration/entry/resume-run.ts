@@ -1,7 +1,7 @@
 import { isAgent } from '../../agents/delegate.ts';
 import { treeFacts } from '../../agents/tree-facts.ts';
 import type { Agent } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import { ConfigurationError, FencedError, isA } from '../../core/values/errors.ts';
 import { deepFreeze } from '../../core/values/json.ts';
 import { type Label, UNTRUSTED } from '../../core/values/label.ts';

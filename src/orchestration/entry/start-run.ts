@@ -1,7 +1,7 @@
 import { isAgent } from '../../agents/delegate.ts';
 import { treeFacts } from '../../agents/tree-facts.ts';
 import type { Agent, InputArgument } from '../../core/contract/agent.ts';
-import type { RunResult } from '../../core/contract/agent-outcome.ts';
+import type { RunResult } from '../../core/contract/result.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { type Label, TRUSTED } from '../../core/values/label.ts';
 import { shown } from '../../core/values/options.ts';

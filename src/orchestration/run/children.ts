@@ -1,6 +1,6 @@
-import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { Grant } from '../../core/contract/detached.ts';
 import type { Delegate } from '../../core/contract/tool.ts';
+import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Cancellation } from '../../core/runtime/cancellation.ts';
 import type { ChildCall, ChildStarter, StartedChild } from '../../core/runtime/child-starter.ts';
 import { Stopped } from '../../core/runtime/guard.ts';

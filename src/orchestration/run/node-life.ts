@@ -1,8 +1,8 @@
 import { runCode } from '../../core/call/code-agent.ts';
-import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { Draft } from '../../core/contract/record.ts';
 import { loop } from '../../core/loop/loop.ts';
 import { mailboxOf, mayWrite } from '../../core/loop/mailbox.ts';
+import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import { withEndHooks } from '../../core/runtime/end-hooks.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { RunContext } from '../../core/runtime/run-context.ts';

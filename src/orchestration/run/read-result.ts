@@ -1,6 +1,6 @@
-import { defineBuiltin } from '../../core/contract/define-tool.ts';
-import type { BuiltinProcedureContext } from '../../core/contract/procedure-context.ts';
+import { defineBuiltin } from '../../core/call/define-tool.ts';
 import type { ProcedureTool, Tool } from '../../core/contract/tool.ts';
+import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
 import { codePointBorder } from '../../core/values/bound.ts';
 import { ToolError } from '../../core/values/errors.ts';

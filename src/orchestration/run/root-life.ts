@@ -1,7 +1,7 @@
-import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { RunIn } from '../../core/contract/boundary.ts';
 import type { Instrument } from '../../core/contract/instrument.ts';
 import type { Span } from '../../core/contract/record.ts';
+import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { joinLabels } from '../../core/values/label.ts';

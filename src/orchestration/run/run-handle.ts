@@ -1,6 +1,6 @@
-import type { RunResult, TreeNode } from '../../core/contract/agent-outcome.ts';
 import type { EventOf, EventType, RunEvent } from '../../core/contract/event.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import type { RunResult, TreeNode } from '../../core/contract/result.ts';
 import type { SteerMessage } from './steer.ts';
 
 /** Told each event of one type. What it throws or rejects with reaches `onObserverError`, never the run. */

@@ -1,6 +1,6 @@
-import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { MemoryExtract, MemoryGrant, MemoryStore } from '../../core/contract/memory.ts';
 import type { Tool } from '../../core/contract/tool.ts';
+import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Label } from '../../core/values/label.ts';
 import type { Message } from '../../core/values/message.ts';

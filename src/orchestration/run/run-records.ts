@@ -1,7 +1,7 @@
-import type { AgentOutcome } from '../../core/contract/agent-outcome.ts';
 import type { AgentOut, RunIn } from '../../core/contract/boundary.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { Draft, Span } from '../../core/contract/record.ts';
+import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Call } from '../../core/runtime/journal.ts';
 import { costUsd } from '../../core/values/spending.ts';

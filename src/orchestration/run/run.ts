@@ -1,12 +1,7 @@
-import {
-  type AgentOutcome,
-  agentResult,
-  type RunResult,
-  type TreeNode,
-  treeOf,
-} from '../../core/contract/agent-outcome.ts';
 import { type EventType, type RunEvent, runEnd, runFailed } from '../../core/contract/events.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
+import type { RunResult, TreeNode } from '../../core/contract/result.ts';
+import { type AgentOutcome, agentResult, treeOf } from '../../core/runtime/agent-outcome.ts';
 import { isWithin } from '../../core/runtime/stops.ts';
 import { ConfigurationError, type ErrorRecord, messageOf } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';

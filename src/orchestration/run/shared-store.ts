@@ -1,4 +1,4 @@
-import { defineTool } from '../../core/contract/define-tool.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
 import type { Tool } from '../../core/contract/tool.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';

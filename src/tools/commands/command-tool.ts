@@ -1,4 +1,4 @@
-import { defineTool } from '../../core/contract/define-tool.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';

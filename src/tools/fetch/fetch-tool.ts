@@ -1,4 +1,4 @@
-import { defineTool } from '../../core/contract/define-tool.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
 import type { LeafTool } from '../../core/contract/tool.ts';
 import { short } from '../../core/schema/issue-text.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { defineTool, type ToolOptions } from '../../core/contract/define-tool.ts';
+import { defineTool, type ToolOptions } from '../../core/call/define-tool.ts';
 import type { LeafTool } from '../../core/contract/tool.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';

@@ -1,5 +1,5 @@
+import { defineBuiltinLeaf } from '../../core/call/define-tool.ts';
 import { invocationOf } from '../../core/call/tool-call.ts';
-import { defineBuiltinLeaf } from '../../core/contract/define-tool.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { short } from '../../core/schema/issue-text.ts';
 import { ToolError } from '../../core/values/errors.ts';

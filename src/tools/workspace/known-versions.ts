@@ -1,4 +1,4 @@
-import type { Invocation } from '../../core/runtime/invocation.ts';
+import type { CallingNode } from '../../core/contract/tool.ts';
 
 interface Known {
   readonly version: string;
@@ -12,13 +12,13 @@ interface Known {
  */
 export class KnownVersions {
   /** By path, in the order in which they were learnt. */
-  readonly #seen = new WeakMap<Invocation, Map<string, Known[]>>();
+  readonly #seen = new WeakMap<CallingNode, Map<string, Known[]>>();
 
-  get(self: Invocation | undefined, path: string): string | undefined {
+  get(self: CallingNode | undefined, path: string): string | undefined {
     return self && this.#of(self).get(path)?.at(-1)?.version;
   }
 
-  set(self: Invocation, step: number, path: string, version: string): void {
+  set(self: CallingNode, step: number, path: string, version: string): void {
     const seen = this.#of(self);
     const known = seen.get(path);
     if (known?.at(-1)?.step === step) known.pop();
@@ -26,7 +26,7 @@ export class KnownVersions {
     else known.push({ version, step });
   }
 
-  #of(self: Invocation): Map<string, Known[]> {
+  #of(self: CallingNode): Map<string, Known[]> {
     const known = this.#seen.get(self);
     if (known !== undefined) return known;
     const own = new Map<string, Known[]>();

@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
-import { defineTool } from '../../core/contract/define-tool.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
 import type { LeafTool } from '../../core/contract/tool.ts';
 import { hasControl } from '../../security/rule-value.ts';
 import { count, type FileTools, PATH, plural } from './file-tools.ts';

@@ -1,4 +1,4 @@
-import { defineBuiltinLeaf } from '../../core/contract/define-tool.ts';
+import { defineBuiltinLeaf } from '../../core/call/define-tool.ts';
 import type { LeafTool, Remember } from '../../core/contract/tool.ts';
 import type { Json } from '../../core/values/json.ts';
 import { type FileContent, readContent } from './file-content.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { defineTool } from '../../core/contract/define-tool.ts';
+import { defineTool } from '../../core/call/define-tool.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { readContent } from './file-content.ts';
 import { readText } from './file-text.ts';

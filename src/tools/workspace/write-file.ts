@@ -1,5 +1,5 @@
+import { defineBuiltinLeaf } from '../../core/call/define-tool.ts';
 import { invocationOf } from '../../core/call/tool-call.ts';
-import { defineBuiltinLeaf } from '../../core/contract/define-tool.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { ToolError } from '../../core/values/errors.ts';
 import { changeFile } from './change-file.ts';

@@ -1,3 +1,16 @@
+import { ACCESS_FACTS, ACCESSES, type Access, type Risk } from '../contract/access.ts';
+import type { ProcedureContext } from '../contract/procedure-context.ts';
+import type {
+  Delegate,
+  LeafTool,
+  OnUnknownOutcome,
+  ProcedureTool,
+  Remember,
+  SideEffect,
+  Tool,
+  ToolContext,
+} from '../contract/tool.ts';
+import type { BuiltinProcedureContext } from '../runtime/builtin-context.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { InferOutput, Schema, SchemaLike } from '../schema/schema.ts';
 import { steadySchema } from '../schema/steady-schema.ts';
@@ -14,18 +27,6 @@ import {
   checkWhole,
   shown,
 } from '../values/options.ts';
-import { ACCESS_FACTS, ACCESSES, type Access, type Risk } from './access.ts';
-import type { BuiltinProcedureContext, ProcedureContext } from './procedure-context.ts';
-import type {
-  Delegate,
-  LeafTool,
-  OnUnknownOutcome,
-  ProcedureTool,
-  Remember,
-  SideEffect,
-  Tool,
-  ToolContext,
-} from './tool.ts';
 
 /** What `defineTool` takes beside `execute` or `run`. */
 export interface ToolOptions<S extends SchemaLike> {
