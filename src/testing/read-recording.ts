@@ -5,6 +5,8 @@ import type { ModelTurn } from '../core/values/model.ts';
 
 /** One model call of a recording. */
 export interface Recorded {
+  /** Its number in the order of asking: equal requests are answered in that order. */
+  readonly asked: number;
   readonly agent: string | undefined;
   /** `provider/id`, where the recording says it. */
   readonly model: string | undefined;
@@ -16,15 +18,15 @@ export interface Recorded {
 
 type Line = Record<string, unknown>;
 
-/** The model calls of a step log with full content, or of a file of `recordModel`, in the order they ended. */
+/** The model calls of a step log with full content, or of a file of `recordModel`, in the order in which they were asked. */
 export function readRecording(text: string): Recorded[] {
   const recorded: Recorded[] = [];
   const steps = new StepLog();
-  for (const line of linesOf(text)) {
-    const one = 'request' in line ? exchangeOf(line) : steps.take(line);
+  for (const [index, line] of linesOf(text).entries()) {
+    const one = 'request' in line ? exchangeOf(line, index) : steps.take(line, index);
     if (one !== undefined && (one.turn !== undefined || one.error !== undefined)) recorded.push(one);
   }
-  return recorded;
+  return recorded.sort((a, b) => a.asked - b.asked);
 }
 
 /** Whether it looks like a recording at all, also like one without content. */
@@ -50,8 +52,9 @@ function playable(turn: unknown): ModelTurn | undefined {
   return isTurn ? (turn as unknown as ModelTurn) : undefined;
 }
 
-function exchangeOf({ agent, request, turn, error }: Line): Recorded {
+function exchangeOf({ agent, request, turn, error, asked }: Line, index: number): Recorded {
   return {
+    asked: typeof asked === 'number' ? asked : index,
     agent: typeof agent === 'string' ? agent : undefined,
     model: undefined,
     messages: isPlainObject(request) && Array.isArray(request.messages) ? request.messages : undefined,
@@ -64,27 +67,27 @@ function exchangeOf({ agent, request, turn, error }: Line): Recorded {
 class StepLog {
   readonly #sent = new Map<string, readonly Message[]>();
   readonly #models = new Map<string, string>();
-  readonly #open = new Map<string, readonly Message[] | undefined>();
+  readonly #open = new Map<string, { readonly asked: number; readonly messages: readonly Message[] | undefined }>();
 
-  take(line: Line): Recorded | undefined {
+  take(line: Line, index: number): Recorded | undefined {
     const path = `${line.runId} ${line.path}`;
     const call = `${path} ${line.step} ${line.call ?? ''}`;
     if (line.event === 'start') {
-      this.#open.set(call, this.#messages(path, line.modelIn));
+      this.#open.set(call, { asked: index, messages: this.#messages(path, line.modelIn) });
       return undefined;
     }
     const { modelOut, usage, costUsd } = line;
-    if (!this.#open.has(call) || !isPlainObject(modelOut)) return undefined;
-    const messages = this.#open.get(call);
+    const open = this.#open.get(call);
+    if (open === undefined || !isPlainObject(modelOut)) return undefined;
     this.#open.delete(call);
     const counted = {
       ...(usage === undefined ? {} : { usage }),
       ...(costUsd === undefined ? {} : { costUsd }),
     };
     return {
+      ...open,
       agent: typeof line.agent === 'string' ? line.agent : undefined,
       model: this.#models.get(path),
-      messages,
       turn: Array.isArray(modelOut.content) ? playable({ ...modelOut, ...counted }) : undefined,
       error: isPlainObject(modelOut.error) ? (modelOut.error as unknown as ErrorRecord) : undefined,
     };

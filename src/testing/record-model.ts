@@ -6,6 +6,8 @@ import { fallback } from '../models/fallback.ts';
 
 /** One exchange of a recording, as a line of JSON. */
 export interface Exchange {
+  /** Its number in the order in which they were asked; the file is in the order in which they were answered. */
+  readonly asked: number;
   readonly agent?: string;
   readonly request: Pick<ModelRequest, 'instructions' | 'messages' | 'toolChoice'>;
   readonly turn?: ModelTurn;
@@ -21,18 +23,19 @@ export interface Exchange {
  */
 export function recordModel(model: Model, file: string): Model {
   let begun = false;
+  let asked = 0;
   const write = (exchange: Exchange) => {
     const line = `${JSON.stringify(exchange)}\n`;
     if (begun) appendFileSync(file, line);
     else writeFileSync(file, line, { mode: 0o600 });
     begun = true;
   };
-  return recording(model, write);
+  return recording(model, write, () => ++asked);
 }
 
 /** Of a fallback, each model is recorded: the run goes through them itself. */
-function recording(model: Model, write: (exchange: Exchange) => void): Model {
-  if (model.candidates !== undefined) return fallback(model.candidates.map((one) => recording(one, write)));
+function recording(model: Model, write: (exchange: Exchange) => void, nextNumber: () => number): Model {
+  if (model.candidates !== undefined) return fallback(model.candidates.map((one) => recording(one, write, nextNumber)));
   const { provider, id, limits, retry, timeoutMs, needsMaxOutputTokens, price, server } = model;
   return Object.freeze({
     provider,
@@ -45,16 +48,17 @@ function recording(model: Model, write: (exchange: Exchange) => void): Model {
     ...(server === undefined ? {} : { server }),
     async generate(request, context) {
       const { instructions, messages, toolChoice } = request;
-      const asked = {
+      const question = {
+        asked: nextNumber(),
         ...(context.agent === undefined ? {} : { agent: context.agent }),
         request: { instructions, messages, ...(toolChoice === undefined ? {} : { toolChoice }) },
       };
       try {
         const turn = await model.generate(request, context);
-        write({ ...asked, turn });
+        write({ ...question, turn });
         return turn;
       } catch (thrown) {
-        if (!context.signal.aborted) write({ ...asked, error: modelFailure(thrown) });
+        if (!context.signal.aborted) write({ ...question, error: modelFailure(thrown) });
         throw thrown;
       }
     },

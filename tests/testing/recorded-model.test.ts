@@ -53,6 +53,34 @@ describe('a recorded model', () => {
     expect(facts(again)).toEqual(facts(first));
   });
 
+  it.each(['recordModel', 'jsonlLog'])('gives equal requests their answers in the order of asking: %s', async (how) => {
+    const log = file();
+    const boss = defineSupervisor({
+      name: 'boss',
+      instructions: 'x',
+      workers: [defineAgent({ name: 'clerk', description: 'c', instructions: 'x' })],
+    });
+    const isOver = Promise.withResolvers<void>();
+    let asked = 0;
+    const model = scriptedModel(async ({ messages }, { agent }) => {
+      const results = messages.flatMap((one) => (one.role === 'tool' ? [one.content] : []));
+      const call = () => toolCall('delegate_clerk', { task: 'a line' });
+      if (agent === 'boss') return results.length === 0 ? callTools(call(), call()) : say(results.join(' / '));
+      asked += 1;
+      const number = asked;
+      if (number === 1) await isOver.promise;
+      // The first answers once the second's worker is over.
+      else setTimeout(isOver.resolve, 5);
+      return say(`draft ${number}`);
+    });
+    const options =
+      how === 'jsonlLog' ? { model, views: [jsonlLog(log, { content: 'full' })] } : { model: recordModel(model, log) };
+    const first = await runAgent(boss, 'go', options);
+    expect(first.text).toBe('draft 1 / draft 2');
+    const again = await runAgent(boss, 'go', { model: recordedModel(log, { strict: true }) });
+    expect(again.text).toBe(first.text);
+  });
+
   it('plays a recording of recordModel back, which only its owner can read', async () => {
     const log = file();
     const first = await runAgent(lead, 'go', { model: recordModel(script(), log) });
