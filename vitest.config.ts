@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -13,6 +14,9 @@ export default defineConfig({
         process.argv.some((word) => word.includes(name)) ? [] : [`tests/${name}/**`],
       ),
     ],
+    globalSetup: 'tests/support/short-form.ts',
+    // Many tests wait for a process or a timer: of two cores one alone would often have nothing to do.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 20_000,
     hookTimeout: 20_000,
     // Only type tests are judged here; type errors elsewhere are what `npm run types` finds.

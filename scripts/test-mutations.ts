@@ -20,6 +20,8 @@ function run({ test }: Mutation, index: number | undefined): Report | undefined 
   const isWire = typeof test !== 'string' && 'wire' in test;
   const env = {
     ...process.env,
+    // A mutation may show in few of the tries.
+    LONG: '1',
     MUTATION: index === undefined ? '' : String(index),
     WIRE_CASE: isWire ? test.wire : '',
   };

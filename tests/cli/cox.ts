@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { compiled } from '../support/compiled.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const COX = join(ROOT, 'src/cli/cox.ts');
@@ -48,7 +49,7 @@ export function startCox(
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, ['--conditions=@coxswain/source', COX, ...args], {
     cwd,
-    env: { PATH, HOME, ...env },
+    env: { ...compiled, PATH, HOME, ...env },
     stdio: ['ignore', stdout, 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

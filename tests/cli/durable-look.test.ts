@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sqlite } from 'coxswain/sqlite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { compiled } from '../support/compiled.ts';
 import { cox, emptyFolder, fixture, ROOT } from './cox.ts';
 
 const HARBOUR = fixture('harbour.ts');
@@ -22,7 +23,9 @@ beforeAll(async () => {
   named = ['--journal', join(folder, 'runs.db')];
   const own = async (...args: string[]) => {
     const words = ['--conditions=@coxswain/source', join(ROOT, 'src/cli/cox.ts'), ...args, ...named];
-    await promisify(execFile)(process.execPath, words, { cwd: folder, env: { PATH, HOME } }).catch(() => {});
+    await promisify(execFile)(process.execPath, words, { cwd: folder, env: { ...compiled, PATH, HOME } }).catch(
+      () => {},
+    );
   };
   await own('run', HARBOUR, 'bring her in');
   const journal = sqlite(join(folder, 'runs.db'));

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { compiled } from '../support/compiled.ts';
 import { COX, cox, emptyFolder, fixture, ROOT, startCox } from './cox.ts';
 
 const TOKEN = 'a-token-of-the-tests';
@@ -58,7 +59,7 @@ test('an agent is an MCP server on standard streams, and ends with its client', 
   const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
   const client = new Client({ name: 'test', version: '1' });
   const args = ['--conditions=@coxswain/source', join(ROOT, 'src/cli/cox.ts'), 'serve', fixture('lookout.ts'), '--mcp'];
-  const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' });
+  const transport = new StdioClientTransport({ command: process.execPath, args, env: compiled, stderr: 'ignore' });
   await client.connect(transport);
   const answer = await client.callTool({ name: 'lookout', arguments: { task: 'What do you see?' } });
   expect(JSON.stringify(answer.content)).toContain('You asked: What do you see?');

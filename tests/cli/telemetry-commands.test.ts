@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sqlite } from 'coxswain/sqlite';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { compiled } from '../support/compiled.ts';
 import { treeFaults } from '../telemetry/collecting.ts';
 import { attributesOf, receiver, spansIn, type WireSpan } from '../telemetry/receiver.ts';
 import { type Cox, cox, emptyFolder, fixture, startCox } from './cox.ts';
@@ -269,7 +270,7 @@ describe('cox bundle', () => {
       run: runId,
       content: 'none',
       versions: { coxswain: '0.1.0', node: process.versions.node, platform: process.platform },
-      environment: ['LLM_API_KEY'],
+      environment: ['LLM_API_KEY', ...Object.keys(compiled)],
       journal: {
         ...{ agent: 'captain', state: 'suspended', epoch: 1, pending: 1, usage: { inputTokens: 50 } },
         limits: { run: { depth: 4 } },

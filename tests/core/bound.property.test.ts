@@ -4,6 +4,7 @@ import { boundText } from '../../src/core/values/bound.ts';
 import { boundJson } from '../../src/core/values/bound-json.ts';
 import type { Json } from '../../src/core/values/json.ts';
 import { atPointer } from '../../src/core/values/json-pointer.ts';
+import { tries } from '../support/tries.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 3_000 });
 const long = fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 900 }));
@@ -22,7 +23,7 @@ const value = fc.letrec<{ value: Json }>((tie) => ({
 const NOTE = /\n\[… (\d+) characters left out(?:: read_result ref=(\S+) from=(\d+))? …\]\n/;
 
 describe('a text that is bounded', () => {
-  it('keeps front and back, never more than it may, and says what is between (10,000 cases)', () => {
+  it(`keeps front and back, never more than it may, and says what is between (${tries(10_000, 2_000)} cases)`, () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 1, max: 2_000 }), fc.boolean(), (whole, max, hasRef) => {
         const bounded = boundText(whole, max, hasRef ? 'lead/2.0' : undefined);
@@ -37,13 +38,13 @@ describe('a text that is bounded', () => {
         if (hasRef) expect([found?.[2], Number(found?.[3])]).toEqual(['lead/2.0', front.length]);
         return true;
       }),
-      { numRuns: 10_000 },
+      { numRuns: tries(10_000, 2_000) },
     );
   });
 });
 
 describe('JSON that is bounded by field', () => {
-  it('is JSON of the same shape within its bound, whose short texts are whole (3,000 cases)', () => {
+  it(`is JSON of the same shape within its bound, whose short texts are whole (${tries(3_000, 600)} cases)`, () => {
     let cut = 0;
     fc.assert(
       fc.property(value, fc.integer({ min: 1_000, max: 9_000 }), (whole, max) => {
@@ -60,9 +61,9 @@ describe('JSON that is bounded by field', () => {
           expect(part.length).toBeGreaterThanOrEqual(Number(left) + Number(from));
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: tries(3_000, 600) },
     );
-    expect(cut).toBeGreaterThan(200);
+    expect(cut).toBeGreaterThan(tries(200, 40));
   });
 
   it('cuts the longest first, all to one length', () => {

@@ -3,6 +3,9 @@ import { expect, test } from 'vitest';
 import { FanOut, stopReason } from '../../src/core/call/fan-out.ts';
 import type { FanOutPolicy } from '../../src/core/contract/fan-out.ts';
 import type { Json } from '../../src/core/values/json.ts';
+import { tries } from '../support/tries.ts';
+
+const CASES = tries(20_000, 4_000);
 
 const policies: fc.Arbitrary<FanOutPolicy> = fc.oneof(
   fc.constantFrom('collect' as const, 'failFast' as const, 'race' as const),
@@ -58,7 +61,7 @@ function decisiveEnd(policy: FanOutPolicy, order: readonly number[], outcomes: r
   return index < 0 || index === order.length - 1 ? undefined : index;
 }
 
-test('a policy stops exactly those who have not ended, once, under every order and outcome (20,000 cases)', () => {
+test(`a policy stops exactly those who have not ended, once, under every order and outcome (${CASES} cases)`, () => {
   let decided = 0;
   fc.assert(
     fc.property(policies, course, (policy, [order, outcomes]) => {
@@ -81,12 +84,12 @@ test('a policy stops exactly those who have not ended, once, under every order a
         stopped: paths.filter((path) => late.includes(path)),
       });
     }),
-    { numRuns: 20_000 },
+    { numRuns: CASES },
   );
-  expect(decided).toBeGreaterThan(5_000);
+  expect(decided).toBeGreaterThan(CASES / 4);
 });
 
-test('what was decided holds at a resume, whatever ends first then (10,000 cases)', () => {
+test(`what was decided holds at a resume, whatever ends first then (${CASES / 2} cases)`, () => {
   fc.assert(
     fc.property(policies, course, fc.infiniteStream(fc.nat()), (policy, [order, outcomes], picks) => {
       const paths = outcomes.map((_, index) => `lead/1.${index}`);
@@ -106,11 +109,11 @@ test('what was decided holds at a resume, whatever ends first then (10,000 cases
       expect(after.cancelled).toEqual(before.cancelled);
       expect(after.records).toEqual(before.records);
     }),
-    { numRuns: 10_000 },
+    { numRuns: CASES / 2 },
   );
 });
 
-test('whoever stops the supervisor decides nothing of its workers (10,000 cases)', () => {
+test(`whoever stops the supervisor decides nothing of its workers (${CASES / 2} cases)`, () => {
   fc.assert(
     fc.property(policies, course, (policy, [order, outcomes, stopAt]) => {
       const paths = outcomes.map((_, index) => `lead/1.${index}`);
@@ -123,7 +126,7 @@ test('whoever stops the supervisor decides nothing of its workers (10,000 cases)
       }
       expect(records.size).toBe(end !== undefined && end < stopAt ? 1 : 0);
     }),
-    { numRuns: 10_000 },
+    { numRuns: CASES / 2 },
   );
 });
 

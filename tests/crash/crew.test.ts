@@ -3,14 +3,14 @@ import { type RunResult, steerRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
+import { SEED, tries } from '../support/tries.ts';
 import { pairing } from '../support/turns.ts';
 import { bundledProgram } from './bundled-program.ts';
 import { crew, ONCE } from './crew.ts';
 import { oneLife } from './one-life.ts';
 
 /** How many runs are killed, each again and again until it ends: the short form takes few; `CRASH_KILLS=1000` takes a third of that. */
-const RUNS = process.env.CRASH_KILLS === undefined ? 6 : Math.ceil(Number(process.env.CRASH_KILLS) / 3);
-const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const RUNS = process.env.CRASH_KILLS === undefined ? tries(6, 3) : Math.ceil(Number(process.env.CRASH_KILLS) / 3);
 
 /** The lead, and who takes over from it. */
 const OVER = /^lead(\/5\.0\/closer)?$/;

@@ -6,13 +6,13 @@ import { expect, test } from 'vitest';
 import { sha256 } from '../../src/core/values/json.ts';
 import type { StoredRow } from '../support/journals.ts';
 import { seeded } from '../support/random.ts';
+import { SEED, tries } from '../support/tries.ts';
 import { bundledProgram } from './bundled-program.ts';
 import { oneLife } from './one-life.ts';
 import { executions, type OnUnknown, UNSAFE, voyage } from './voyage.ts';
 
 /** How many runs are killed: the short form takes few, spread over all places; `CRASH_KILLS=1000 npm run test:crash` takes many. */
-const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 36);
-const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? tries(36, 18));
 /** Processes at once. */
 const LANES = 2;
 /** What becomes of calls in doubt, and whether the workers are runs of their own. */

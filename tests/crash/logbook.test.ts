@@ -4,13 +4,13 @@ import { workingSummaries } from 'coxswain/memory';
 import { sqlite } from 'coxswain/sqlite';
 import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
+import { SEED, tries } from '../support/tries.ts';
 import { bundledProgram } from './bundled-program.ts';
 import { doneOutside, logbook } from './logbook.ts';
 import { oneLife } from './one-life.ts';
 
 /** How many runs are killed, spread over all record boundaries; `CRASH_KILLS=1000 npm run test:crash` takes every one. */
-const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 24);
-const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? tries(24, 8));
 const LANES = 2;
 
 const { folder, program } = bundledProgram('logbook-program.ts');

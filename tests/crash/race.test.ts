@@ -3,14 +3,14 @@ import { type RunResult, resumeRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
+import { SEED, tries } from '../support/tries.ts';
 import { bundledProgram } from './bundled-program.ts';
 import { checkRace } from './check-race.ts';
 import { oneLife } from './one-life.ts';
 import { doneOutside, regatta } from './race.ts';
 
 /** How many runs are killed, spread over all record boundaries; `CRASH_KILLS=1000 npm run test:crash` takes every one. */
-const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? 24);
-const SEED = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const KILLED_RUNS = Number(process.env.CRASH_KILLS ?? tries(24, 8));
 const LANES = 2;
 
 const { folder, program } = bundledProgram('race-program.ts');

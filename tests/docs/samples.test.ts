@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { afterAll, expect, test } from 'vitest';
+import { compiled } from '../support/compiled.ts';
 import { pages, ROOT, type Sample, samplesOf } from './pages.ts';
 
 /**
@@ -99,7 +100,7 @@ function runProgram(program: Sample): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const { PATH } = process.env;
     const cwd = join(folder, nameOf(program));
-    const env = { PATH, HOME: cwd, LLM_MODEL: 'm', LLM_BASE_URL: model.url, LLM_API_KEY: 'none' };
+    const env = { ...compiled, PATH, HOME: cwd, LLM_MODEL: 'm', LLM_BASE_URL: model.url, LLM_API_KEY: 'none' };
     const args = ['--conditions=@coxswain/source', '--disable-warning=ExperimentalWarning', fileOf(program)];
     const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let out = '';

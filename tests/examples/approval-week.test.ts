@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { cox, emptyFolder, ROOT } from '../cli/cox.ts';
+import { compiled } from '../support/compiled.ts';
 
 const FOLDER = join(ROOT, 'examples/approval-week');
 
@@ -11,7 +12,7 @@ const FOLDER = join(ROOT, 'examples/approval-week');
 async function day(name: string, cwd: string): Promise<string> {
   const { PATH, HOME } = process.env;
   const args = ['--conditions=@coxswain/source', join(FOLDER, `${name}.ts`)];
-  return (await promisify(execFile)(process.execPath, args, { cwd, env: { PATH, HOME } })).stdout;
+  return (await promisify(execFile)(process.execPath, args, { cwd, env: { ...compiled, PATH, HOME } })).stdout;
 }
 
 test('an approval outlives the process that asked, and the order is placed once', async () => {

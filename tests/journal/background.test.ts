@@ -17,6 +17,7 @@ import { describe, expect, test } from 'vitest';
 import { textOf } from '../../src/core/values/message.ts';
 import { folder, journal, killedAfter, type StoredRow, throughJson } from '../support/journals.ts';
 import { essence } from '../support/prefixes.ts';
+import { someNumbers } from '../support/tries.ts';
 import { pairing, text, turn } from '../support/turns.ts';
 
 let ran: string[] = [];
@@ -99,9 +100,9 @@ function toldBefore(rows: readonly StoredRow[], whole: readonly Message[]): read
 const plain = (messages: readonly Message[]) => JSON.parse(JSON.stringify(messages).replace(/"c\d+"/g, '"c"'));
 
 describe.each([
-  ['SQLite', (store: ReturnType<typeof journal>) => store, 1],
-  ['a store that speaks JSON', throughJson, 7],
-] as const)('background workers in %s', (_name, as, stride) => {
+  ['SQLite', (store: ReturnType<typeof journal>) => store, 10],
+  ['a store that speaks JSON', throughJson, 4],
+] as const)('background workers in %s', (_name, as, few) => {
   test('come back once, wherever the process died, and so do their results', { timeout: 120_000 }, async () => {
     const store = journal();
     ran = [];
@@ -109,7 +110,7 @@ describe.each([
     check(whole, 'never killed');
     const rows = (await store.read('r1'))?.rows ?? [];
     const places = new Set<string>();
-    for (let count = 2; count <= rows.length; count += stride) {
+    for (const count of someNumbers(2, rows.length, few)) {
       const half = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
       const at = `after record ${count}: ${rows[count - 1]?.kind} ${rows[count - 1]?.key} ${rows[count - 1]?.event}`;
       ran = [];

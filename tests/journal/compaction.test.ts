@@ -8,6 +8,7 @@ import { loggedRequest } from '../../src/cli/logged-request.ts';
 import { asSent, replayedRequest } from '../../src/cli/replayed-request.ts';
 import { folder, journal, killedAfter, type StoredRow } from '../support/journals.ts';
 import { asksForSummary, reading } from '../support/reading.ts';
+import { someNumbers } from '../support/tries.ts';
 import { eventsOf } from '../support/turns.ts';
 
 const compactor = (): Compactor & { calls: number } => {
@@ -39,8 +40,8 @@ describe.each(Object.entries(ways))('%s', (name, way) => {
     const { result, rows } = await whole(journal(), way());
     const isSummary = ({ key, event }: StoredRow) => key.includes('/@summary') && event === 'done';
     const summaries = rows.filter(isSummary).map(({ key }) => key);
-    // Each place where a summary is paid for; elsewhere every third will do.
-    for (let count = 1; count < rows.length; count += name === 'summarize' ? 1 : 3) {
+    // Most where a summary is paid for.
+    for (const count of someNumbers(1, rows.length - 1, name === 'summarize' ? 15 : 5)) {
       const store = await killedAfter(rows, count, { id: 'r', agent: 'reader' });
       const { agent, model } = reading({ compact: way() });
       const resumed = await resumeRun(agent, 'r', { journal: store, model }).result;

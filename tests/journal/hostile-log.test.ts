@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { folder } from '../support/journals.ts';
+import { tries } from '../support/tries.ts';
 import { text, turn } from '../support/turns.ts';
 
 const look = defineTool({
@@ -72,7 +73,7 @@ describe('a step log that somebody changed', () => {
         const fault = await replayed(file);
         expect(fault === undefined || fault instanceof CoxswainError, String((fault as Error)?.stack)).toBe(true);
       }),
-      { numRuns: 2000 },
+      { numRuns: tries(2_000, 400) },
     );
   });
 

@@ -3,6 +3,7 @@ import { type RunResult, resumeRun, runAgent } from 'coxswain';
 import { expect, test } from 'vitest';
 import { executions, type OnUnknown, voyage } from '../crash/voyage.ts';
 import { folder, journal, killedAfter, type StoredRow } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 
 /** What must be the same however often the run was killed. */
 function essence({ status, text, messages, usage, steps, toolCalls, tree, byAgent, byModel }: RunResult<unknown>) {
@@ -44,8 +45,7 @@ test.each(['retry', 'fail', 'ask'] as const)(
     const { rows, result, ran } = await whole(mode);
     expect(result.status).toBe('completed');
     expect(new Set(ran.map(({ key }) => key)).size).toBe(ran.length);
-    const stride = mode === 'retry' ? 1 : 4;
-    for (let count = mode === 'fail' ? 3 : 1; count <= rows.length; count += stride) {
+    for (const count of someNumbers(1, rows.length, 12)) {
       const store = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
       const outside = join(folder(), 'outside');
       const { lead, model, options } = voyage(outside, mode);

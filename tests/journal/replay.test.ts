@@ -21,6 +21,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { executions, voyage } from '../crash/voyage.ts';
 import { folder, journal, killedAfter } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 import { eventsOf, results, text, turn } from '../support/turns.ts';
 
 function team() {
@@ -164,7 +165,7 @@ describe('a replay', () => {
     const live = await runAgent(flow, { task: 'Go' }, { journal: store, runId: 'r1' });
     const rows = (await store.read('r1'))?.rows ?? [];
     expect((await replayRun(flow, { journal: store, runId: 'r1' }).result).text).toBe(live.text);
-    for (let count = 2; count < rows.length - 2; count += 1) {
+    for (const count of someNumbers(2, rows.length - 3, 6)) {
       const half = await killedAfter(rows, count, { id: 'r1', agent: 'flow' });
       const since = performance.now();
       expect(

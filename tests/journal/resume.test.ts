@@ -186,7 +186,7 @@ describe('what has an outcome stands', () => {
     const cancelled = journal();
     const hold = gate();
     const waits = scriptedModel([turn(['look']), async () => hold.promise.then(() => text('late'))]);
-    const run = startRun(lead, 'Go', { model: waits, journal: cancelled, runId: 'r1' });
+    const run = startRun(lead, 'Go', { model: waits, journal: cancelled, runId: 'r1', graceMs: 0 });
     run.on('tool.end', () => void run.cancel('lead', 'enough'));
     expect(await run.result).toMatchObject({ status: 'cancelled', error: { message: 'enough' } });
     expect(await resumeRun(lead, 'r1', { model: waits, journal: cancelled }).result).toMatchObject({

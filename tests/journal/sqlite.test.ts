@@ -18,6 +18,12 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { inMemoryStore } from '../../src/journal/in-memory-store.ts';
 import { database, folder, journal, type StoredRow } from '../support/journals.ts';
 
+// What another process has locked is waited for; five seconds are for a user, not for a test.
+vi.mock('../../src/journal/sqlite/transaction.ts', async (original) => ({
+  ...(await original<object>()),
+  BUSY_MS: 300,
+}));
+
 let times = 1_000n;
 
 function row(record: number, more: Partial<StoredRow> = {}): StoredRow {

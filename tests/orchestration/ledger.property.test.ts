@@ -5,6 +5,9 @@ import type { Call, Failure, Work } from '../../src/core/runtime/journal.ts';
 import { TRUSTED } from '../../src/core/values/label.ts';
 import { addSpending, costUsd, NOTHING_SPENT, spendingOfCall, toPicoUsd } from '../../src/core/values/spending.ts';
 import { Ledger } from '../../src/orchestration/budget/ledger.ts';
+import { tries } from '../support/tries.ts';
+
+const CASES = tries(10_000, 2_000);
 
 /** USD per token: a price whose binary fraction is not exact. */
 const PER_TOKEN = 0.1e-6;
@@ -266,7 +269,7 @@ function above(self: Invocation): Invocation[] {
 }
 
 describe('the ledger', () => {
-  it('never has more reserved and spent than a cap, under any interleaving (10,000 cases)', async () => {
+  it(`never has more reserved and spent than a cap, under any interleaving (${CASES} cases)`, async () => {
     let waited = 0;
     let limited = 0;
     let settled = 0;
@@ -285,13 +288,13 @@ describe('the ledger', () => {
         checked += 1;
         expect(play.early).toEqual([]);
       }),
-      { numRuns: 10_000 },
+      { numRuns: CASES },
     );
     // The cases reach what they are about.
-    expect(Math.min(waited, limited, settled, checked)).toBeGreaterThan(1_000);
+    expect(Math.min(waited, limited, settled, checked)).toBeGreaterThan(CASES / 10);
   });
 
-  it('leaves nobody waiting and nothing reserved once all calls are settled (10,000 cases)', async () => {
+  it(`leaves nobody waiting and nothing reserved once all calls are settled (${CASES} cases)`, async () => {
     await fc.assert(
       fc.asyncProperty(caps, tree, fc.array(action, { minLength: 5, maxLength: 20 }), async (root, shape, actions) => {
         const play = new Play(root, shape);
@@ -304,7 +307,7 @@ describe('the ledger', () => {
         expect(play.asked.filter(({ state }) => state !== 'over')).toEqual([]);
         expect(play.asked.filter(({ work }) => work.reserved !== undefined)).toEqual([]);
       }),
-      { numRuns: 10_000 },
+      { numRuns: CASES },
     );
   });
 });
@@ -318,7 +321,7 @@ describe('the roll-up', () => {
     by: fc.option(fc.constantFrom('b', 'c'), { nil: undefined }),
   });
 
-  it('is exact: by node, by model and in whatever order it is summed (10,000 cases)', () => {
+  it(`is exact: by node, by model and in whatever order it is summed (${CASES} cases)`, () => {
     fc.assert(
       fc.property(tree, fc.array(call, { maxLength: 20 }), (shape, calls) => {
         const { nodes } = new Play({}, shape);
@@ -337,7 +340,7 @@ describe('the roll-up', () => {
         const sum = calls.reduce((pico, { cost }) => pico + BigInt(toPicoUsd(cost ?? 0)), 0n);
         expect(costUsd(rolled)).toBe(isKnown ? Number(sum) / 1e12 : undefined);
       }),
-      { numRuns: 10_000 },
+      { numRuns: CASES },
     );
   });
 });

@@ -4,6 +4,9 @@ import { Invocation } from '../../src/core/runtime/invocation.ts';
 import type { Call, Work } from '../../src/core/runtime/journal.ts';
 import { TRUSTED } from '../../src/core/values/label.ts';
 import { Limiter } from '../../src/orchestration/budget/limiter.ts';
+import { tries } from '../support/tries.ts';
+
+const CASES = tries(10_000, 2_000);
 
 function invocation(path: string, parent: Invocation | undefined): Invocation {
   const span = { key: path, parent: undefined, handle: undefined };
@@ -102,7 +105,7 @@ async function play(limit: number, shape: readonly number[], actions: readonly {
   return one;
 }
 
-test('is never over its limit, never idle with work waiting, and leaves nobody behind (10,000 cases)', async () => {
+test(`is never over its limit, never idle with work waiting, and leaves nobody behind (${CASES} cases)`, async () => {
   let waited = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -117,9 +120,9 @@ test('is never over its limit, never idle with work waiting, and leaves nobody b
         expect(one.asked.every(({ work }) => !work.holdsSlot)).toBe(true);
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns: CASES },
   );
-  expect(waited).toBeGreaterThan(10_000);
+  expect(waited).toBeGreaterThan(CASES);
 });
 
 /** The branch below `above` that an invocation is in; itself for the calls of `above`. */
@@ -129,7 +132,7 @@ function branchOf(self: Invocation, above: Invocation | undefined): Invocation |
   return node === above || node.parent === above ? node : undefined;
 }
 
-test('lets no branch in twice while another of the same node waits all the time, at no level (10,000 cases)', async () => {
+test(`lets no branch in twice while another of the same node waits all the time, at no level (${CASES} cases)`, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 3 }),
@@ -144,7 +147,7 @@ test('lets no branch in twice while another of the same node waits all the time,
         for (const above of [undefined, ...one.nodes]) fair(one, above);
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns: CASES },
   );
 });
 

@@ -1,6 +1,7 @@
 import { type Agent, type RecordStore, type RunOptions, type RunResult, resumeRun, startRun } from 'coxswain';
 import { expect } from 'vitest';
 import { journal, killedAfter, type StoredRow } from './journals.ts';
+import { someNumbers } from './tries.ts';
 
 type Root = Agent<string, unknown, unknown>;
 
@@ -12,27 +13,25 @@ export function essence({ status, text, messages, usage, steps, toolCalls, tree,
   return { status, said: JSON.parse(said), usage, steps, toolCalls };
 }
 
-/** Runs an agent whole, and resumes it from each prefix of its records from `first` on: each must come to the same end. */
+/** Runs an agent whole, and resumes it from prefixes of its records, each of them in the long form: all must come to the same end. */
 export async function fromEachPrefix(
   agent: Root,
   life: () => RunOptions,
   {
     as = (store) => store,
     from = () => 2,
-    stride = 1,
     check = () => {},
   }: {
     readonly as?: (store: RecordStore) => RecordStore;
     /** The first prefix, by its length. */
     readonly from?: (rows: readonly StoredRow[]) => number;
-    readonly stride?: number;
     readonly check?: (at: string) => void;
   } = {},
 ): Promise<{ readonly whole: RunResult<unknown>; readonly rows: readonly StoredRow[] }> {
   const store = journal();
   const whole = await startRun(agent, 'go', { ...life(), journal: as(store), runId: 'r1' }).result;
   const rows = (await store.read('r1'))?.rows ?? [];
-  for (let count = from(rows); count <= rows.length; count += stride) {
+  for (const count of someNumbers(from(rows), rows.length, 8)) {
     const half = await killedAfter(rows, count, { id: 'r1', agent: agent.name });
     const at = `after record ${count}: ${rows[count - 1]?.kind} ${rows[count - 1]?.key} ${rows[count - 1]?.event}`;
     const run = resumeRun(agent, 'r1', { ...life(), journal: as(half) });

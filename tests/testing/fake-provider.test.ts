@@ -31,10 +31,12 @@ const asks = (): ModelTurn => ({
   usage,
 });
 
+type Retry = { readonly retries: number; readonly baseMs?: number };
+
 const ADAPTERS = {
-  chat: (url: string, retry = { retries: 0 }) => openai('fake', { baseURL: url, retry }),
-  responses: (url: string, retry = { retries: 0 }) => openai('fake', { baseURL: url, api: 'responses', retry }),
-  messages: (url: string, retry = { retries: 0 }) => anthropic('fake', { baseURL: url, apiKey: 'none', retry }),
+  chat: (url: string, retry: Retry = { retries: 0 }) => openai('fake', { baseURL: url, retry }),
+  responses: (url: string, retry: Retry = { retries: 0 }) => openai('fake', { baseURL: url, api: 'responses', retry }),
+  messages: (url: string, retry: Retry = { retries: 0 }) => anthropic('fake', { baseURL: url, apiKey: 'none', retry }),
 };
 
 describe.each(Object.entries(ADAPTERS))('a fake provider that speaks %s', (protocol, model) => {
@@ -113,7 +115,7 @@ describe.each(Object.entries(ADAPTERS))('a fake provider that speaks %s', (proto
 
   it('breaks a stream where it is told to, and falls silent', async () => {
     const server = await provider([{ turn: 'never whole', cutAfter: 2 }, 'whole']);
-    const run = startRun(agent, 'go', { model: model(server.url, { retries: 1 }) });
+    const run = startRun(agent, 'go', { model: model(server.url, { retries: 1, baseMs: 1 }) });
     run.on('model.delta', () => {});
     const events = eventsOf(run);
     expect(await run.result).toMatchObject({ text: 'whole' });

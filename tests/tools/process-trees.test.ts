@@ -1,8 +1,10 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ToolError } from 'coxswain';
 import { commandTool, type Sandbox } from 'coxswain/tools';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { hasProcess } from '../cases/attacks/judge.ts';
-import { folderWith } from './files.ts';
 
 /** Ways to leave a process behind; `$MARK` is a number of seconds nobody else sleeps. */
 const SHAPES = {
@@ -30,10 +32,14 @@ function has(sandbox: Sandbox): boolean {
 }
 
 const KINDS = (['bwrap', 'unshare', 'process-group'] as const).filter(has);
+/** For all of them: none writes anything. */
+const root = mkdtempSync(join(tmpdir(), 'trees-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
 let next = 100_000 + (process.pid % 10_000) * 10;
 
 describe.runIf(process.platform === 'linux').each(KINDS)('%s leaves nobody behind', (sandbox) => {
-  test.each(Object.keys(ENDS).flatMap((end) => Object.keys(SHAPES).map((shape) => [end, shape] as const)))(
+  // Side by side: each waits a quarter of a second for its end.
+  test.concurrent.each(Object.keys(ENDS).flatMap((end) => Object.keys(SHAPES).map((shape) => [end, shape] as const)))(
     'at its end by %s: %s',
     async (name, shape) => {
       const end = name as keyof typeof ENDS;
@@ -43,7 +49,7 @@ describe.runIf(process.platform === 'linux').each(KINDS)('%s leaves nobody behin
       const mark = String(next++);
       const script = `${SHAPES[shape as keyof typeof SHAPES]}\n${ENDS[end]}`.replaceAll('$MARK', mark);
       const tool = commandTool({
-        root: folderWith(),
+        root,
         sandbox,
         presets: { tree: { file: 'sh', args: ['-c', script], timeoutMs: end === 'timeout' ? 250 : 5_000 } },
       });

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ToolSource } from 'coxswain';
 import { mcpTools } from 'coxswain/mcp';
+import { compiled } from '../../support/compiled.ts';
 import type { Handled } from './stub-tools.ts';
 
 export interface ServerTool {
@@ -29,6 +30,7 @@ export function caseServer(folder: string, name: string, tools: readonly ServerT
       mcpTools({
         name,
         command: process.execPath,
+        env: compiled,
         args: [program, file, ...(command === undefined ? [] : [command, ...args])],
       }),
     change,

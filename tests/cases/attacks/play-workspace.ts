@@ -7,14 +7,21 @@ import { rulesOf } from './rules.ts';
 import type { Stage } from './set-up.ts';
 import { type Shown, showRun } from './shown.ts';
 
+type RaceWords = {
+  readonly tool: string;
+  readonly args: { readonly [name: string]: Json };
+  readonly tries?: number;
+  readonly most?: number;
+};
+
 /** workspace-path: one call of the real tool, or many while a second process swaps names. */
 export async function playWorkspace(stage: Stage): Promise<Shown> {
-  const { tool, args, tries } = stage.case.input as { tool: string; args: { [name: string]: Json }; tries?: number };
+  const { tool, args, tries, most } = stage.case.input as RaceWords;
   const root = join(stage.folder, stage.root ?? String(stage.case.input.root ?? 'ws'));
   mkdirSync(root, { recursive: true });
   const tools = workspaceTools({ root });
   const permissions = { mode: 'acceptAll', rules: rulesOf(stage.rules) } as const;
-  if (tries !== undefined) return race(stage, tools, tool, args, tries);
+  if (tries !== undefined) return race(stage, tools, tool, args, { tries, most: most ?? tries });
   const agent = defineAgent({ name: 'editor', instructions: 'Call.', tools });
   const model = scriptedModel([callTools(toolCall(tool, args)), 'done']);
   return showRun(agent, 'go', { model, permissions });
@@ -25,7 +32,7 @@ async function race(
   tools: ReturnType<typeof workspaceTools>,
   name: string,
   args: { readonly [name: string]: Json },
-  tries: number,
+  { tries, most }: { readonly tries: number; readonly most: number },
 ): Promise<Shown> {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) throw new Error(`there is no tool ${name}`);
@@ -38,7 +45,7 @@ async function race(
     description: 'Calls while the folder is swapped',
     input: { type: 'object' },
     async run(_, flow) {
-      for (let count = 0; count < tries; count += 1) {
+      for (let count = 0; count < tries || (successes < tries / 20 && count < most); count += 1) {
         // Another text each time: the same one would not be written again.
         const content = typeof args.content === 'string' ? { content: `${args.content} ${count}` } : {};
         try {

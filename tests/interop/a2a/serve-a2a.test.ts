@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { journal } from '../../support/journals.ts';
 import { gate, text, turn } from '../../support/turns.ts';
+import { receiver } from '../../telemetry/receiver.ts';
 import { raw } from '../http/ask.ts';
 
 const TOKEN = 'a-token-of-the-tests';
@@ -241,7 +242,9 @@ test('nonsense is answered as the protocol says, and never with a stack', async 
 
 test('a client that goes away finds its task again, and the trace it came with is the run’s', async () => {
   const { setupOtel, otel } = await import('coxswain/otel');
-  const setup = await setupOtel({ serviceName: 'a2a', endpoint: 'http://127.0.0.1:9' });
+  const collector = await receiver();
+  onTestFinished(collector.close);
+  const setup = await setupOtel({ serviceName: 'a2a', endpoint: collector.endpoint });
   onTestFinished(() => setup.shutdown().catch(() => {}));
   const open = gate();
   const model = scriptedModel(async () => {

@@ -9,6 +9,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { journal } from '../../support/journals.ts';
 import { gate, text, turn } from '../../support/turns.ts';
+import { receiver } from '../../telemetry/receiver.ts';
 import { all, asking, events, served, TOKEN } from './ask.ts';
 
 const answers = defineAgent({ name: 'answers', description: 'Answers.', instructions: 'Answer.' });
@@ -256,7 +257,9 @@ test('without a journal a run that nobody asks for any more is aborted; a stream
 
 test('the caller’s traceparent is the parent of the run', async () => {
   const { setupOtel, otel } = await import('coxswain/otel');
-  const setup = await setupOtel({ serviceName: 'http', endpoint: 'http://127.0.0.1:9' });
+  const collector = await receiver();
+  onTestFinished(collector.close);
+  const setup = await setupOtel({ serviceName: 'http', endpoint: collector.endpoint });
   onTestFinished(() => setup.shutdown().catch(() => {}));
   const { ask } = await served({ agents: [answers], run: { ...says('one'), instrument: otel() } });
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

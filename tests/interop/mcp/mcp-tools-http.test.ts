@@ -72,7 +72,7 @@ describe('the tools of an MCP server over HTTP', () => {
       };
       more();
     });
-    const { result } = await callsOf([mcpTools({ url, maxMessageBytes: 2_000_000, startTimeoutMs: 5_000 })], []);
+    const { result } = await callsOf([mcpTools({ url, maxMessageBytes: 2_000_000, startTimeoutMs: 1_500 })], []);
     expect(result.status).toBe('model_error');
     expect(sent).toBeLessThan(50);
   });

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { defineAgent, type Json, type RunOptions, runAgent, type ToolMessage } from 'coxswain';
 import { type McpToolSettings, mcpTools } from 'coxswain/mcp';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
+import { compiled } from '../../support/compiled.ts';
 
 const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}-server.ts`, import.meta.url));
 
@@ -15,11 +16,23 @@ export function logFile(): { readonly path: string; lines(): string[] } {
 }
 
 export function notes(settings: McpToolSettings = {}, args: readonly string[] = []) {
-  return mcpTools({ name: 'notes', command: process.execPath, args: [fixture('notes'), ...args], ...settings });
+  return mcpTools({
+    name: 'notes',
+    command: process.execPath,
+    args: [fixture('notes'), ...args],
+    env: compiled,
+    ...settings,
+  });
 }
 
 export function hostile(how: string, settings: McpToolSettings = {}) {
-  return mcpTools({ name: 'h', command: process.execPath, args: [fixture('hostile'), how], ...settings });
+  return mcpTools({
+    name: 'h',
+    command: process.execPath,
+    args: [fixture('hostile'), how],
+    env: compiled,
+    ...settings,
+  });
 }
 
 /** Runs an agent whose model makes these calls one after the other, and gives what it was told of each. */
