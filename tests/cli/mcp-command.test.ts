@@ -25,7 +25,7 @@ it('cox mcp call calls a tool: the answer is the output, a failure the exit code
   expect(called).toMatchObject({ code: 0, out: 'found tea\n' });
   const failed = await cox(['mcp', 'call', 'fail', '{}', '--protocol', '2025', ...server('notes')]);
   expect(failed).toMatchObject({ code: 1, out: '', err: expect.stringContaining('the disk is full') });
-  const late = await cox(['mcp', 'call', 'slow', '{}', '--timeout', '1', ...server('notes')]);
+  const late = await cox(['mcp', 'call', 'slow', '{}', '--timeout', '2', ...server('notes')]);
   expect(late).toMatchObject({ code: 1, err: expect.stringContaining('1 of 2 half') });
 }, 60_000);
 
