@@ -1,11 +1,12 @@
 import type { Tool } from '../contract/tool.ts';
 import type { Permit } from '../runtime/call-permissions.ts';
+import { hooksFor } from '../runtime/fire.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import { hasEnded } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
-import { beforeCall } from './hooked-call.ts';
+import { hooksBefore } from './call-hooks.ts';
+import type { JudgedCall } from './call-site.ts';
 
 /** A worker that a built-in tool calls for the model. */
 export interface WorkerCall {
@@ -26,16 +27,11 @@ export async function permitWorker(
   { key, step, callId, tool, args, label }: WorkerCall,
 ): Promise<Permit & { readonly label: Label }> {
   const call = { type: 'tool_call', id: callId, name: tool.name, arguments: JSON.stringify(args) } as const;
-  const isPast = hasEnded(run, 'agent', key);
-  const { parsed, label: joined } = await beforeCall(
-    run,
-    self,
-    { key, step, isPast },
-    { call, tool, args },
-    tool,
-    label,
-  );
-  if (parsed.refused !== undefined) return { ok: false, error: parsed.refused, label: joined };
-  const permit = await run.permissions.permit({ key, self, step, callId, tool, args: parsed.args, label: joined });
-  return { ...permit, label: joined };
+  const requested: JudgedCall = { self, key, step, parsed: { call, tool, args }, label };
+  const hooks = hooksFor(run, self, 'beforeTool');
+  const judged = hooks === undefined ? requested : await hooksBefore(run, requested, hooks, 'agent');
+  const { parsed } = judged;
+  if (parsed.refused !== undefined) return { ok: false, error: parsed.refused, label: judged.label };
+  const query = { key, self, step, callId, tool, args: parsed.args, label: judged.label };
+  return { ...(await run.permissions.permit(query)), label: judged.label };
 }

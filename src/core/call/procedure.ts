@@ -24,9 +24,9 @@ import { joinLabels, type Label } from '../values/label.ts';
 import { shown } from '../values/options.ts';
 import { valueForCode } from '../values/tool-value.ts';
 import { agentError, refusedChild } from './call-error.ts';
-import { OneAtATime } from './dispatch.ts';
+import { dispatch } from './dispatch.ts';
 import { callFanOut, checkFanOutCall } from './fan-out-call.ts';
-import { dispatchHooked } from './hooked-call.ts';
+import { Lane } from './lane.ts';
 import { recordedArguments, resolveCodeCall } from './resolve-call.ts';
 import { progressLogger } from './tool-call.ts';
 import { type At, UnderWay } from './under-way.ts';
@@ -51,7 +51,7 @@ class Procedure implements OpenProcedure {
   readonly #run: RunContext;
   readonly #site: ProcedureSite;
   readonly #addresses: Addresses;
-  readonly #oneAtATime = new OneAtATime();
+  readonly #lane = new Lane();
   readonly #underWay: UnderWay;
   #label: Label;
   limited: ErrorRecord | undefined;
@@ -184,14 +184,8 @@ class Procedure implements OpenProcedure {
     this.#admit(key);
     const { parsed: now, error } = resolveCodeCall(tool, args, key);
     const parsed = recordedArguments(this.#run, key, now);
-    const { out, value } = await dispatchHooked(
-      this.#run,
-      self,
-      { key, step, parent: span, parentStep },
-      parsed,
-      this.#label,
-      this.#oneAtATime,
-    );
+    const site = { self, key, step, parent: span, parentStep, parsed, label: this.#label, lane: this.#lane };
+    const { out, value } = await dispatch(this.#run, site);
     if (!this.#underWay.isLeft(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
     this.#failed('tool', key);

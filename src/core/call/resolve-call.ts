@@ -8,12 +8,16 @@ import { frozenCopy, type Json } from '../values/json.ts';
 import type { ToolCall } from '../values/message.ts';
 
 /** One requested call of a turn. `refused` is set where it must not run, whatever the permission step would say. */
-export interface ParsedCall {
+export type ParsedCall = {
   readonly call: ToolCall;
-  readonly tool: Tool | undefined;
   readonly args: Json;
-  readonly refused?: ErrorRecord;
-}
+} & (
+  | { readonly tool: Tool; readonly refused?: undefined }
+  | { readonly tool: Tool | undefined; readonly refused: ErrorRecord }
+);
+
+/** One that may run, as far as that follows from the call itself. */
+export type RunnableCall = Extract<ParsedCall, { refused?: undefined }>;
 
 /** Finds the tool and reads the arguments. Each mistake is a result for the model. */
 export function resolveCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): ParsedCall {

@@ -14,6 +14,7 @@ import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { ToolOut } from '../values/tool-value.ts';
 import { type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
+import type { CallSite } from './call-site.ts';
 
 /** The effect of one leaf call. */
 export class ToolCallEffect implements Call<ToolValue> {
@@ -33,30 +34,20 @@ export class ToolCallEffect implements Call<ToolValue> {
 
   constructor(
     run: RunContext,
-    of: {
-      key: string;
-      self: Invocation;
-      step: number;
-      parent: Span;
-      tool: LeafTool;
-      in: ToolIn;
-      args: Json;
-      given: string;
-      label: Label;
-      visible?: Visible | undefined;
-    },
+    site: CallSite,
+    of: { readonly tool: LeafTool; readonly in: ToolIn; readonly args: Json; readonly label: Label },
   ) {
     this.#run = run;
-    this.key = of.key;
-    this.self = of.self;
-    this.step = of.step;
-    this.parent = of.parent;
+    this.key = site.key;
+    this.self = site.self;
+    this.step = site.step;
+    this.parent = site.parent;
     this.tool = of.tool;
     this.in = of.in;
     this.#args = of.args;
-    this.given = of.given;
+    this.given = site.parsed.call.arguments;
     this.#label = of.label;
-    this.#visible = of.visible;
+    this.#visible = site.visible;
   }
 
   get sideEffect() {

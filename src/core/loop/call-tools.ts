@@ -1,6 +1,7 @@
-import { type Dispatched, OneAtATime, toolMessage } from '../call/dispatch.ts';
+import type { CallResult, CallSite } from '../call/call-site.ts';
+import { dispatch } from '../call/dispatch.ts';
 import { FanOut } from '../call/fan-out.ts';
-import { dispatchHooked } from '../call/hooked-call.ts';
+import { Lane } from '../call/lane.ts';
 import { type ParsedCall, recordedArguments, resolveCall } from '../call/resolve-call.ts';
 import { countToolCall } from '../runtime/admission.ts';
 import type { RunContext } from '../runtime/run-context.ts';
@@ -8,8 +9,8 @@ import { signatureOf } from '../turn/repeats.ts';
 import { append, type Transcript } from '../turn/transcript.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';
-import { type ToolCall, textOf } from '../values/message.ts';
-import type { ToolValue } from '../values/tool-value.ts';
+import { type ToolCall, type ToolMessage, textOf } from '../values/message.ts';
+import type { ToolOut, ToolValue } from '../values/tool-value.ts';
 
 /** One call of a turn, ready to run. */
 interface Planned {
@@ -31,7 +32,7 @@ export interface TurnEnd {
 export async function callTools(run: RunContext, transcript: Transcript, calls: readonly ToolCall[]): Promise<TurnEnd> {
   const { self, repeats, redact } = transcript;
   const label = transcript.self.label;
-  const oneAtATime = new OneAtATime();
+  const lane = new Lane();
   self.toolCalls += calls.length;
   const planned = calls.map((call, index) => plan(run, transcript, call, `${self.path}/${self.step}.${index}`));
   const fanOut = fanOutOf(run, transcript, planned);
@@ -40,18 +41,13 @@ export async function callTools(run: RunContext, transcript: Transcript, calls: 
     const { tool } = parsed;
     const parentStep =
       tool?.type === 'procedure' ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
-    const at = {
-      key,
-      step: self.step,
-      parent: self.span,
-      parentStep,
-      visible: { ref: self.truncatedResults?.refFor(key), redact },
-    };
-    if (fanOut === undefined || !isWorker(parsed)) return dispatchHooked(run, self, at, parsed, label, oneAtATime);
+    const visible = { ref: self.truncatedResults?.refFor(key), redact };
+    const site: CallSite = { self, key, step: self.step, parent: self.span, parentStep, parsed, label, lane, visible };
+    if (fanOut === undefined || !isWorker(parsed)) return dispatch(run, site);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
-    return tellRefusal(onEnd, dispatchHooked(run, self, { ...at, onEnd }, parsed, label, oneAtATime));
+    return tellRefusal(onEnd, dispatch(run, { ...site, onEnd }));
   });
-  const results = pending.length === 1 ? [await (pending[0] as Promise<Dispatched>)] : await Promise.all(pending);
+  const results = pending.length === 1 ? [await (pending[0] as Promise<CallResult>)] : await Promise.all(pending);
   const noted = results.map(({ out, value, same = out.content }, index) => {
     const { call, key, seen } = planned[index] as Planned;
     const message = append(transcript, toolMessage(call, self.truncatedResults?.refFor(key) ?? key, out));
@@ -68,7 +64,7 @@ export async function callTools(run: RunContext, transcript: Transcript, calls: 
 }
 
 /** The answer of a worker that was the only call, and may be the supervisor's. */
-function passedOn([only, more]: readonly Planned[], [result]: readonly Dispatched[]): ToolValue | undefined {
+function passedOn([only, more]: readonly Planned[], [result]: readonly CallResult[]): ToolValue | undefined {
   const tool = only?.parsed.tool;
   const passes = more === undefined && tool?.type === 'procedure' && tool.delegate?.passThrough === true;
   return passes && result?.out.isError === false ? result.value : undefined;
@@ -116,8 +112,8 @@ function isWorker({ tool }: ParsedCall): boolean {
 /** A worker that never began has not completed either. */
 async function tellRefusal(
   onEnd: (isCompleted: boolean) => void,
-  dispatched: Promise<Dispatched>,
-): Promise<Dispatched> {
+  dispatched: Promise<CallResult>,
+): Promise<CallResult> {
   const done = await dispatched;
   if (done.out.isError) onEnd(false);
   return done;
@@ -136,4 +132,11 @@ function signed(name: string, args: unknown): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** `ref` names the whole of a result that is truncated. */
+function toolMessage(call: ToolCall, ref: string, out: ToolOut): ToolMessage {
+  const { content, isError, label } = out;
+  const message = { role: 'tool', callId: call.id, name: call.name, content, isError, label } as const;
+  return Object.freeze(out.cut ? { ...message, ref } : message);
 }
