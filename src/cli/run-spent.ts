@@ -1,6 +1,7 @@
 import { addSpending, costUsd, NOTHING_SPENT, type Spending, spendingOfCall } from '../core/values/spending.ts';
 import { isRefused } from '../core/values/status.ts';
-import type { CallUsage, Usage } from '../core/values/usage.ts';
+import type { Usage } from '../core/values/usage.ts';
+import { readRows } from '../journal/read-row.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 
 /**
@@ -9,13 +10,13 @@ import type { StoredRun } from '../journal/record-store.ts';
  */
 export function runSpent({ rows }: StoredRun): { readonly usage: Usage; readonly costUsd?: number } {
   const calls = new Map<string, Spending>();
-  for (const { key, kind, event, value } of rows) {
-    if (kind !== 'model' || event === 'started') continue;
-    const spent = (value ?? {}) as { readonly kind?: string; readonly usage?: CallUsage; readonly costUsd?: number };
-    const error = event === 'done' ? undefined : (spent.kind ?? 'unknown');
-    const wasAsked = event === 'done' || (event === 'failed' && !isRefused(error));
+  for (const row of readRows(rows)) {
+    if (row.kind !== 'model' || row.event === 'started') continue;
+    const { usage, costUsd: cost } = row.value;
+    const error = row.event === 'done' ? undefined : row.value.kind;
+    const wasAsked = row.event === 'done' || (row.event === 'failed' && !isRefused(error));
     // The last record of a call holds what all its attempts cost.
-    if (wasAsked || spent.usage !== undefined) calls.set(key, spendingOfCall(spent.usage, spent.costUsd, error));
+    if (wasAsked || usage !== undefined) calls.set(row.key, spendingOfCall(usage, cost, error));
   }
   let all = NOTHING_SPENT;
   for (const call of calls.values()) all = addSpending(all, call) ?? all;

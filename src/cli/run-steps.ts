@@ -1,6 +1,6 @@
-import type { Decision } from '../core/contract/permission.ts';
 import type { ModelTurn } from '../core/values/model.ts';
-import { type CallUsage, type Usage, usageOfCall } from '../core/values/usage.ts';
+import { type Usage, usageOfCall } from '../core/values/usage.ts';
+import { readRows, type StartRow, type TypedRow } from '../journal/read-row.ts';
 import type { Row } from '../journal/row.ts';
 import { requestText } from './durable.ts';
 import { callNames, decisionText } from './progress-lines.ts';
@@ -24,22 +24,22 @@ export interface RunStep {
   readonly durationMs?: number;
 }
 
+type Ended = Extract<TypedRow, { event: 'done' | 'failed' | 'cancel' }>;
+
 interface Group {
-  readonly first: Row;
-  started?: Row;
-  ended?: Row;
+  readonly first: TypedRow;
+  started?: StartRow;
+  ended?: Ended;
   attempts: number;
   readonly below: Group[];
 }
-
-const ENDS: ReadonlySet<string> = new Set(['done', 'failed', 'cancel']);
 
 /** Records as a tree, each address below the nearest that is there; in the order in which they began. */
 export function runSteps(rows: readonly Row[]): RunStep[] {
   const groups = new Map<string, Group>();
   const byKey = new Map<string, Group>();
   const roots: Group[] = [];
-  for (const row of rows) {
+  for (const row of readRows(rows)) {
     if (row.kind === 'run' || row.kind === 'step') continue;
     const id = `${row.kind} ${row.key}`;
     let group = groups.get(id);
@@ -54,7 +54,7 @@ export function runSteps(rows: readonly Row[]): RunStep[] {
       delete group.ended;
       group.attempts += 1;
     }
-    if (ENDS.has(row.event)) group.ended = row;
+    if (row.event === 'done' || row.event === 'failed' || row.event === 'cancel') group.ended = row;
   }
   return roots.flatMap((group) => flat(group, 0));
 }
@@ -80,38 +80,47 @@ function flat(group: Group, depth: number): RunStep[] {
   return [step, ...below.flatMap((one) => flat(one, depth + 1))];
 }
 
-function statusOf(ended: Row | undefined): string {
+function statusOf(ended: Ended | undefined): string {
   if (ended === undefined) return 'open';
-  if (ended.kind === 'agent') return partOf(ended.value, 'status') ?? 'done';
-  if (ended.event === 'done') return partOf(ended.value, 'isError') === 'true' ? 'failed' : 'done';
+  if (ended.kind === 'agent') return ended.value.status;
+  if (ended.event === 'done') return ended.kind === 'tool' && isFailed(ended.value) ? 'failed' : 'done';
   // What was broken off has no outcome; whether it happened is unknown.
   return ended.event === 'failed' ? 'failed' : 'cut off';
 }
 
-function usageOf(ended: Row | undefined): Usage | undefined {
-  if (ended?.kind === 'agent') return (ended.value as unknown as { readonly usage?: Usage }).usage;
-  if (ended?.kind !== 'model' || ended.event !== 'done') return undefined;
-  return usageOfCall((ended.value as unknown as { readonly usage?: CallUsage }).usage);
+function isFailed(value: object): boolean {
+  return 'isError' in value && value.isError === true;
+}
+
+function usageOf(ended: Ended | undefined): Usage | undefined {
+  if (ended?.kind === 'agent') return ended.value.usage;
+  return ended?.kind === 'model' && ended.event === 'done' ? usageOfCall(ended.value.usage) : undefined;
 }
 
 function textOf({ first, started, ended }: Group): string {
-  const error = ended !== undefined && ended.event !== 'done' ? (partOf(ended.value, 'message') ?? '') : '';
+  const error = messageOf(ended);
   switch (first.kind) {
     case 'agent':
-      return partOf((ended?.value as { readonly error?: unknown } | undefined)?.error, 'message') ?? '';
+      return ended?.kind === 'agent' ? (ended.value.error?.message ?? '') : '';
     case 'model':
-      return ended?.event === 'done' ? turnText(ended.value as unknown as ModelTurn) : error;
+      return ended?.kind === 'model' && ended.event === 'done' ? turnText(ended.value) : error;
     case 'tool': {
-      const { tool, args } = (started?.request ?? ended?.request ?? {}) as { tool?: string; args?: unknown };
-      return `${tool ?? ''} ${JSON.stringify(args) ?? ''} ${error || gave(ended)}`.trim();
+      const called = started?.kind === 'tool' ? started.request : ended?.kind === 'tool' ? ended.request : undefined;
+      return `${called?.tool ?? ''} ${JSON.stringify(called?.args) ?? ''} ${error || gave(ended)}`.trim();
     }
     case 'wait': {
-      const asked = started === undefined ? '' : requestText(started.request as never);
-      return ended?.event === 'done' ? `${asked}: ${decisionText(ended.value as unknown as Decision)}` : asked;
+      const asked = started?.kind === 'wait' ? requestText(started.request) : '';
+      return ended?.kind === 'wait' && ended.event === 'done' ? `${asked}: ${decisionText(ended.value)}` : asked;
     }
     default:
       return error || (JSON.stringify(ended?.value) ?? '');
   }
+}
+
+/** Why it has no value. */
+function messageOf(ended: Ended | undefined): string {
+  if (ended === undefined || ended.event === 'done' || ended.kind === 'agent' || ended.kind === 'run') return '';
+  return 'message' in ended.value ? ended.value.message : '';
 }
 
 function turnText({ content }: ModelTurn): string {
@@ -121,14 +130,10 @@ function turnText({ content }: ModelTurn): string {
   return [quoted, calls.length === 0 ? '' : `→ ${callNames(calls)}`].filter(Boolean).join(' ');
 }
 
-function gave(ended: Row | undefined): string {
-  const content = (ended?.value as { readonly content?: unknown } | undefined)?.content;
+function gave(ended: Ended | undefined): string {
   // Of a procedure only the hash of what it gave is kept.
-  if (content === undefined || ended?.request !== undefined) return '';
+  if (ended?.kind !== 'tool' || ended.request !== undefined || !('content' in ended.value)) return '';
+  const { content } = ended.value;
+  if (content === undefined) return '';
   return `gave ${firstWords(typeof content === 'string' ? content : JSON.stringify(content), 60)}`;
-}
-
-function partOf(value: unknown, part: string): string | undefined {
-  const found = (value as { readonly [part: string]: unknown } | null | undefined)?.[part];
-  return found === undefined ? undefined : String(found);
 }

@@ -1,6 +1,7 @@
 import type { Draft } from '../core/contract/record.ts';
 import { isInterruption } from '../core/values/status.ts';
 import type { JournalParts } from './journal-parts.ts';
+import type { EndRow, StartRow } from './read-row.ts';
 import type { Row } from './row.ts';
 
 /** Boundaries that open anew in each epoch, as long as they have no end. */
@@ -24,7 +25,7 @@ export function storedAs(
 export function pastOf(
   { history, isReplay }: Pick<JournalParts, 'history' | 'isReplay'>,
   { kind, key, event }: Draft,
-): Row | undefined {
+): StartRow | EndRow | undefined {
   // What is told of a gate belongs to the attempt at hand, and a run that goes on was not over.
   if (kind === 'gate' || (kind === 'run' && !isReplay)) return undefined;
   const past = history?.take(kind, key);

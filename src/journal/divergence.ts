@@ -1,7 +1,7 @@
-import type { ApprovalRequest, WaitRequest } from '../core/contract/permission.ts';
 import type { Call } from '../core/runtime/journal.ts';
 import { canonical, isPlainObject, type Json } from '../core/values/json.ts';
 import { asJson } from './row.ts';
+import type { Request } from './waits.ts';
 
 /** A part of a call that is another now than was recorded: a hash, a name, or the arguments. */
 export interface Change {
@@ -14,15 +14,14 @@ export interface Change {
  * What a call is asked for with now and was not then. What is not recorded, or not asked for, does not differ. The text that a
  * model wrote and what was read from it are both its arguments.
  */
-export function changes(call: Call<never> | Call<unknown>, recorded: Json | undefined): readonly Change[] {
+export function changes(call: Call<never> | Call<unknown>, before: unknown): readonly Change[] {
   const asked = call.request?.();
-  if (asked === undefined || !isPlainObject(recorded)) return [];
-  const before = recorded as { readonly [part: string]: Json | undefined };
+  if (asked === undefined || !isPlainObject(before)) return [];
   const changed = Object.keys(asked).flatMap((part): Change[] => {
     const [then, now] = [before[part], asked[part]];
     if (part === 'shown' || then === undefined || then === now) return [];
     const value = asJson(now) ?? null;
-    return canonical(then) === canonical(value) ? [] : [{ part, recorded: then, now: value }];
+    return canonical(then) === canonical(value) ? [] : [{ part, recorded: asJson(then) ?? null, now: value }];
   });
   if (changed.length === 0) return changed;
   const isRenamed = typeof before.tool === 'string' && call.aliases?.includes(before.tool);
@@ -30,7 +29,7 @@ export function changes(call: Call<never> | Call<unknown>, recorded: Json | unde
   const isOtherwise = changed.some(({ part }) => part === 'given' || part === 'args');
   if (!isOtherwise) return rest;
   const written = typeof before.written === 'string' ? before.written : undefined;
-  const then = before.args ?? argumentsOf(written);
+  const then = asJson(before.args) ?? argumentsOf(written);
   return [...rest, { part: 'args', recorded: then, now: argumentsOf(call.given) }];
 }
 
@@ -44,8 +43,7 @@ function argumentsOf(given: string | undefined): Json {
 }
 
 /** The request that was shown before, where it is still the same call: with its deadline. */
-export function sameRequest<R extends ApprovalRequest | WaitRequest>(recorded: Json | undefined, request: R): R {
-  const before = recorded as unknown as R | undefined;
+export function sameRequest(before: Request | undefined, request: Request): Request {
   if (before === undefined || before.reason !== request.reason) return request;
   if (before.reason === 'wait' || request.reason === 'wait') return before;
   return before.argsHash === request.argsHash && before.toolHash === request.toolHash ? before : request;

@@ -1,14 +1,14 @@
-import type { Span } from '../core/contract/record.ts';
+import type { EffectKind, Span } from '../core/contract/record.ts';
 import type { Call, Failure, Layer, Outcome, Work } from '../core/runtime/journal.ts';
 import { stopped } from '../core/runtime/stops.ts';
-import type { Json } from '../core/values/json.ts';
+import { failureOf } from '../core/runtime/stored-entry.ts';
 import { DEFAULTS } from '../core/values/limits.ts';
 import { retryDelay } from '../core/values/retry.ts';
 import { changes } from './divergence.ts';
-import { errorOf, type Past } from './history.ts';
+import type { RecordedCall } from './history.ts';
 import { type JournalParts, whileBusy } from './journal-parts.ts';
+import { type EndRow, readValue, type StartRow } from './read-row.ts';
 import type { Recorder } from './recorder.ts';
-import type { Row } from './row.ts';
 import { RunningCall } from './running-call.ts';
 
 /** replay → stop check → doubt → ledger → retry → gate → limiter → `started` → execute → settle → outcome → views. */
@@ -17,13 +17,13 @@ export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>
   const past = history?.take(call.kind, call.key);
   if (past?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, past, past.ended));
   if (isReplay) parts.cancellation.recordsEnd(call.key);
-  const failed = past?.more?.findLast(({ event }) => event === 'retry');
-  if (failed !== undefined) call.goOn?.(errorOf(failed));
+  const failed = past?.more?.findLast((row) => row.event === 'retry');
+  if (failed !== undefined) call.goOn?.(failed.value);
   const stop = stops.at(call.key);
   if (stop === undefined) return live(parts, recorder, call, past);
   const failure = interrupted(
     call,
-    past?.interrupted === undefined ? stopped(stop) : { ok: false, error: errorOf(past.interrupted), stop },
+    past?.interrupted === undefined ? stopped(stop) : { ok: false, error: failureOf(past.interrupted), stop },
   );
   recorder.kept(call, failure);
   return Promise.resolve(failure);
@@ -34,7 +34,7 @@ async function live<T>(
   parts: JournalParts,
   recorder: Recorder,
   call: Call<T>,
-  past: Past | undefined,
+  past: RecordedCall<EffectKind> | undefined,
 ): Promise<Outcome<T>> {
   const { stops, perCall, perAttempt, log } = parts;
   // Before the call counts as work: a person may be asked, and then the run may park.
@@ -109,20 +109,31 @@ function kept<T>(recorder: Recorder, call: Call<T>, outcome: Outcome<T>): Outcom
 }
 
 /** What is recorded stands: no span, no event, no cost. What was asked for now must be the same call. */
-function replayed<T>(parts: JournalParts, recorder: Recorder, call: Call<T>, past: Past, ended: Row): Outcome<T> {
+function replayed<T>(
+  parts: JournalParts,
+  recorder: Recorder,
+  call: Call<T>,
+  past: RecordedCall<EffectKind>,
+  ended: EndRow<EffectKind>,
+): Outcome<T> {
   const changed = changes(call, past.started?.request);
   if (changed.length > 0) {
     if (call.kind === 'tool') throw parts.divergences.error(call.key, changed);
     parts.divergences.report(call.self, call.key, changed);
   }
   const outcome = recorded(call, ended);
+  if (outcome === undefined) throw parts.divergences.error(call.key, [{ part: 'tool', ...KINDS_OF_TOOLS }]);
   recorder.playback?.effect(call, past, ended, outcome);
   return outcome;
 }
 
-function recorded<T>(call: Call<T>, ended: Row): Outcome<T> {
-  if (ended.event === 'failed') return { ok: false, error: errorOf(ended) };
-  return { ok: true, value: call.revive === undefined ? (ended.value as T) : call.revive(ended.value as Json) };
+const KINDS_OF_TOOLS = { recorded: 'a procedure', now: 'a tool without calls of its own' };
+
+/** Undefined where it is the end of a procedure, of which no value is on record. */
+function recorded<T>(call: Call<T>, ended: EndRow<EffectKind>): Outcome<T> | undefined {
+  if (ended.event === 'failed') return { ok: false, error: failureOf(ended) };
+  const read = readValue(call, ended);
+  return read && { ok: true, value: read.value };
 }
 
 /** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
@@ -130,7 +141,7 @@ async function doubt<T>(
   parts: JournalParts,
   recorder: Recorder,
   call: Call<T>,
-  started: Row,
+  started: StartRow<EffectKind>,
 ): Promise<Outcome<T> | undefined> {
   const changed = call.kind === 'tool' ? changes(call, started.request) : [];
   if (changed.length > 0) throw parts.divergences.error(call.key, changed);
@@ -171,7 +182,7 @@ async function settle<T>(
   parts: JournalParts,
   recorder: Recorder,
   call: Call<T>,
-  started: Row,
+  started: StartRow<EffectKind>,
   outcome: Outcome<T>,
 ): Promise<Outcome<T>> {
   const span: Span = { key: call.key, parent: call.parent, handle: undefined };

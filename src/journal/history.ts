@@ -1,39 +1,33 @@
 import { chargedFor, type DetachedOutcome, nodesOf } from '../core/contract/detached.ts';
-import type { Entry } from '../core/contract/record.ts';
 import { isWithin } from '../core/runtime/stops.ts';
-import type { ErrorRecord } from '../core/values/errors.ts';
-import type { Json } from '../core/values/json.ts';
+import type { Kind } from '../core/runtime/stored-entry.ts';
 import { type Settled, toPicoUsd } from '../core/values/spending.ts';
 import { isInterruption, type Stop } from '../core/values/status.ts';
-import type { CallUsage } from '../core/values/usage.ts';
+import { type EndRow, readRows, type StartRow, type TypedRow } from './read-row.ts';
 import type { Row } from './row.ts';
 
 /** What is recorded under one key and kind. */
-export interface Past {
+export interface RecordedCall<K extends Kind = Kind> {
+  readonly kind: K;
   /** The first start, and the newest. */
-  began: Row | undefined;
-  started: Row | undefined;
+  readonly began: StartRow<K> | undefined;
+  readonly started: StartRow<K> | undefined;
   /** The outcome, or the end of what is no effect. */
-  ended: Row | undefined;
-  /** Every row under it that is neither: attempts that were not the last, and what was told of them. */
-  more: Row[] | undefined;
+  readonly ended: EndRow<K> | undefined;
+  /** Every row under it that is neither: attempts that were not the last, and what is shown between them. */
+  readonly more: readonly TypedRow<K>[] | undefined;
   /** How a stop interrupted it: no outcome, but all there is where the stop still stands. */
-  interrupted: Row | undefined;
+  readonly interrupted: CancelRow<K> | undefined;
   /** The highest attempt that is on record, also of what no longer holds. */
-  attempt: number;
+  readonly attempt: number;
 }
 
-/** What is kept with the end of a call that cost something. */
-interface Paid {
-  readonly spent?: Settled;
-  readonly paidBy?: string;
-}
-
-const ENDS: ReadonlySet<string> = new Set(['done', 'failed']);
+type CancelRow<K extends Kind> = Extract<TypedRow<K>, { event: 'cancel' }>;
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /** The records of a run before this epoch, by key: what a resume does not do again. */
 export class History {
-  readonly #past = new Map<string, Past>();
+  readonly #calls = new Map<string, Writable<RecordedCall>>();
   readonly #keys = new Set<string>();
   readonly #asked = new Set<string>();
   /** Agents that were told to stop before they started. */
@@ -41,8 +35,8 @@ export class History {
   readonly #spent: (Settled & { readonly key: string })[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
   readonly #detached = new Map<string, ReturnType<typeof countsOf>>();
-  #asks: Map<string, Row[]> | undefined;
-  readonly rows: readonly Row[];
+  #asks: Map<string, (TypedRow<'wait'> | TypedRow<'decision'>)[]> | undefined;
+  readonly rows: readonly TypedRow[];
   readonly stops: { readonly path: string; readonly stop: Stop }[] = [];
   steps = 0;
   toolCalls = 0;
@@ -50,10 +44,10 @@ export class History {
 
   /** `extended` is a root that ended on a limit which is now larger: that end, and its wrap-up, no longer hold. */
   constructor(rows: readonly Row[], extended?: string) {
-    this.rows = rows;
-    const open = new Map<string, Row>();
-    let before: Row | undefined;
-    for (const row of rows) {
+    this.rows = readRows(rows);
+    const open = new Map<string, TypedRow>();
+    let before: TypedRow | undefined;
+    for (const row of this.rows) {
       if (before !== undefined && row.epoch !== before.epoch) this.#died(open, before);
       this.#fold(row, extended !== undefined && isLimitEnd(row, extended), open);
       before = row;
@@ -61,11 +55,12 @@ export class History {
     if (before !== undefined) this.#died(open, before);
   }
 
-  #fold(row: Row, isOver: boolean, open: Map<string, Row>): void {
+  #fold(row: TypedRow, isOver: boolean, open: Map<string, TypedRow>): void {
     const id = `${row.kind} ${row.key}`;
-    let past = this.#past.get(id);
+    let past = this.#calls.get(id);
     if (past === undefined) {
       past = {
+        kind: row.kind,
         began: undefined,
         started: undefined,
         ended: undefined,
@@ -73,7 +68,7 @@ export class History {
         interrupted: undefined,
         attempt: 0,
       };
-      this.#past.set(id, past);
+      this.#calls.set(id, past);
       if (!isOver) this.#count(row);
     }
     past.attempt = Math.max(past.attempt, row.attempt);
@@ -84,30 +79,29 @@ export class History {
       else past.more = [...(past.more ?? []), row];
       past.started = row;
     } else if (row.event === 'retry' || row.kind === 'gate') past.more = [...(past.more ?? []), row];
-    if (ENDS.has(row.event) && !isInterrupted(row)) past.ended = row;
+    if ((row.event === 'done' || row.event === 'failed') && !isInterrupted(row)) past.ended = row;
     if (row.event === 'cancel') past.interrupted = row;
     if (row.kind === 'stop') {
-      const { path, status, reason } = row.value as unknown as Stop & { readonly path: string };
+      const { path, status, reason } = row.value;
       this.stops.push({ path, stop: { status, reason } });
     }
     if (row.kind === 'agent' && row === past.began && this.stops.some(({ path }) => isWithin(row.key, path)))
       this.#unbegun.add(row.key);
-    if (row.kind === 'run' && row.event === 'started' && isFork(row)) this.inherit();
-    if (row.kind === 'model' && ENDS.has(row.event)) this.#spend(row);
+    if (row.kind === 'run' && row.event === 'started' && row.request.forkedFrom !== undefined) this.inherit();
+    if (row.kind === 'model' && (row.event === 'done' || row.event === 'failed')) this.#spend(row);
     if (row.kind === 'child' && row.event === 'done') this.#countDetached(row);
     if (WORKING.has(row.kind)) this.#work(row, open);
   }
 
-  #count({ kind }: Row): void {
+  #count({ kind }: TypedRow): void {
     if (kind === 'step') this.steps += 1;
     if (kind === 'agent') this.agents += 1;
     if (kind === 'tool') this.toolCalls += 1;
   }
 
   /** Sums of a detached child are those since its start: the newest stands for all. */
-  #countDetached({ key, value }: Row): void {
+  #countDetached({ key, value: outcome }: Extract<TypedRow, { kind: 'child'; event: 'done' }>): void {
     const child = key.slice(0, key.lastIndexOf('/'));
-    const outcome = value as unknown as DetachedOutcome;
     const now = countsOf(outcome);
     const before = this.#detached.get(child) ?? NOTHING_COUNTED;
     this.#detached.set(child, now);
@@ -123,9 +117,9 @@ export class History {
    * What the ledger settled it at; where none was kept, what was reported. A call is settled once, with all its attempts: one
    * that goes on takes with it what its failed attempts cost.
    */
-  #spend({ key, request, value }: Row): void {
-    const { spent, paidBy = key } = (request ?? {}) as Paid;
-    const { usage, costUsd = 0 } = value as unknown as { usage?: CallUsage; costUsd?: number };
+  #spend({ key, request, value }: EndRow<'model'>): void {
+    const { spent, paidBy = key } = request ?? {};
+    const { usage, costUsd = 0 } = value;
     const reported = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
     const tokens = spent?.tokens ?? reported;
     const picoUsd = spent?.picoUsd ?? toPicoUsd(costUsd);
@@ -138,7 +132,7 @@ export class History {
     this.#working.length = 0;
   }
 
-  #work(row: Row, open: Map<string, Row>): void {
+  #work(row: TypedRow, open: Map<string, TypedRow>): void {
     const falls = row.kind === 'once' && row.key.endsWith('/@deadline');
     const id = falls ? `sleep ${row.key.slice(0, -'/@deadline'.length)}` : `${row.kind} ${row.key}`;
     const started = open.get(id);
@@ -148,22 +142,23 @@ export class History {
   }
 
   /** The process was gone between two epochs: what was under way worked until its last record. */
-  #died(open: Map<string, Row>, last: Row): void {
+  #died(open: Map<string, TypedRow>, last: TypedRow): void {
     for (const { key, time } of open.values()) this.#working.push({ key, from: time, to: last.time });
     open.clear();
   }
 
   /** What is recorded of a key; asking counts as use. */
-  take(kind: Entry['kind'], key: string): Past | undefined {
+  take<K extends Kind>(kind: K, key: string): RecordedCall<K> | undefined {
     const id = `${kind} ${key}`;
     this.#asked.add(id);
-    return this.#past.get(id);
+    const call = this.#calls.get(id);
+    return call !== undefined && isOf(call, kind) ? call : undefined;
   }
 
   /** Requests, answers and denials of a call, in order. */
-  asksOf(key: string): readonly Row[] {
+  asksOf(key: string): readonly (TypedRow<'wait'> | TypedRow<'decision'>)[] {
     if (this.#asks === undefined) {
-      const asks = this.rows.filter(({ kind }) => kind === 'wait' || kind === 'decision');
+      const asks = this.rows.filter((row) => row.kind === 'wait' || row.kind === 'decision');
       this.#asks = Map.groupBy(asks, (row) => row.key.replace(/\/@[^/]*$/, ''));
     }
     return this.#asks.get(key) ?? [];
@@ -175,7 +170,7 @@ export class History {
 
   /** Whether the code of a procedure had begun: it has not where a stop was there first. */
   hasBegun(path: string): boolean {
-    return this.#past.get(`agent ${path}`)?.began !== undefined && !this.#unbegun.has(path);
+    return this.#calls.get(`agent ${path}`)?.began !== undefined && !this.#unbegun.has(path);
   }
 
   /** What was spent at and below a path, or in all. */
@@ -218,8 +213,8 @@ export class History {
   }
 
   /** Outcomes that nobody asked for: the code has changed. Those below a stopped path are expected. */
-  leftover(isExpected: (row: Row) => boolean): Row | undefined {
-    for (const [id, { ended }] of this.#past) {
+  leftover(isExpected: (row: TypedRow) => boolean): TypedRow | undefined {
+    for (const [id, { ended }] of this.#calls) {
       if (ended === undefined || this.#asked.has(id) || !EFFECTS.has(ended.kind)) continue;
       if (!isExpected(ended)) return ended;
     }
@@ -240,23 +235,24 @@ const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedd
 const WORKING: ReadonlySet<string> = new Set([...EFFECTS, 'once', 'sleep']);
 
 /** Its time is that of the calls below it: it may wait for a person. */
-function isProcedure({ kind, request }: Row): boolean {
-  return kind === 'tool' && (request as { readonly given?: Json } | undefined)?.given === undefined;
+function isProcedure({ kind, request }: StartRow): boolean {
+  return kind === 'tool' && request.given === undefined;
 }
 
-function isFork({ request }: Row): boolean {
-  return (request as { readonly forkedFrom?: Json } | undefined)?.forkedFrom !== undefined;
+function isInterrupted({ kind, value }: EndRow): boolean {
+  return kind === 'run' && isInterruption(value.status);
 }
 
-function isInterrupted({ kind, value }: Row): boolean {
-  return kind === 'run' && isInterruption((value as { status?: Json } | undefined)?.status);
+function isOf<K extends Kind>(call: RecordedCall, kind: K): call is RecordedCall & RecordedCall<K> {
+  return call.kind === kind;
 }
 
 /** A wrap-up turn, and what stands beside it: a summary that it needed. */
 const WRAP_UP = /\/@wrapup(?:\.[^/]*)?$/;
 
 /** The records by which a root ended on a limit. */
-function isLimitEnd({ kind, key, event, value }: Row, root: string): boolean {
+function isLimitEnd(row: TypedRow, root: string): boolean {
+  const { kind, key, event } = row;
   if (kind === 'run' || (kind === 'agent' && key === root)) return event === 'done';
   if (!key.startsWith(`${root}/`)) return false;
   const depth = key.slice(root.length + 1).split('/').length;
@@ -264,12 +260,7 @@ function isLimitEnd({ kind, key, event, value }: Row, root: string): boolean {
   if (depth > 2) return false;
   if (kind === 'memory' || kind === 'once')
     return key === `${root}/@conversation.end` || key === `${root}/@onEnd` || WRAP_UP.test(key);
-  if (kind !== 'model') return false;
-  const kindOfError = (value as { readonly kind?: unknown } | undefined)?.kind;
+  if (row.kind !== 'model') return false;
+  const kindOfError = row.event === 'failed' ? row.value.kind : undefined;
   return WRAP_UP.test(key) || (event === 'failed' && (kindOfError === 'token_limit' || kindOfError === 'cost_limit'));
-}
-
-/** The error of a failed row. */
-export function errorOf(row: Row): ErrorRecord {
-  return row.value as unknown as ErrorRecord;
 }

@@ -10,7 +10,7 @@ import type { Json } from '../core/values/json.ts';
 import { effect } from './effect.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { sleep, wait } from './pause.ts';
-import { isEnd, isStart, readOnce, readRow } from './read-row.ts';
+import { readOnce } from './read-row.ts';
 import type { RunLog } from './record-store.ts';
 import { type Opened, Recorder } from './recorder.ts';
 
@@ -45,15 +45,11 @@ export class KeyedJournal implements Journal {
   }
 
   recall<K extends Kind>(kind: K, key: string): StoredEnd<K> | undefined {
-    const ended = this.#parts.history?.take(kind, key)?.ended;
-    const row = ended && readRow(ended);
-    return row !== undefined && isEnd(row, kind) ? row : undefined;
+    return this.#parts.history?.take(kind, key)?.ended;
   }
 
   recallStart<K extends Kind>(kind: K, key: string): StoredStart<K> | undefined {
-    const started = this.#parts.history?.take(kind, key)?.started;
-    const row = started && readRow(started);
-    return row !== undefined && isStart(row, kind) ? row : undefined;
+    return this.#parts.history?.take(kind, key)?.started;
   }
 
   recallOnce<T>(key: OnceKey<T>): T | undefined {

@@ -19,7 +19,7 @@ export async function wait(
   const past = parts.history?.take('wait', key);
   if (past?.ended !== undefined) {
     recorder.playback?.asks(key.replace(/\/@[^/]*$/, ''), self, step);
-    return { ok: true, value: past.ended.value as unknown as Decision };
+    return { ok: true, value: past.ended.value };
   }
   if (parts.isReplay) parts.cancellation.recordsEnd(key);
   const stop = parts.stops.at(key);

@@ -1,32 +1,37 @@
-import type { Draft, Entry, RunRecord, Span } from '../core/contract/record.ts';
+import type { Draft, EffectKind, RunRecord, Span } from '../core/contract/record.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
 import type { Call, Outcome } from '../core/runtime/journal.ts';
-import type { History, Past } from './history.ts';
-import type { Row } from './row.ts';
+import type { History, RecordedCall } from './history.ts';
+import type { EndRow, TypedRow } from './read-row.ts';
 import { storedRecord } from './stored-record.ts';
 import type { Request } from './waits.ts';
 
 /** What a replay shows: the records of a run as they were shown when they were made, each once. */
 export class Playback {
-  readonly #rows = new Map<number, { readonly draft: Draft; readonly row: Row }>();
+  readonly #rows = new Map<number, { readonly draft: Draft; readonly row: TypedRow }>();
   readonly #history: History;
 
   constructor(history: History) {
     this.#history = history;
   }
 
-  add(draft: Draft, row: Row): void {
+  add(draft: Draft, row: TypedRow): void {
     this.#rows.set(row.record, { draft, row });
   }
 
-  /** An effect: its attempts, what was told of them, its outcome. */
-  effect<T>(call: Call<T>, { began, more = [] }: Past, ended: Row, outcome: Outcome<T>): void {
+  /** An effect: its attempts, what was shown between them, its outcome. */
+  effect<T>(
+    call: Call<T>,
+    { began, more = [] }: RecordedCall<EffectKind>,
+    ended: EndRow<EffectKind>,
+    outcome: Outcome<T>,
+  ): void {
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
     const gates = this.#history.take('gate', `${call.key}/@gate`)?.more ?? [];
     const at = { node: call.self, step: call.step, span };
     for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
       const { key, attempt } = row;
-      const said = row.event === 'started' ? call.started() : noted(row);
+      const said = row.event === 'started' ? call.started() : shownBetween(row);
       if (said !== undefined) this.add({ ...at, key, attempt, ...said }, row);
     }
     const since = began?.time ?? ended.time;
@@ -38,8 +43,10 @@ export class Playback {
     let request: Request | undefined;
     let since: bigint | undefined;
     for (const row of this.#history.asksOf(key)) {
-      request = (row.request as unknown as Request | undefined) ?? request;
-      if (row.event === 'started') since = row.time;
+      if (row.event === 'started') {
+        request = row.request;
+        since = row.time;
+      }
       const said = row.kind === 'decision' ? denied(row) : asked(row, request, since);
       if (said === undefined) continue;
       this.add({ key: row.key, node: self, step, attempt: row.attempt, span: self.span, ...said }, row);
@@ -55,34 +62,29 @@ export class Playback {
   }
 }
 
-type ValueOf<Kind extends Entry['kind'], Event extends Entry['event']> = Extract<
-  Entry,
-  { kind: Kind; event: Event; value: unknown }
->['value'];
-
-/** A row's value by its kind and event: what was written there, which the chain of hashes vouches for. */
-function toldBy<Kind extends Entry['kind'], Event extends Entry['event']>(row: Row, _kind: Kind, _event: Event) {
-  return row.value as unknown as ValueOf<Kind, Event>;
-}
-
-/** What is told of an attempt between its start and its end. */
-function noted(row: Row) {
-  const { kind, event } = row;
-  if (kind === 'gate') return { kind, event: 'done', value: toldBy(row, kind, 'done') } as const;
-  if (kind === 'model' && event === 'retry') return { kind, event, value: toldBy(row, kind, event) } as const;
+/** What is shown of an attempt between its start and its end. */
+function shownBetween(row: TypedRow) {
+  if (row.kind === 'gate') return { kind: row.kind, event: row.event, value: row.value } as const;
+  if (row.kind === 'model' && row.event === 'retry')
+    return { kind: row.kind, event: row.event, value: row.value } as const;
   return undefined;
 }
 
-function denied(row: Row) {
-  return { kind: 'decision', event: 'done', value: toldBy(row, 'decision', 'done') } as const;
+function denied({ kind, event, value }: TypedRow<'decision'>) {
+  return { kind, event, value } as const;
 }
 
 /** Undefined where the request is not known: a log does not say what was asked. */
-function asked(row: Row, request: Request | undefined, since: bigint | undefined) {
+function asked(row: TypedRow<'wait'>, request: Request | undefined, since: bigint | undefined) {
+  const { kind } = row;
   if (request === undefined) return undefined;
-  if (row.event === 'started') return { kind: 'wait', event: 'started', request } as const;
   const at = since === undefined ? {} : { since };
-  if (row.event === 'cancel')
-    return { kind: 'wait', event: 'cancel', value: toldBy(row, 'wait', 'cancel'), ...at } as const;
-  return { kind: 'wait', event: 'done', request, value: toldBy(row, 'wait', 'done'), ...at } as const;
+  switch (row.event) {
+    case 'started':
+      return { kind, event: row.event, request } as const;
+    case 'cancel':
+      return { kind, event: row.event, value: row.value, ...at } as const;
+    case 'done':
+      return { kind, event: row.event, request, value: row.value, ...at } as const;
+  }
 }

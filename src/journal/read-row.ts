@@ -1,17 +1,16 @@
+import type { EffectKind } from '../core/contract/record.ts';
+import type { Call } from '../core/runtime/journal.ts';
 import type { EventOf, Kind, OnceKey, StoredEnd, StoredEntry, StoredStart } from '../core/runtime/stored-entry.ts';
 import { JournalError } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
 import type { Row } from './row.ts';
 
-interface RowFacts extends Omit<Row, 'kind' | 'event' | 'request' | 'value'> {
-  readonly kind: Kind;
-  readonly event: string;
-  readonly request?: unknown;
-  readonly value?: unknown;
-}
+type RowFacts = Omit<Row, 'kind' | 'event' | 'request' | 'value'>;
 
 /** A row whose request and value have the types of its kind and event. */
-export type TypedRow = Omit<RowFacts, 'kind' | 'event' | 'request' | 'value'> & StoredEntry;
+export type TypedRow<K extends Kind = Kind> = RowFacts & StoredEntry<K>;
+export type StartRow<K extends Kind = Kind> = RowFacts & StoredStart<K>;
+export type EndRow<K extends Kind = Kind> = RowFacts & StoredEnd<K>;
 
 /**
  * A row with types: the only place where what is stored becomes more than JSON. The hash of a row vouches for its content; what a
@@ -27,25 +26,29 @@ export function readRow(row: Row): TypedRow {
   );
 }
 
+export function readRows(rows: readonly Row[]): readonly TypedRow[] {
+  return rows.map(readRow);
+}
+
 /** A value that was decided once: the key says its type. */
-export function readOnce<T>(row: Pick<Row, 'value'>, _key: OnceKey<T>): T {
+export function readOnce<T>(row: EndRow<'once'>, _key: OnceKey<T>): T {
   return row.value as T;
 }
 
-/** Whether it is a start, or an outcome, of a kind. */
-export function isStart<K extends Kind>(entry: StoredEntry, kind: K): entry is StoredStart<K> {
-  return entry.kind === kind && entry.event === 'started';
+/** The value of an effect, which `execute` of a call of its kind gives; undefined of a procedure's end, which has none. */
+export function readValue<T>(call: Call<T>, row: EndRow<EffectKind>): { readonly value: T } | undefined {
+  const isValue = row.kind === call.kind && row.event === 'done' && !(row.kind === 'tool' && 'isError' in row.value);
+  return isValue ? { value: row.value as T } : undefined;
 }
 
-export function isEnd<K extends Kind>(entry: StoredEntry, kind: K): entry is StoredEnd<K> {
-  return entry.kind === kind && (entry.event === 'done' || entry.event === 'failed');
-}
-
-function isTyped(row: RowFacts): row is TypedRow {
+/** Whether a row has the form of its kind and event. */
+export function isTyped(row: Untyped): row is TypedRow {
   const forms: { readonly [event: string]: Form } | undefined = FORMS[row.kind];
   const form = forms?.[row.event];
   return form?.(row.value, row.request) === true;
 }
+
+type Untyped = RowFacts & Pick<Row, 'kind' | 'event'> & { readonly request?: unknown; readonly value?: unknown };
 
 type Form = (value: unknown, request: unknown) => boolean;
 

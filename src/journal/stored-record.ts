@@ -98,7 +98,10 @@ function spanIdFrom({ id, epoch }: RecordedRun, key: string): string {
 }
 
 /** The span that a row of a run starts: an instrument's where the row has its ids. */
-export function spanOfRow(run: string, { key, epoch, traceId, spanId }: Row): { traceId: string; spanId: string } {
+export function spanOfRow(
+  run: string,
+  { key, epoch, traceId, spanId }: Pick<Row, 'key' | 'epoch' | 'traceId' | 'spanId'>,
+): { traceId: string; spanId: string } {
   const recorded = { id: run, epoch };
   return { traceId: traceId ?? traceIdFrom(recorded), spanId: spanId ?? spanIdFrom(recorded, key) };
 }

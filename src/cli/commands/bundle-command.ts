@@ -2,6 +2,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigurationError, JournalError, messageOf } from '../../core/values/errors.ts';
 import { beginningOf } from '../../journal/beginning.ts';
+import { readRows } from '../../journal/read-row.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
 import { redactor } from '../../security/redaction/secrets.ts';
 import { stepLines } from '../../telemetry/log/step-lines.ts';
@@ -100,10 +101,10 @@ function limitsOf(run: StoredRun) {
 
 /** Each agent once, as its first record has it. */
 function agentsOf({ rows }: StoredRun) {
-  const agents = new Map<unknown, unknown>();
-  for (const { kind, event, request } of rows) {
-    if (kind !== 'agent' || event !== 'started') continue;
-    const { agent, type, model, modelLimits } = request as { readonly [name: string]: unknown };
+  const agents = new Map<string, object>();
+  for (const row of readRows(rows)) {
+    if (row.kind !== 'agent' || row.event !== 'started') continue;
+    const { agent, type, model, modelLimits } = row.request;
     if (!agents.has(agent)) agents.set(agent, { agent, type, model, modelLimits });
   }
   return [...agents.values()];

@@ -1,6 +1,7 @@
 import type { BuiltinProcedureContext } from '../runtime/builtin-context.ts';
 import type { Arrival } from '../runtime/inbox.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import type { OnceKey } from '../runtime/stored-entry.ts';
 import { workerId } from '../runtime/worker-id.ts';
 import { ToolError } from '../values/errors.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
@@ -12,15 +13,24 @@ const MAX_UNREAD = 50;
 const MAX_READ_CHARS = 6_000;
 
 /** What became of a message; depends on who ran then, so it is recorded. */
-export type Sent =
-  | { readonly to: string; readonly id: string; readonly message: UserMessage }
-  | { readonly error: string };
+type Sent = { readonly to: string; readonly id: string; readonly message: UserMessage } | { readonly error: string };
 
 /** What a look into the mailbox gave, likewise. */
-export interface Read {
+interface Read {
   readonly messages: readonly Arrival[];
   readonly more: number;
   readonly workers: readonly string[];
+}
+
+type SentKey = OnceKey<Sent>;
+type ReadKey = OnceKey<Read>;
+
+export function isSentKey(key: string): key is SentKey {
+  return key.endsWith('/@sent');
+}
+
+export function isReadKey(key: string): key is ReadKey {
+  return key.endsWith('/@read');
 }
 
 /** A worker's mailbox, among what waits in the run's inbox: nothing of it enters a transcript by itself. */
@@ -34,7 +44,8 @@ export function sendMessage(
   ctx: BuiltinProcedureContext,
 ): Json {
   const { run, self, base } = ctx.site;
-  const sent = run.journal.once(`${base}/@sent`, self, (): Sent => deliver(to, text, ctx));
+  const key: SentKey = `${base}/@sent`;
+  const sent = run.journal.once(key, self, () => deliver(to, text, ctx));
   if ('error' in sent) throw new ToolError('threw', sent.error);
   run.inbox.put(sent.to, { id: sent.id, message: deepFreeze(sent.message) });
   return { sent: true, to: shownTo(sent.to, self) };
@@ -71,7 +82,8 @@ function deliver(to: string, text: string, { site, label }: BuiltinProcedureCont
 
 export function readMessages(ctx: BuiltinProcedureContext): Json {
   const { run, self, base } = ctx.site;
-  const read = run.journal.once(`${base}/@read`, self, (): Read => {
+  const key: ReadKey = `${base}/@read`;
+  const read = run.journal.once(key, self, () => {
     const box = mailboxOf(self.path);
     const waiting = run.inbox.waiting(box);
     const messages = run.inbox.take(box, countOf(waiting));

@@ -63,8 +63,6 @@ export interface Call<T = unknown> {
   readonly given?: string;
   /** Other names under which it may have been recorded. */
   readonly aliases?: readonly string[] | undefined;
-  /** The value from its record, where that is not its JSON. */
-  revive?(recorded: Json): T;
   /** A value that a person gave, as the outcome. */
   answer?(value: Json): T;
   execute(attempt: Attempt): T | Promise<T>;

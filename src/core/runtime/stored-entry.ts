@@ -1,33 +1,39 @@
 import type { AgentIn, AgentOut, RunIn, RunOut } from '../contract/boundary.ts';
 import type { DetachedOutcome } from '../contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../contract/permission.ts';
-import type { Entry, ParentStep } from '../contract/record.ts';
+import type { EffectKind, Entry, ParentStep } from '../contract/record.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { ModelTurn } from '../values/model.ts';
 import type { Settled } from '../values/spending.ts';
 import type { ToolValue } from '../values/tool-value.ts';
-import type { Usage } from '../values/usage.ts';
 
 export type Kind = Entry['kind'];
 
-/** What a trace needs of a start or an end beside what a resume needs: under `trace` in the stored request. */
-export interface StoredTrace {
-  /** The number of the facts that several records share; `facts` stand in the first record of an epoch that has them. */
+/** Facts of a trace that are the same for many records: they stand in the first of an epoch that has them, under a number. */
+export interface SharedFacts {
   readonly of?: number;
   readonly facts?: { readonly [name: string]: Json };
+}
+
+/** How long it stood in line before it started, in milliseconds; who pays it, where its address does not say so. */
+interface TraceOfCall extends SharedFacts {
   readonly waitedMs?: number;
   readonly paidBy?: string;
+  /** The rule that allowed it. */
+  readonly rule?: string;
+}
+
+interface TraceOfAgent extends SharedFacts {
+  readonly waitedMs?: number;
   readonly parentStep?: ParentStep;
   /** The path of an agent's parent, where its address does not say it. */
   readonly under?: string;
-  readonly ownUsage?: Usage;
-  /** Facts of a memory call or an embedding, the caller of a run, the rule that allowed a call. */
-  readonly [name: string]: unknown;
 }
 
-interface Traced {
-  readonly trace?: StoredTrace;
+/** What a trace needs of a record beside what a resume needs. */
+interface Traced<Trace> {
+  readonly trace?: Trace;
 }
 
 /** The sums and the status of an agent or a run. A record made from a step log has the status alone. */
@@ -35,7 +41,7 @@ type StoredSums = Pick<AgentOut, 'status'> &
   Partial<Pick<AgentOut, 'steps' | 'toolCalls' | 'usage' | 'costUsd' | 'error'>>;
 
 /** Of a tool call: its name, its arguments, and the hash of their text where a model or code wrote them. Of a log: the text. */
-type StoredToolCall = Traced & {
+type StoredToolCall = Traced<TraceOfCall> & {
   readonly tool: string;
   readonly args?: Json;
   readonly given?: string;
@@ -57,7 +63,7 @@ interface StoredPayment {
 }
 
 /** A hash for each part of a request. */
-type StoredParts = Traced & { readonly [part: string]: unknown };
+type StoredParts = Traced<TraceOfCall> & { readonly [part: string]: unknown };
 
 /** The value of an entry that is stored as it is. */
 type ValueOf<K extends Kind, E extends Entry['event'] = 'done'> =
@@ -79,17 +85,19 @@ interface Ended<Value, Request = undefined> {
 /** The stored form of each record: a request and a value by kind and event. */
 interface StoredForms {
   run: {
-    started: Started<Omit<RunIn, 'input'> & Traced>;
+    started: Started<Omit<RunIn, 'input'> & Traced<Pick<RunIn, 'caller'>>>;
     done: Ended<StoredSums & Pick<RunOut, 'label'>>;
     suspended: Ended<StoredSums & Pick<RunOut, 'label'>>;
     /** Its result rejected. */
     cancel: Ended<Pick<ErrorRecord, 'kind'>>;
   };
   agent: {
-    started: Started<Pick<AgentIn, 'agent' | 'type' | 'model' | 'modelLimits' | 'apart'> & { depth?: number } & Traced>;
-    done: Ended<StoredSums, Traced>;
+    started: Started<
+      Pick<AgentIn, 'agent' | 'type' | 'model' | 'modelLimits' | 'apart'> & { depth?: number } & Traced<TraceOfAgent>
+    >;
+    done: Ended<StoredSums, Traced<Pick<AgentOut, 'ownUsage'>>>;
     /** A resume goes on with it. */
-    cancel: Ended<StoredSums, Traced>;
+    cancel: Ended<StoredSums, Traced<Pick<AgentOut, 'ownUsage'>>>;
   };
   step: { started: Started<undefined>; done: Ended<undefined> };
   model: {
@@ -108,7 +116,7 @@ interface StoredForms {
   memory: StoredEffect;
   embedding: StoredEffect;
   child: {
-    started: Started<Traced | undefined>;
+    started: Started<undefined>;
     done: Ended<DetachedOutcome, StoredPayment>;
     failed: Ended<ErrorRecord, StoredPayment>;
     cancel: Ended<ErrorRecord, StoredPayment>;
@@ -129,7 +137,8 @@ interface StoredForms {
 }
 
 interface StoredEffect {
-  started: Started<Traced | undefined>;
+  /** Its facts alone. */
+  started: Started<Traced<{ readonly [fact: string]: Json | undefined }> | undefined>;
   done: Ended<Json | undefined, StoredPayment>;
   failed: Ended<ErrorRecord, StoredPayment>;
   cancel: Ended<ErrorRecord, StoredPayment>;
@@ -157,6 +166,16 @@ declare const recorded: unique symbol;
 
 /** The address of a value that is decided once, with its type. */
 export type OnceKey<T> = string & { readonly [recorded]?: T };
+
+/** A stored record of an effect that gave nothing: it failed, was interrupted, or was tried again. */
+export type StoredFailure = Extract<StoredUnion, { kind: EffectKind; event: 'failed' | 'cancel' | 'retry' }>;
+
+/** Why an effect gave nothing. */
+export function failureOf({ value }: StoredFailure): ErrorRecord {
+  return 'isError' in value ? (value.error ?? NOT_SAID) : value;
+}
+
+const NOT_SAID: ErrorRecord = Object.freeze({ kind: 'unknown', message: 'no cause is on record', retryable: false });
 
 /** The error that something ended with. */
 export function endError(end: StoredEnd<'agent' | 'tool' | 'wait' | 'sleep'> | undefined): ErrorRecord | undefined {

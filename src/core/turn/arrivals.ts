@@ -10,6 +10,11 @@ import { append, type Transcript } from './transcript.ts';
 
 type InboxKey = OnceKey<readonly Arrival[]>;
 
+/** Whether an address is that of what entered a transcript. */
+export function isInboxKey(key: string): key is InboxKey {
+  return key.endsWith('/@inbox');
+}
+
 const NOTHING: readonly UserMessage[] = Object.freeze([]);
 
 /**

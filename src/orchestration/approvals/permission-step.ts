@@ -14,7 +14,7 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Call, Journal, Outcome } from '../../core/runtime/journal.ts';
 import { messageOf } from '../../core/values/errors.ts';
 import { type Json, sha256 } from '../../core/values/json.ts';
-import type { Row } from '../../journal/row.ts';
+import type { TypedRow } from '../../journal/read-row.ts';
 import type { Waits } from '../../journal/waits.ts';
 import { approvalRequest, argsHash, checkDecision } from '../../security/approval.ts';
 import { decide, type Level } from '../../security/decide.ts';
@@ -71,18 +71,20 @@ export class PermissionStep implements CallPermissions {
   }
 
   /** Restores the rules that people allowed for always in earlier epochs. */
-  remember(rows: readonly Row[], tools: Iterable<Tool>): void {
+  remember(rows: readonly TypedRow[], tools: Iterable<Tool>): void {
     this.#plans?.remember(rows);
     const shown = new Map<string, ApprovalRequest>();
     const byName = new Map([...tools].map((tool) => [tool.name, tool]));
-    for (const { kind, event, key, request, value } of rows) {
-      if (kind !== 'wait') continue;
-      if (event === 'started') shown.set(key, request as unknown as ApprovalRequest);
+    for (const row of rows) {
+      if (row.kind !== 'wait') continue;
+      const { key } = row;
+      if (row.event === 'started' && row.request.reason !== 'wait') shown.set(key, row.request);
       const asked = shown.get(key);
       const tool = asked && byName.get(asked.tool);
-      const answer = value as unknown as Decision;
-      if (event !== 'done' || tool === undefined || answer.decision !== 'allow' || answer.always !== true) continue;
-      const checked = checkDecision(answer, asked as ApprovalRequest, tool, 0);
+      if (row.event !== 'done' || asked === undefined || tool === undefined) continue;
+      const answer = row.value;
+      if (answer.decision !== 'allow' || answer.always !== true) continue;
+      const checked = checkDecision(answer, asked, tool, 0);
       if (checked.verdict === 'allow' && checked.rule !== undefined) this.#runRules.push(parseRule(checked.rule));
     }
   }

@@ -1,7 +1,7 @@
 import { defineBuiltinLeaf } from '../../core/call/define-tool.ts';
 import type { CallingNode, LeafTool } from '../../core/contract/tool.ts';
-import { isPlainObject, type Json } from '../../core/values/json.ts';
-import type { Row } from '../../journal/row.ts';
+import type { Json } from '../../core/values/json.ts';
+import type { TypedRow } from '../../journal/read-row.ts';
 import { isPlanned, type PlannedCall } from '../../security/plan.ts';
 
 const pinned = new WeakMap<CallingNode, PlannedCall[]>();
@@ -79,11 +79,10 @@ export class Plans {
   }
 
   /** Those that earlier epochs took. */
-  remember(rows: readonly Row[]): void {
-    for (const { kind, event, key, request } of rows) {
-      const trace = kind === 'tool' && event === 'started' && isPlainObject(request) ? request.trace : undefined;
-      const rule = isPlainObject(trace) ? trace.rule : undefined;
-      if (typeof rule === 'string' && rule.startsWith(PLAN)) this.#takenBy.set(rule, key);
+  remember(rows: readonly TypedRow[]): void {
+    for (const row of rows) {
+      const rule = row.kind === 'tool' && row.event === 'started' ? row.request.trace?.rule : undefined;
+      if (rule?.startsWith(PLAN)) this.#takenBy.set(rule, row.key);
     }
   }
 }

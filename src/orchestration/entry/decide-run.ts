@@ -1,6 +1,7 @@
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
-import { ConfigurationError } from '../../core/values/errors.ts';
+import { ConfigurationError, type ErrorRecord } from '../../core/values/errors.ts';
 import { isFinal } from '../../core/values/status.ts';
+import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
 import { readDecision } from '../../security/approval.ts';
 import { refuseInside } from '../run/reentrancy-guard.ts';
@@ -51,10 +52,10 @@ export async function pendingRequests(
 export function pendingOf({ rows, status, answered = [] }: StoredRun): readonly (ApprovalRequest | WaitRequest)[] {
   if (isFinal(status)) return [];
   const open = new Map<string, ApprovalRequest | WaitRequest>();
-  for (const { kind, key, event, request, value } of rows) {
-    if (kind !== 'wait') continue;
-    if (event === 'started') open.set(key, request as unknown as ApprovalRequest | WaitRequest);
-    if (event === 'done' || (event === 'cancel' && !isParked(value))) open.delete(key);
+  for (const row of readRows(rows)) {
+    if (row.kind !== 'wait') continue;
+    if (row.event === 'started') open.set(row.key, row.request);
+    else if (row.event === 'done' || !isParked(row.value)) open.delete(row.key);
   }
   return [...open.values()].filter(({ id }) => !answered.includes(id));
 }
@@ -66,8 +67,7 @@ export function answeredOf({ rows, status, answered = [] }: StoredRun): readonly
 }
 
 /** It was broken off with the whole run, which goes on; what was stopped by itself is not asked again. */
-function isParked(value: unknown): boolean {
-  const { kind } = (value ?? {}) as { readonly kind?: unknown };
+function isParked({ kind }: ErrorRecord): boolean {
   return kind === 'suspended' || kind === 'aborted';
 }
 

@@ -11,6 +11,7 @@ import { isFinal, limitOf } from '../../core/values/status.ts';
 import { advanceTime } from '../../core/values/time.ts';
 import { type Beginning, beginningOf } from '../../journal/beginning.ts';
 import { History } from '../../journal/history.ts';
+import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore, RunLog, RunSummary, StoredRun } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
 import type { InitialInput } from '../run/initial-input.ts';
@@ -75,9 +76,8 @@ export function resumeOrigin(definition: Agent, runId: string, checked: CheckedO
 
 /** What a run that is over has seen; where that is not on record, nothing is known of it. */
 function labelAtEnd({ rows }: StoredRun): Label {
-  const end = rows.findLast(({ kind, event }) => kind === 'run' && event === 'done');
-  const { label } = (end?.value ?? {}) as { readonly label?: Label };
-  return label ?? UNTRUSTED;
+  const end = readRows(rows).findLast((row) => row.kind === 'run' && row.event === 'done');
+  return end?.value.label ?? UNTRUSTED;
 }
 
 export function checkResume(agent: Agent, runId: unknown, options: ResumeOptions | undefined) {

@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { isFinal } from '../../core/values/status.ts';
+import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
 import { refuseInside } from '../run/reentrancy-guard.ts';
 import { recordedProblem, refusal, type SteerMessage, steerSignal } from '../run/steer.ts';
@@ -25,7 +26,7 @@ export async function steerRun(
   const { status, rows } = await readRun(journal, runId);
   if (isFinal(status))
     throw new ConfigurationError('status', `run ${runId} is over: ${status}`, 'Start a new run with its messages.');
-  const problem = recordedProblem(runId, rows, path);
+  const problem = recordedProblem(runId, readRows(rows), path);
   if (problem !== undefined) throw refusal(problem);
   await journal.signal(runId, signal);
   return signal.id;

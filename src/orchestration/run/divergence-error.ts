@@ -1,8 +1,9 @@
+import type { StoredStart } from '../../core/runtime/stored-entry.ts';
 import { type Difference, DivergenceError } from '../../core/values/errors.ts';
 import { canonical, isPlainObject, type Json } from '../../core/values/json.ts';
 import { propertyPath } from '../../core/values/property-path.ts';
 import type { Change } from '../../journal/divergence.ts';
-import type { Row } from '../../journal/row.ts';
+import type { TypedRow } from '../../journal/read-row.ts';
 import { redactor } from '../../security/redaction/secrets.ts';
 
 /** A value, or its path, is shown up to so many characters. */
@@ -23,9 +24,9 @@ export function divergenceError(key: string, changes: readonly Change[]): Diverg
 }
 
 /** The error of a recorded call that the code no longer makes. */
-export function leftoverError({ kind, key, record }: Row, request: Json | undefined): DivergenceError {
-  const { tool, args } = (isPlainObject(request) ? request : {}) as { readonly tool?: string; readonly args?: Json };
-  const recorded = tool === undefined ? `a call of a ${kind}` : `${tool}(${shown('', args)})`;
+export function leftoverError({ kind, key, record }: TypedRow, start: StoredStart | undefined): DivergenceError {
+  const call = start?.kind === 'tool' ? start.request : undefined;
+  const recorded = call === undefined ? `a call of a ${kind}` : `${call.tool}(${shown('', call.args)})`;
   const mend = `Resume the run with the code it was started with, or fork it before record ${record}.`;
   const message = `${key}: recorded as ${recorded}, and the code of now no longer asks for it. ${mend}`;
   return new DivergenceError(key, ['key'], message, [{ part: 'key', recorded, now: 'nothing' }]);

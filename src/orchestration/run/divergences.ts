@@ -51,6 +51,6 @@ export class Divergences {
   checkLeftovers(): void {
     const { history, stops } = this.#run;
     const left = history?.leftover(({ key }) => stops.at(key) !== undefined);
-    if (left !== undefined) throw leftoverError(left, history?.take(left.kind, left.key)?.started?.request);
+    if (left !== undefined) throw leftoverError(left, history?.take(left.kind, left.key)?.started);
   }
 }

@@ -1,17 +1,20 @@
-import type { Read, Sent } from '../../core/loop/mailbox.ts';
+import { isReadKey, isSentKey } from '../../core/loop/mailbox.ts';
 import type { Arrival, Inbox } from '../../core/runtime/inbox.ts';
+import { isInboxKey } from '../../core/turn/arrivals.ts';
 import { deepFreeze } from '../../core/values/json.ts';
-import type { Row } from '../../journal/row.ts';
+import { readOnce, type TypedRow } from '../../journal/read-row.ts';
 
 /** What came in earlier epochs: what has entered or was read does not come again, what was sent and not read waits. */
-export function restoreInbox(inbox: Inbox, rows: readonly Row[]): void {
-  const decided = rows.filter(({ kind }) => kind === 'once');
-  for (const { key, value } of decided) {
-    if (key.endsWith('/@inbox')) remember(inbox, value as unknown as readonly Arrival[]);
-    if (key.endsWith('/@read')) remember(inbox, (value as unknown as Read).messages);
+export function restoreInbox(inbox: Inbox, rows: readonly TypedRow[]): void {
+  const decided = rows.filter((row) => row.kind === 'once');
+  for (const row of decided) {
+    const { key } = row;
+    if (isInboxKey(key)) remember(inbox, readOnce(row, key));
+    if (isReadKey(key)) remember(inbox, readOnce(row, key).messages);
   }
-  for (const { key, value } of decided) {
-    const sent = key.endsWith('/@sent') ? (value as unknown as Sent) : undefined;
+  for (const row of decided) {
+    const { key } = row;
+    const sent = isSentKey(key) ? readOnce(row, key) : undefined;
     if (sent !== undefined && 'to' in sent) inbox.put(sent.to, { id: sent.id, message: deepFreeze(sent.message) });
   }
 }

@@ -2,7 +2,6 @@ import type { Cancellation } from '../../core/runtime/cancellation.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Journal } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
-import type { ErrorRecord } from '../../core/values/errors.ts';
 import { isInterruption, type Stop } from '../../core/values/status.ts';
 import type { History } from '../../journal/history.ts';
 import { stopNote } from './run-records.ts';
@@ -66,8 +65,8 @@ export class RunCancellation implements Cancellation {
 
 /** What ended a recorded run from outside of its loop. */
 function recordedStop(history: History | undefined): Stop | undefined {
-  const last = history?.rows.findLast(({ kind, event }) => kind === 'run' && event === 'done');
-  const { status, error } = (last?.value ?? {}) as { readonly status?: string; readonly error?: ErrorRecord };
+  const last = history?.rows.findLast((row) => row.kind === 'run' && row.event === 'done');
+  const { status, error } = last?.value ?? {};
   if (error === undefined || (status !== 'timeout' && status !== 'aborted' && status !== 'cancelled')) return undefined;
   return { status, reason: error.message };
 }

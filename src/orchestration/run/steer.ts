@@ -8,8 +8,8 @@ import type { InputMessage, UserMessage } from '../../core/values/message.ts';
 import { shown } from '../../core/values/options.ts';
 import { timeNow } from '../../core/values/time.ts';
 import type { History } from '../../journal/history.ts';
+import type { TypedRow } from '../../journal/read-row.ts';
 import type { RecordStore, Signal } from '../../journal/record-store.ts';
-import type { Row } from '../../journal/row.ts';
 import { detachedRunId } from '../detached/detached-run-id.ts';
 import { find } from './child.ts';
 
@@ -92,20 +92,19 @@ export function steerProblem(
 }
 
 /** The same by the records of a run: for a node that this process has not reached, or that another process runs. */
-export function recordedProblem(run: string, rows: readonly Row[], path: string): string | undefined {
+export function recordedProblem(run: string, rows: readonly TypedRow[], path: string): string | undefined {
   const reader = recordedReader(rows, path);
   if (reader !== undefined) return recordedProblem(run, rows, reader);
-  const own = rows.filter(({ kind, key }) => kind === 'agent' && key === path);
-  const started = own.find(({ event }) => event === 'started');
+  const own = rows.filter((row) => row.kind === 'agent').filter(({ key }) => key === path);
+  const started = own.find((row) => row.event === 'started');
   if (started === undefined) return `there is no ${path} in this run`;
-  const { type, agent, apart } = started.request as { type?: string; agent?: string; apart?: boolean };
+  const { type, agent, apart } = started.request;
   // An older journal has it only for children that have begun elsewhere.
   if (apart || rows.some(({ kind, key }) => kind === 'child' && key.startsWith(`${path}/@apart.`)))
     return detachedProblem(run, path);
   if (type === 'code') return `${path} is the procedure ${agent}, which has no transcript`;
-  const ended = own.find(({ event }) => event === 'done');
-  const { status } = (ended?.value ?? {}) as { readonly status?: string };
-  return ended === undefined ? undefined : `${path} has ended: ${status}`;
+  const ended = own.find((row) => row.event === 'done');
+  return ended && `${path} has ended: ${ended.value.status}`;
 }
 
 /** A message for a detached worker must be sent to its own run. */
@@ -114,9 +113,9 @@ function detachedProblem(run: string, path: string): string {
 }
 
 /** The worker that a node has handed its conversation over to. */
-function recordedReader(rows: readonly Row[], path: string): string | undefined {
+function recordedReader(rows: readonly TypedRow[], path: string): string | undefined {
   const isOwn = (key: string) => key.startsWith(`${path}/`) && /^\d+\/@handoff$/.test(key.slice(path.length + 1));
   const call = rows.find(({ kind, key }) => kind === 'once' && isOwn(key))?.value;
-  const isReader = ({ kind, key }: Row) => kind === 'agent' && key.slice(0, key.lastIndexOf('/')) === call;
+  const isReader = ({ kind, key }: TypedRow) => kind === 'agent' && key.slice(0, key.lastIndexOf('/')) === call;
   return rows.find(isReader)?.key;
 }
