@@ -1,5 +1,6 @@
 /**
- * Checks which folder of src/ imports what. A room is a folder directly below src/; the tables say what it may use.
+ * Checks which folder of src/ imports what. A room is a folder directly below src/, a floor a folder directly below a room; the
+ * tables say what each may use.
  * Type-only imports count as well: a room that knows another's types depends on it.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -30,6 +31,21 @@ const ROOMS: Record<string, readonly string[]> = {
   cli: ALL,
   studio: ALL,
   'index.ts': ALL,
+};
+
+/** The files directly in a room's folder, as a floor. */
+const OWN = '.';
+
+/**
+ * Room → its floors from the ground up: a floor may import itself and the floors below it. Those of one list are side by side:
+ * none of them imports another. A room without an entry has one floor.
+ */
+const FLOORS: Record<string, readonly (string | readonly string[])[]> = {
+  core: ['values', 'schema', 'contract', 'runtime', 'turn', 'call', 'loop', OWN],
+  journal: [OWN, 'sqlite'],
+  telemetry: ['otel', 'log'],
+  tools: ['workspace', ['commands', 'fetch', 'skills'], OWN],
+  interop: [OWN, 'http', ['a2a', 'ai-sdk', 'langchain', 'mcp', 'openai-agents']],
 };
 
 /**
@@ -69,6 +85,8 @@ export function checkRooms(files: readonly SourceFile[]): string[] {
       return [`${source.file}: ${room} is no room; the rooms are ${Object.keys(ROOMS).join(', ')}`];
     const { imports, error } = importsOf(source);
     if (error !== undefined) return [`${source.file}: does not parse: ${error}`];
+    const unlisted = unlistedFloor(source.file, room);
+    if (unlisted !== undefined) return [unlisted];
     return imports.flatMap((found) => violation(source.file, room, rooms, found) ?? []);
   });
 }
@@ -88,7 +106,8 @@ function violation(
     const target = posix.join(posix.dirname(file), specifier);
     if (!target.startsWith('src/')) return refusal;
     const targetRoom = roomOf(target);
-    return targetRoom === room || rooms.includes(targetRoom) ? undefined : refusal;
+    if (targetRoom === room) return upward(file, target, specifier);
+    return rooms.includes(targetRoom) ? undefined : refusal;
   }
   const name = packageOf(specifier);
   if (name === 'coxswain') return room !== 'index.ts' && rooms.includes('index.ts') ? undefined : refusal;
@@ -96,6 +115,26 @@ function violation(
   if (entry === undefined) return refusal;
   if (entry.lazy && how === 'static') return `${refusal} (${entry.label} with import() or import type)`;
   return undefined;
+}
+
+/** A file of a floor that the table does not have. */
+function unlistedFloor(file: string, room: string): string | undefined {
+  const floors = FLOORS[room]?.flat();
+  if (floors === undefined || floors.includes(floorOf(file))) return undefined;
+  return `${file}: ${floorName(room, floorOf(file))} is no floor; the floors of ${room} are ${floors.join(', ')}`;
+}
+
+/** An import within a room that runs up, or beside. */
+function upward(file: string, target: string, specifier: string): string | undefined {
+  const room = roomOf(file);
+  const floors = FLOORS[room];
+  const [from, to] = [floorOf(file), floorOf(target)];
+  if (floors === undefined || from === to) return undefined;
+  const height = floors.findIndex((floor) => [floor].flat().includes(from));
+  const below = floors.slice(0, height).flat();
+  if (below.includes(to)) return undefined;
+  const allowed = [...below, from].join(', ');
+  return `${file}: imports ${specifier}; ${floorName(room, from)} may import of ${room} only ${allowed}`;
 }
 
 /** What a file imports, in any form whose specifier is written out. */
@@ -141,6 +180,16 @@ function isCreateRequire(node: ESTree.Node | null): boolean {
 /** `src/core/loop/loop.ts` → `core`, `src/index.ts` → `index.ts`. */
 function roomOf(file: string): string {
   return file.split('/')[1] ?? file;
+}
+
+/** `src/core/loop/loop.ts` → `loop`, `src/core/index.ts` → `.`. */
+function floorOf(file: string): string {
+  const [, , floor = '', ...rest] = file.split('/');
+  return rest.length === 0 ? OWN : floor;
+}
+
+function floorName(room: string, floor: string): string {
+  return floor === OWN ? room : `${room}/${floor}`;
 }
 
 /** `@scope/name/sub` → `@scope/name`, `name/sub` → `name`. */

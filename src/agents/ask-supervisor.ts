@@ -8,6 +8,7 @@ import type { Outcome } from '../core/runtime/journal.ts';
 import { workerId } from '../core/runtime/worker-id.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
 import type { Schema } from '../core/schema/schema.ts';
+import { transcriptOf } from '../core/turn/transcript.ts';
 import { boundText } from '../core/values/bound.ts';
 import { messageOf, ToolError } from '../core/values/errors.ts';
 import type { Label } from '../core/values/label.ts';
@@ -42,7 +43,7 @@ function answerTo(question: string, ctx: BuiltinProcedureContext): Promise<strin
 
 async function bySupervisor(question: string, ctx: BuiltinProcedureContext): Promise<string> {
   const { run, self, base, span } = ctx.site;
-  const transcript = self.parent?.transcript;
+  const transcript = self.parent && transcriptOf(self.parent);
   if (self.parent === undefined || transcript === undefined) throw new ToolError('threw', 'there is nobody to ask');
   // What the supervisor has seen by now depends on timing; a resume must not take it for less.
   const { label } = self.parent;
@@ -57,7 +58,7 @@ async function bySupervisor(question: string, ctx: BuiltinProcedureContext): Pro
 
 function questionOf(question: string, { site, label }: BuiltinProcedureContext): UserMessage {
   const { self } = site;
-  const brief = boundText(textOf(self.transcript?.messages[0]?.content ?? ''), MAX_BRIEF_CHARS);
+  const brief = boundText(textOf(transcriptOf(self)?.messages[0]?.content ?? ''), MAX_BRIEF_CHARS);
   const content = `Worker ${workerId(self)} asks you a question. Its task is:
 
 ${brief}

@@ -301,7 +301,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'usage',
-    file: 'src/core/runtime/settle.ts',
+    file: 'src/core/runtime/count-call.ts',
     search: 'const { usage, costUsd } = outcome.ok ? outcome.value : outcome.error;',
     replacement: 'const { usage, costUsd }: Partial<ModelTurn> = outcome.ok ? outcome.value : {};',
     test: 'tests/core/cut-answers.test.ts',
@@ -710,15 +710,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'attacks',
-    file: 'src/core/turn/talk.ts',
-    search: "given.role === 'assistant' ? given : toldMessage(given, talk.redact)",
+    file: 'src/core/turn/transcript.ts',
+    search: "given.role === 'assistant' ? given : redactMessage(given, transcript.redact)",
     replacement: 'given',
     test: 'tests/security/redaction.test.ts',
   },
   {
     duty: 'attacks',
     file: 'src/orchestration/run/children.ts',
-    search: 'toldInput(child.input, this.#run.redact)',
+    search: 'redactInput(child.input, this.#run.redact)',
     replacement: 'child.input',
     test: 'tests/security/redaction.test.ts',
   },

@@ -49,7 +49,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   ),
   {
     duty,
-    file: 'src/orchestration/run/inside.ts',
+    file: 'src/orchestration/run/reentrancy-guard.ts',
     search: 'if (!isInside(run)) return;',
     replacement: 'if (run !== undefined) return;',
     test: attack('AP-018'),
@@ -113,15 +113,15 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   },
   {
     duty,
-    file: 'src/core/schema/quarantine.ts',
-    search: "return { ...ending, text: '', error: { ...error, message } };",
-    replacement: 'return { ...ending, error: { ...error, message } };',
+    file: 'src/core/loop/loop.ts',
+    search: "return { ...outcome, text: '', error: { ...error, message } };",
+    replacement: 'return { ...outcome, error: { ...error, message } };',
     test: test('security/quarantine'),
   },
   {
     duty,
     file: 'src/core/turn/answer.ts',
-    search: 'if (talk.agent.quarantined) return first;',
+    search: 'if (transcript.agent.quarantined) return first;',
     replacement: '',
     test: test('security/quarantine'),
   },

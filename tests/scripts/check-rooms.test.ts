@@ -3,22 +3,49 @@ import { checkRooms } from '../../scripts/check-rooms.ts';
 
 const check = (file: string, text: string) => checkRooms([{ file, text }]);
 
+const FORMS: readonly (readonly [string, string])[] = [
+  ['a static import', "import { a } from '../agents/a.ts';"],
+  ['a bare import', "import '../agents/a.ts';"],
+  ['a type import', "import type { A } from '../agents/a.ts';"],
+  ['an export from', "export * from '../agents/a.ts';"],
+  ['a named export from', "export { a } from '../agents/a.ts';"],
+  ['a dynamic import', "const a = await import('../agents/a.ts');"],
+  ['a dynamic import of a template', 'const a = await import(`../agents/a.ts`);'],
+  ['an import type expression', "type A = import('../agents/a.ts').A;"],
+  ['a require', "const require = createRequire(import.meta.url); const a = require('../agents/a.ts');"],
+  ['a require under another name', "const load = createRequire(import.meta.url); const a = load('../agents/a.ts');"],
+  ['a require made in place', "const a = createRequire(import.meta.url)('../agents/a.ts');"],
+];
+
 describe('check-rooms goes red', () => {
-  test.each([
-    ['a static import', "import { a } from '../agents/a.ts';"],
-    ['a bare import', "import '../agents/a.ts';"],
-    ['a type import', "import type { A } from '../agents/a.ts';"],
-    ['an export from', "export * from '../agents/a.ts';"],
-    ['a named export from', "export { a } from '../agents/a.ts';"],
-    ['a dynamic import', "const a = await import('../agents/a.ts');"],
-    ['a dynamic import of a template', 'const a = await import(`../agents/a.ts`);'],
-    ['an import type expression', "type A = import('../agents/a.ts').A;"],
-    ['a require', "const require = createRequire(import.meta.url); const a = require('../agents/a.ts');"],
-    ['a require under another name', "const load = createRequire(import.meta.url); const a = load('../agents/a.ts');"],
-    ['a require made in place', "const a = createRequire(import.meta.url)('../agents/a.ts');"],
-  ])('on %s of a room that is not allowed', (_, text) => {
+  test.each(FORMS)('on %s of a room that is not allowed', (_, text) => {
     expect(check('src/core/x.ts', text)).toEqual([
       'src/core/x.ts: imports ../agents/a.ts; core may import only ajv, node:*',
+    ]);
+  });
+
+  test.each(FORMS)('on %s of a floor above', (_, form) => {
+    const text = form.replace('../agents/a.ts', '../runtime/a.ts');
+    expect(check('src/core/contract/x.ts', text)).toEqual([
+      'src/core/contract/x.ts: imports ../runtime/a.ts; core/contract may import of core only values, schema, contract',
+    ]);
+  });
+
+  test.each([
+    ["a room's own files from a floor below them", 'src/core/loop/x.ts', '../index.ts'],
+    ["a floor above from a room's own files", 'src/journal/x.ts', './sqlite/y.ts'],
+    ['a floor beside', 'src/interop/mcp/x.ts', '../a2a/y.ts'],
+    ['a floor above from a folder within one', 'src/core/values/deep/x.ts', '../../loop/y.ts'],
+    ['a folder that is no floor', 'src/core/values/x.ts', '../deep/y.ts'],
+  ])('on an import of %s', (_, file, specifier) => {
+    expect(check(file, `import { y } from '${specifier}';`)).toEqual([
+      expect.stringContaining(`${file}: imports ${specifier}; `),
+    ]);
+  });
+
+  test('on a file in a folder that is no floor of its room', () => {
+    expect(check('src/core/deep/x.ts', '')).toEqual([
+      expect.stringMatching(/^src\/core\/deep\/x\.ts: core\/deep is no floor; the floors of core are values, schema, /),
     ]);
   });
 
@@ -74,8 +101,12 @@ describe('check-rooms goes red', () => {
 describe('check-rooms stays green', () => {
   test.each([
     ['src/core/x.ts', "import { readFile } from 'node:fs/promises';"],
-    ['src/core/x.ts', "import { y } from './deep/y.ts';"],
-    ['src/core/deep/x.ts', "import { y } from '../y.ts';"],
+    ['src/core/x.ts', "import { y } from './values/y.ts';"],
+    ['src/core/loop/x.ts', "import { y } from '../call/y.ts';\nimport { z } from './z.ts';"],
+    ['src/core/loop/deep/x.ts', "import { y } from '../y.ts';\nimport { z } from '../../values/z.ts';"],
+    ['src/journal/sqlite/x.ts', "import { y } from '../y.ts';"],
+    ['src/interop/mcp/x.ts', "import { y } from '../http/y.ts';\nimport { z } from '../z.ts';"],
+    ['src/security/redaction/x.ts', "import { y } from '../y.ts';"],
     ['src/telemetry/otel/otel.ts', "import { trace } from '@opentelemetry/api';"],
     ['src/memory/index.ts', "import { DatabaseSync } from 'node:sqlite';\nimport { gate } from '../models/gate.ts';"],
     ['src/cli/cox.ts', "import { Command } from 'commander';\nimport * as coxswain from '../index.ts';"],

@@ -2,7 +2,6 @@ import type { Agent } from '../contract/agent.ts';
 import type { DetachedOutcome } from '../contract/detached.ts';
 import type { NodeRef, ParentStep, Span } from '../contract/record.ts';
 import type { Delegate } from '../contract/tool.ts';
-import type { Transcript } from '../turn/transcript.ts';
 import type { Label } from '../values/label.ts';
 import type { AgentLimits } from '../values/limits.ts';
 import { addSpending, NOTHING_SPENT, type Spending } from '../values/spending.ts';
@@ -29,8 +28,8 @@ export class Invocation implements NodeRef {
   workers: Workers | undefined;
   /** Of its workers, where it may continue them. */
   threads: Threads | undefined;
-  /** Its transcript, once a model drives it. */
-  transcript: Transcript | undefined;
+  /** Its transcript, once a model drives it: `transcriptOf` reads it. */
+  transcript: object | undefined;
   /** The definition's, narrowed by the delegate. */
   readonly limits: AgentLimits;
   readonly shared: { readonly [key: string]: unknown };

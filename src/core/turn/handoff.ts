@@ -9,7 +9,7 @@ import { ToolError } from '../values/errors.ts';
 import { joinLabels } from '../values/label.ts';
 import type { Message } from '../values/message.ts';
 import { enter } from './arrivals.ts';
-import type { Transcript } from './transcript.ts';
+import { type Transcript, transcriptOf } from './transcript.ts';
 
 /** A worker that is about to take a conversation over, or has. */
 export interface Handoff {
@@ -27,7 +27,7 @@ export async function takeOver(
   ctx: BuiltinProcedureContext,
 ): Promise<string> {
   const { run, self, base, step, parentStep, delegate } = ctx.site;
-  const { transcript } = self;
+  const transcript = transcriptOf(self);
   const agent = delegate?.type === 'procedure' ? delegate.delegate?.agent : undefined;
   if (agent === undefined || delegate === undefined) throw new ToolError('threw', 'this is no handoff');
   const isOfTurn = base.startsWith(`${self.path}/${step}.`) && !base.slice(self.path.length + 1).includes('/');

@@ -20,8 +20,11 @@ import type { Question } from './question.ts';
 import { Repeats } from './repeats.ts';
 import { toolset } from './toolset.ts';
 
+const isTranscript = Symbol('transcript');
+
 /** The state of one loop: an append-only transcript, and what stays the same from request to request. */
 export interface Transcript {
+  readonly [isTranscript]: true;
   readonly self: Invocation;
   readonly agent: ModelAgent;
   readonly messages: Message[];
@@ -85,6 +88,7 @@ export function openTranscript(run: RunContext, self: Invocation, { brief, known
   const messages = redact === undefined ? brief.slice() : brief.map((message) => redactMessage(message, redact));
   if (agent.readResult && byName.has('read_result')) self.truncatedResults = new TruncatedResults(messages);
   const transcript: Transcript = {
+    [isTranscript]: true,
     self,
     agent,
     messages,
@@ -103,6 +107,15 @@ export function openTranscript(run: RunContext, self: Invocation, { brief, known
   };
   self.transcript = transcript;
   return transcript;
+}
+
+/** The transcript of an invocation that a model drives, while it runs. */
+export function transcriptOf({ transcript }: Invocation): Transcript | undefined {
+  return isOpened(transcript) ? transcript : undefined;
+}
+
+function isOpened(transcript: object | undefined): transcript is Transcript {
+  return transcript !== undefined && isTranscript in transcript;
 }
 
 /** Its id is decided once. */

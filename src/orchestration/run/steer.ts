@@ -2,6 +2,7 @@ import { normaliseMessage } from '../../context/normalise-input.ts';
 import type { Arrival, Delivery, Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { isWithin } from '../../core/runtime/stops.ts';
+import { transcriptOf } from '../../core/turn/transcript.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 import type { InputMessage, UserMessage } from '../../core/values/message.ts';
@@ -56,7 +57,8 @@ export function arrivalOf({ id, message }: SteerSignal): Arrival {
 
 /** The reader of messages for a node: the worker to which it has handed its conversation over, else the node. */
 export function readerOf(root: Invocation, path: string): string {
-  const worker = find(root, path)?.transcript?.handoff?.worker;
+  const node = find(root, path);
+  const worker = node && transcriptOf(node)?.handoff?.worker;
   return worker === undefined ? path : readerOf(root, worker.path);
 }
 
