@@ -8,21 +8,13 @@ import { afterAll, expect, test } from 'vitest';
 import { compiled } from '../support/compiled.ts';
 import { pages, ROOT, type Sample, samplesOf } from './pages.ts';
 
-/**
- * Pages whose samples are neither whole programs nor marked yet; of these only the programs with an output below them are run. A page
- * that is finished leaves the list, and the list becomes empty.
- */
-const UNFINISHED = new Set(['docs/testing.md']);
-
 /** A program without output that has not ended by then is a server: it is stopped, and must not have complained. */
 const SERVES_AFTER_MS = 6_000;
 const ENDS_WITHIN_MS = 40_000;
 
 const samples = pages().flatMap(samplesOf);
 // A sample is a whole program, which type-checks and runs, or says on its fence that it is not: ```ts fragment
-const programs = samples.filter(
-  ({ page, info, prints }) => info !== 'fragment' && (prints !== undefined || !UNFINISHED.has(page)),
-);
+const programs = samples.filter(({ info }) => info !== 'fragment');
 
 // In the project, so that `coxswain` and `zod` are found; git ignores the folder.
 mkdirSync(join(ROOT, '.runs'), { recursive: true });
@@ -56,8 +48,7 @@ test('programs with an output below them are found on the pages that have them',
 });
 
 test('every ts program type-checks, with all strict options', { timeout: 60_000 }, async () => {
-  const isChecked = ({ page, language }: Sample) => language === 'ts' && !UNFINISHED.has(page);
-  const files = programs.filter(isChecked).map(fileOf);
+  const files = programs.filter(({ language }) => language === 'ts').map(fileOf);
   const compilerOptions = {
     moduleDetection: 'force',
     // What the compiler does not ask of users unless they want it.
