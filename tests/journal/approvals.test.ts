@@ -152,7 +152,7 @@ describe('a run that waits for a person', () => {
     expect(await elsewhere.signal('r1', decision('lead/1.0/@approval'))).toBe(true);
     expect((await decided) - since).toBeLessThan(100 + 200);
     await expect(run.decide('lead/1.0/@approval', { decision: 'deny' })).rejects.toThrow(
-      /nothing waits|answered before/,
+      /nothing waits|decided before/,
     );
     expect((await run.result).status).toBe('completed');
     expect(ran).toEqual(['a']);

@@ -8,7 +8,7 @@ import {
   startRun,
 } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { barrier, eventsOf, gate, pairing, results, text, turn } from '../support/turns.ts';
 
@@ -403,6 +403,33 @@ describe('where nobody is there to answer', () => {
 });
 
 describe('run.decide', () => {
+  it('may be ignored, as cancel may: what it rejects with ends no process', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    onTestFinished(() => void process.off('unhandledRejection', note));
+    const pay = defineTool({
+      name: 'pay',
+      description: 'p',
+      access: 'spend',
+      input: z.object({}),
+      execute: () => 'paid',
+    });
+    const agent = defineAgent({ name: 'a', instructions: 'a', tools: [pay] });
+    const model = scriptedModel([turn(['pay', {}]), 'done']);
+    const run = startRun(agent, 'x', { model, onIdle: 'wait' });
+    run.on('approval.request', ({ request }) => {
+      void run.decide('nothing', { decision: 'allow' });
+      void run.decide(request.id, { decision: 'perhaps' } as never);
+      void run.cancel('b/1');
+      void run.decide(request.id, { decision: 'allow' });
+      void run.decide(request.id, { decision: 'allow' });
+    });
+    expect(await run.result).toMatchObject({ status: 'completed' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toEqual([]);
+  });
+
   const waiting = (save: ReturnType<typeof saver>['save']) =>
     startRun(one(save), 'go', { model: scriptedModel([saves('a'), text('ok')]), onIdle: 'wait' });
   const asked = (run: ReturnType<typeof waiting>) =>

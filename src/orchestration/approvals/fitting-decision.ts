@@ -37,3 +37,7 @@ const ANSWERS: { readonly [reason: string]: readonly [string, readonly string[],
     "{ decision: 'happened', value }, 'retry' or 'failed'",
   ],
 };
+
+export function alreadyDecided(id: string): ConfigurationError {
+  return new ConfigurationError('id', `${id} was decided before`, 'The first decision wins.');
+}

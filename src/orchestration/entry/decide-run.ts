@@ -4,6 +4,7 @@ import { isFinal } from '../../core/values/status.ts';
 import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
 import { readDecision } from '../../security/approval.ts';
+import { alreadyDecided } from '../approvals/fitting-decision.ts';
 import { refuseInside } from '../run/reentrancy-guard.ts';
 import { readRun } from './resume-run.ts';
 
@@ -80,10 +81,6 @@ function nothingWaits(run: StoredRun, id: string): ConfigurationError {
     `nothing waits under ${JSON.stringify(id)} in run ${run.id}`,
     `Pending are: ${ids.join(', ') || '(none)'}.`,
   );
-}
-
-function alreadyDecided(id: string): ConfigurationError {
-  return new ConfigurationError('id', `${id} was decided before`, 'The first decision wins.');
 }
 
 const ANSWERS = {

@@ -9,7 +9,7 @@ import { shown } from '../../core/values/options.ts';
 import { timeNow } from '../../core/values/time.ts';
 import { BEGINNING_VERSION } from '../../journal/beginning.ts';
 import { asJson } from '../../journal/row.ts';
-import { fittingDecision } from '../approvals/fitting-decision.ts';
+import { alreadyDecided, fittingDecision } from '../approvals/fitting-decision.ts';
 import { find } from './child.ts';
 import type { InitialInput } from './initial-input.ts';
 import { Listeners } from './listeners.ts';
@@ -90,10 +90,14 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     return this.#tree.waits.pending();
   }
 
-  async decide(id: string, decision: Decision): Promise<void> {
+  decide(id: string, decision: Decision): Promise<void> {
+    return mayBeIgnored(this.#decide(id, decision));
+  }
+
+  async #decide(id: string, decision: Decision): Promise<void> {
     refuseInside(this.id, 'decide');
     const { waits } = this.#tree;
-    if (waits.wasAnswered(id)) throw answeredBefore(id);
+    if (waits.wasAnswered(id)) throw alreadyDecided(id);
     const request = waits.get(id) ?? (await this.#appears(id));
     if (request === undefined) {
       const open = this.pending().map((one) => one.id);
@@ -105,7 +109,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     const fitting = fittingDecision(request, decision, (value) => waits.check(id, value));
     const isFirst = await this.#options.journal?.signal(this.id, { kind: 'decision', id, decision: fitting });
     // The journal knows which decision was first; the run may have received this one from there.
-    if (isFirst === false || (!waits.decide(id, fitting) && isFirst === undefined)) throw answeredBefore(id);
+    if (isFirst === false || (!waits.decide(id, fitting) && isFirst === undefined)) throw alreadyDecided(id);
   }
 
   /** A decision made in the tick of `startRun` may come before its request. */
@@ -115,7 +119,11 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     return this.#tree.waits.get(id);
   }
 
-  async cancel(path: string = this.#tree.root.path, reason = 'cancelled'): Promise<void> {
+  cancel(path: string = this.#tree.root.path, reason = 'cancelled'): Promise<void> {
+    return mayBeIgnored(this.#cancel(path, reason));
+  }
+
+  async #cancel(path: string, reason: string): Promise<void> {
     const root = this.#tree.root.path;
     if (typeof path !== 'string' || !isWithin(path, root)) {
       throw new ConfigurationError(
@@ -136,10 +144,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     // The nodes of a resumed run are known once its records are read.
     const problem = this.#isRead ? steerProblem(this.#tree, path) : undefined;
     if (problem !== undefined) throw refusal(problem);
-    const steered = this.#early === undefined ? steer(this.#tree, signal) : this.#steerEarly(signal);
-    // The caller may ignore the promise: that must be no unhandled rejection.
-    steered.catch(noop);
-    return steered;
+    return mayBeIgnored(this.#early === undefined ? steer(this.#tree, signal) : this.#steerEarly(signal));
   }
 
   #steerEarly(signal: SteerSignal): Promise<void> {
@@ -263,8 +268,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
 const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
 
-function answeredBefore(id: string): ConfigurationError {
-  return new ConfigurationError('id', `${id} was answered before`, 'The first decision holds.');
+/** Whoever does not await the promise must not end the process by an unhandled rejection. */
+function mayBeIgnored(promise: Promise<void>): Promise<void> {
+  promise.catch(noop);
+  return promise;
 }
 
 function noop(): void {}
