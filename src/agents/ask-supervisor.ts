@@ -78,7 +78,7 @@ async function byPerson(question: string, { site, path, runId }: BuiltinProcedur
   text ??= compileSchema({ type: 'string', minLength: 1 }, 'ask_supervisor', { root: 'any' });
   const id = `${path}/@answer`;
   const request = { id, runId, path: self.path, agent: self.agent, reason: 'wait', request: { question } } as const;
-  const outcome = await run.questions.ask(id, self, step, request, text);
+  const outcome = await run.questions.ask(request, self, step, text);
   if (!outcome.ok) throw unanswered(outcome);
   return outcome.value as string;
 }

@@ -234,7 +234,7 @@ class Procedure implements OpenProcedure {
       reason: 'wait',
       request: request as Json,
     } as const;
-    const outcome = await this.#run.questions.ask(key, self, step, shown, compiled);
+    const outcome = await this.#run.questions.ask(shown, self, step, compiled);
     if (!outcome.ok) {
       this.#failed('wait', key);
       throw toolError(outcome.error);

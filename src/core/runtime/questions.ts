@@ -6,5 +6,5 @@ import type { Outcome } from './journal.ts';
 /** Asks a person or another process on behalf of code. */
 export interface Questions {
   /** Waits for the answer; one that the schema refuses does not count. */
-  ask(key: string, self: Invocation, step: number, request: WaitRequest, schema: Schema): Promise<Outcome>;
+  ask(request: WaitRequest, self: Invocation, step: number, schema: Schema): Promise<Outcome>;
 }

@@ -1,47 +1,36 @@
 import type { ToolCallEffect } from '../../core/call/tool-call.ts';
 import { ACCESS_FACTS } from '../../core/contract/access.ts';
 import type { Grant } from '../../core/contract/detached.ts';
-import type {
-  ApprovalRequest,
-  Decision,
-  RunPermissions,
-  Verdict,
-  WaitRequest,
-} from '../../core/contract/permission.ts';
+import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../../core/contract/permission.ts';
 import type { Delegate, Tool } from '../../core/contract/tool.ts';
 import type { CallPermissions, Endorse, Permit, PermitQuery } from '../../core/runtime/call-permissions.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Call, Journal, Outcome } from '../../core/runtime/journal.ts';
+import type { Call, Outcome } from '../../core/runtime/journal.ts';
 import { messageOf } from '../../core/values/errors.ts';
 import { type Json, sha256 } from '../../core/values/json.ts';
 import type { TypedRow } from '../../journal/read-row.ts';
-import type { Waits } from '../../journal/waits.ts';
 import { approvalRequest, argsHash, checkDecision } from '../../security/approval.ts';
 import { decide, type Level } from '../../security/decide.ts';
 import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../../security/rules.ts';
 import { writeRule } from '../../security/write-rule.ts';
-import { type Approve, askApprover, changeOf } from './ask-approver.ts';
+import { changeOf } from './ask-approver.ts';
 import { denial, UNATTENDED } from './denial.ts';
 import { endorsements } from './endorsements.ts';
 import { levelsOf, saysSomething } from './invocation-levels.ts';
 import { Plans } from './plans.ts';
+import { putRequest, type RequestParts } from './put-request.ts';
 
 /** What the permission step uses of its run. */
-export interface PermissionParts {
+export interface PermissionParts extends RequestParts {
   readonly id: string;
-  readonly options: {
+  readonly options: RequestParts['options'] & {
     readonly permissions: RunPermissions;
     readonly rules: readonly Rule[];
     /** Of files of the project and the user. */
     readonly scopes: readonly Level[];
-    readonly approve: Approve | undefined;
   };
   /** Set in the run of a detached child: its grant has the levels of all above it. */
   readonly child: { readonly grant: Grant } | undefined;
-  readonly waits: Waits;
-  readonly journal: Journal;
-  /** Takes slots again that were given back during the wait. */
-  readonly children: { retake(self: Invocation): Promise<void> };
 }
 
 type Ask = Extract<Verdict, { verdict: 'ask' }>;
@@ -188,8 +177,8 @@ export class PermissionStep implements CallPermissions {
 
   async #ask(query: PermitQuery, verdict: Ask): Promise<Permit> {
     const { key, self, step, tool, args, label } = query;
-    const { id: runId, options, waits, journal } = this.#parts;
-    const { permissions, approve } = options;
+    const { id: runId, options, waits } = this.#parts;
+    const { permissions } = options;
     const expiresAt = permissions.expiresMs === undefined ? undefined : Date.now() + permissions.expiresMs;
     const { reason, rule } = verdict;
     const ask = {
@@ -206,11 +195,9 @@ export class PermissionStep implements CallPermissions {
       expiresAt,
     };
     const request = approvalRequest(ask);
-    const waiting = journal.wait(request.id, self, step, request);
-    const isOpen = waits.get(request.id) !== undefined;
-    if (approve !== undefined && isOpen) askApprover(approve, request, waits);
+    const waiting = putRequest(this.#parts, request, self, step);
+    const isNew = waits.get(request.id) !== undefined;
     const answer = await waiting;
-    await this.#parts.children.retake(self);
     if (!answer.ok) return answer;
     const checked = checkDecision(answer.value, request, tool, Date.now());
     if (checked.verdict === 'deny') {
@@ -224,7 +211,7 @@ export class PermissionStep implements CallPermissions {
       const anew = this.#decide({ ...query, args: checked.args }, this.#levelsOf(self));
       if (anew.verdict === 'deny') return { ok: false, error: denial(tool, anew.reason, []) };
     }
-    if (checked.rule !== undefined) this.#always(checked.rule, isOpen);
+    if (checked.rule !== undefined) this.#always(checked.rule, isNew);
     return { ok: true, args: checked.args };
   }
 
@@ -241,18 +228,6 @@ export class PermissionStep implements CallPermissions {
     }
   }
 
-  /** Puts a question of a detached child to the person or process that this run asks. */
-  async relay(request: ApprovalRequest | WaitRequest, self: Invocation): Promise<Outcome<Decision>> {
-    const { options, waits, journal } = this.#parts;
-    const { approve } = options;
-    const waiting = journal.wait(request.id, self, self.step, request);
-    const isOpen = waits.get(request.id) !== undefined;
-    if (request.reason !== 'wait' && approve !== undefined && isOpen) askApprover(approve, request, waits);
-    const answer = await waiting;
-    await this.#parts.children.retake(self);
-    return answer;
-  }
-
   /** A new address where another tool or other arguments were shown before: that approval does not count for this call. */
   #idOf(id: string, tool: Tool, args: Json): string {
     const shown = this.#parts.journal.recallStart('wait', id)?.request;
@@ -265,16 +240,12 @@ export class PermissionStep implements CallPermissions {
   /** Asks whether a call happened that was under way when its process died. An answer holds for one attempt. */
   async askOutcome(call: Call<never>, attempt: number): Promise<Outcome<Decision>> {
     const { key, self, step, tool, in: facts } = call as unknown as ToolCallEffect;
-    const { id: runId, options, waits, journal } = this.#parts;
-    const { approve } = options;
+    const { id: runId } = this.#parts;
     const { args } = facts;
     const id = this.#idOf(attempt === 1 ? `${key}/@doubt` : `${key}/@doubt.${attempt}`, tool, args);
     const about = { id, runId, path: self.path, agent: self.agent };
     const request = approvalRequest({ ...about, tool, args, reason: 'unknown', label: self.label });
-    const waiting = journal.wait(request.id, self, step, request);
-    if (approve !== undefined && waits.get(request.id) !== undefined) askApprover(approve, request, waits);
-    const answer = await waiting;
-    await this.#parts.children.retake(self);
+    const answer = await putRequest(this.#parts, request, self, step);
     if (!answer.ok) return answer;
     const checked = checkDecision(answer.value, request, tool, Date.now());
     return { ok: true, value: checked.verdict === 'resolved' ? checked.decision : { decision: 'deny' } };

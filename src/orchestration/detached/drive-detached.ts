@@ -3,14 +3,14 @@ import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract
 import type { TreeNode } from '../../core/contract/result.ts';
 import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Failure, Journal, Outcome } from '../../core/runtime/journal.ts';
+import type { Failure, Outcome } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels } from '../../core/values/label.ts';
 import { spendingOf } from '../../core/values/spending.ts';
 import { statusOfFailure } from '../../core/values/status.ts';
 import { asJson } from '../../journal/row.ts';
-import type { Waits } from '../../journal/waits.ts';
+import { putRequest, type RequestParts } from '../approvals/put-request.ts';
 import type { DetachedInput } from '../run/children.ts';
 import type { InitialInput } from '../run/initial-input.ts';
 import { Interruptions } from '../run/interruptions.ts';
@@ -20,15 +20,9 @@ import { detachedRunId } from './detached-run-id.ts';
 type Request = ApprovalRequest | WaitRequest;
 
 /** What a detached child uses of the run it belongs to. */
-export interface DetachedParts extends DetachedRun {
+export interface DetachedParts extends DetachedRun, Omit<RequestParts, 'options'> {
   readonly id: string;
-  readonly journal: Journal;
   readonly stops: Stops;
-  readonly waits: Waits;
-  readonly permissions: {
-    /** Puts a question of the child to the person or process that this run asks. */
-    relay(request: Request, self: Invocation): Promise<Outcome<Decision>>;
-  };
 }
 
 /** Runs a child as a run of its own, in this or another process. Its questions are asked here, and it continues with the answers. */
@@ -125,7 +119,7 @@ class Questions {
     this.#asked.add(base);
     const path = addressOf(request.path, this.#self);
     const shown: Request = { ...request, id, path, runId: this.#run.id };
-    const answer = this.#run.permissions.relay(shown, this.#self).then((outcome) => {
+    const answer = putRequest(this.#run, shown, this.#self, this.#self.step).then((outcome) => {
       this.#answers.set(own, outcome);
       return outcome;
     });
