@@ -18,7 +18,7 @@ import { defineAgent, defineTool, type Model, type RunOptions, runAgent } from '
 import { jsonlLog } from 'coxswain/log';
 import { otel } from 'coxswain/otel';
 import { sqlite } from 'coxswain/sqlite';
-import { toldRecords } from '../src/journal/told-records.ts';
+import { rebuiltRecords } from '../src/journal/rebuilt-records.ts';
 import { rebuildSpans } from '../src/telemetry/otel/rebuild-spans.ts';
 import { loadTraceSdk } from '../src/telemetry/otel/sdk.ts';
 import { compare, type Work } from './compare.ts';
@@ -150,7 +150,7 @@ async function rebuilding(): Promise<void> {
     isLive: false,
   } as const;
   const since = performance.now();
-  const spans = rebuildSpans(toldRecords(stored), how);
+  const spans = rebuildSpans(rebuiltRecords(stored), how);
   const each = ((performance.now() - since) * 1_000) / spans.length;
   console.log(`        ${'making a span again from its records'.padEnd(44)}${digits(each).padStart(12)} µs a span`);
 }

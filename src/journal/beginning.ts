@@ -35,6 +35,12 @@ export function beginningOf(run: StoredRun): Beginning {
   throw new JournalError(`run ${run.id}: ${fault}`);
 }
 
+/** The messages of it; none where it is damaged. */
+export function initialBrief(beginning: unknown): readonly Message[] {
+  const brief = isPlainObject(beginning) ? beginning.brief : undefined;
+  return Array.isArray(brief) && brief.every(isMessage) ? brief : [];
+}
+
 /** What is stored is input like any other: what it is to be is looked at, and nothing in it is believed of how it is to be treated. */
 function faultIn(beginning: unknown): string | undefined {
   if (!isPlainObject(beginning)) return `its first record is damaged. ${COPY}`;
@@ -50,7 +56,7 @@ function faultIn(beginning: unknown): string | undefined {
 const COPY = 'Put a whole copy of the file back, or start a new run.';
 const ROLES: readonly unknown[] = ['user', 'assistant', 'tool'];
 
-function isMessage(value: unknown): boolean {
+function isMessage(value: unknown): value is Message {
   if (!isPlainObject(value) || !ROLES.includes(value.role)) return false;
   const { content, label } = value;
   return (typeof content === 'string' || Array.isArray(content)) && (label === undefined || isLabel(label));

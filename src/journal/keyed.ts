@@ -1,6 +1,7 @@
 import type { DetachedOutcome } from '../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/contract/permission.ts';
 import type { Draft } from '../core/contract/record.ts';
+import { envelope } from '../core/runtime/envelope.ts';
 import { Stopped } from '../core/runtime/guard.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
 import type { Call, DetachedCall, Journal, Outcome } from '../core/runtime/journal.ts';
@@ -106,8 +107,7 @@ export class KeyedJournal implements Journal {
       this.#parts.cancellation.recordsEnd(key);
       throw new Stopped(stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });
     }
-    const envelope = { key, node: self, step: self.step, attempt: 1, span: self.span } as const;
-    const entry = { ...envelope, kind: 'once', event: 'done' } as const;
+    const entry = { ...envelope(self, key), kind: 'once', event: 'done' } as const;
     const value = propose();
     if (value instanceof Promise) return this.#proposed(entry, value) as T;
     this.note({ ...entry, value: value as Json });

@@ -1,4 +1,5 @@
 import type { ApprovalRequest, Decision, WaitRequest } from '../core/contract/permission.ts';
+import { envelope } from '../core/runtime/envelope.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
 import type { Outcome } from '../core/runtime/journal.ts';
 import { stopped } from '../core/runtime/stops.ts';
@@ -25,8 +26,7 @@ export async function wait(
   const stop = parts.stops.at(key);
   if (stop !== undefined) return stopped(stop);
   const shown = sameRequest(past?.started?.request, request);
-  const envelope = { key, node: self, step, span: self.span } as const;
-  const entry = { ...envelope, attempt: 1, kind: 'wait', request: shown } as const;
+  const entry = { ...envelope(self, key, { step }), kind: 'wait', request: shown } as const;
   const answered = parts.waits.open(self, shown);
   const asked = recorder.note({ ...entry, event: 'started' });
   // Of one that was asked for before the process ended, when that was.
@@ -38,8 +38,7 @@ export async function wait(
     if (outcome.ok) recorder.note({ ...entry, event: 'done', value: outcome.value, since });
     else
       recorder.note({
-        ...envelope,
-        attempt: parts.epoch,
+        ...envelope(self, key, { step, attempt: parts.epoch }),
         kind: 'wait',
         event: 'cancel',
         value: outcome.error,
@@ -65,7 +64,6 @@ export async function sleep(
   if (stop !== undefined) return stopped(stop);
   const deadline = until();
   const outcome = await whileBusy(parts, self, () => new Sleeper(key, stops, deadline).sleep());
-  const entry = { key, node: self, step: self.step, attempt: 1, span: self.span } as const;
-  if (outcome.ok) recorder.note({ ...entry, kind: 'sleep', event: 'done', value: deadline });
+  if (outcome.ok) recorder.note({ ...envelope(self, key), kind: 'sleep', event: 'done', value: deadline });
   return outcome;
 }

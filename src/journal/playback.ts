@@ -1,4 +1,5 @@
 import type { Draft, EffectKind, RunRecord, Span } from '../core/contract/record.ts';
+import { envelope } from '../core/runtime/envelope.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
 import type { Call, Outcome } from '../core/runtime/journal.ts';
 import type { History, RecordedCall } from './history.ts';
@@ -28,14 +29,15 @@ export class Playback {
   ): void {
     const span: Span = { key: call.key, parent: call.parent, handle: undefined };
     const gates = this.#history.take('gate', `${call.key}/@gate`)?.more ?? [];
-    const at = { node: call.self, step: call.step, span };
     for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
       const { key, attempt } = row;
       const said = row.event === 'started' ? call.started() : shownBetween(row);
-      if (said !== undefined) this.add({ ...at, key, attempt, ...said }, row);
+      if (said !== undefined)
+        this.add({ ...envelope(call.self, key, { step: call.step, attempt, span }), ...said }, row);
     }
     const since = began?.time ?? ended.time;
-    this.add({ ...at, key: call.key, attempt: ended.attempt, ...call.ended(outcome), since }, ended);
+    const at = { step: call.step, attempt: ended.attempt, span };
+    this.add({ ...envelope(call.self, call.key, at), ...call.ended(outcome), since }, ended);
   }
 
   /** What a person was asked at a call, or at a wait, and what they answered. */
@@ -49,7 +51,7 @@ export class Playback {
       }
       const said = row.kind === 'decision' ? denied(row) : asked(row, request, since);
       if (said === undefined) continue;
-      this.add({ key: row.key, node: self, step, attempt: row.attempt, span: self.span, ...said }, row);
+      this.add({ ...envelope(self, row.key, { step, attempt: row.attempt }), ...said }, row);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Draft, RunRecord, Span } from '../core/contract/record.ts';
+import { envelope } from '../core/runtime/envelope.ts';
 import type { Call, Failure, Outcome, Work } from '../core/runtime/journal.ts';
 import type { ErrorRecord } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
@@ -171,7 +172,7 @@ export class Recorder {
     const waited = waitedMs > 0 ? { waitedMs } : undefined;
     const request = this.#parts.log && traced(call.request?.(), this.#facts.ofCall(start, waited?.waitedMs, paidBy));
     const kept = { key, kind, event: 'started', attempt, step, span, request, value: undefined } as const;
-    this.#write(kept, time, opens, () => ({ ...envelope(call, span, attempt), ...start, ...waited }));
+    this.#write(kept, time, opens, () => ({ ...envelopeOf(call, span, attempt), ...start, ...waited }));
     return time;
   }
 
@@ -184,7 +185,7 @@ export class Recorder {
     const value = { ...error, delayMs };
     const entry = { kind: 'model', event: 'retry', value } as const;
     const kept = { key, attempt, step, span, request: undefined, ...entry } as const;
-    this.#write(kept, timeNow(), false, () => ({ ...envelope(call, span, attempt), ...entry }));
+    this.#write(kept, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...entry }));
   }
 
   /** What was stopped has no outcome. What the model was told, also that nobody knows, is one. */
@@ -206,7 +207,7 @@ export class Recorder {
     const request = paidBy === undefined ? spent && { spent } : { ...(spent && { spent }), paidBy };
     const value = outcome.ok ? outcome.value : outcome.error;
     const kept = { key, kind, event, attempt, step, span, request, value } as const;
-    this.#write(kept, timeNow(), false, () => ({ ...envelope(call, span, attempt), ...call.ended(outcome), since }));
+    this.#write(kept, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...call.ended(outcome), since }));
   }
 
   /** The ledger's refusal is an outcome: a resume must come to the same end. */
@@ -239,7 +240,7 @@ export class Recorder {
       request: undefined,
       value: failure.error,
     } as const;
-    this.#write(kept, timeNow(), false, () => ({ ...envelope(call, span, 1), ...said }));
+    this.#write(kept, timeNow(), false, () => ({ ...envelopeOf(call, span, 1), ...said }));
   }
 
   /** `draft` is asked for where somebody looks. */
@@ -272,6 +273,6 @@ function traced(request: unknown, trace: object | undefined): unknown {
   return isPlainObject(request) ? { ...request, trace } : { trace };
 }
 
-function envelope(call: Call<never> | Call<unknown>, span: Span, attempt: number) {
-  return { key: call.key, node: call.self, step: call.step, attempt, span };
+function envelopeOf({ self, key, step }: Call<never> | Call<unknown>, span: Span, attempt: number) {
+  return envelope(self, key, { step, attempt, span });
 }

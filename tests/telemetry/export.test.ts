@@ -8,7 +8,7 @@ import { sqlite } from 'coxswain/sqlite';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { toldRecords } from '../../src/journal/told-records.ts';
+import { rebuiltRecords } from '../../src/journal/rebuilt-records.ts';
 import { rebuildSpans } from '../../src/telemetry/otel/rebuild-spans.ts';
 import { loadTraceSdk } from '../../src/telemetry/otel/sdk.ts';
 import { attributesOf, type WireSpan } from './receiver.ts';
@@ -122,7 +122,7 @@ describe('the spans of a run', () => {
     const stored = await Promise.all([first.id, fork.id].map((id) => journal.read(id)));
     journal.close();
     const again = [];
-    for (const run of stored) again.push(...(await resent(toldRecords(run as NonNullable<typeof run>))));
+    for (const run of stored) again.push(...(await resent(rebuiltRecords(run as NonNullable<typeof run>))));
     expect(new Set(live.map(({ traceId }) => traceId)).size).toBe(3);
     expect(sorted(again)).toEqual(sorted(live));
   });
@@ -156,7 +156,7 @@ describe('the spans of a run', () => {
       'error.type': 'failed',
     });
     const stored = await journal.read(first.id);
-    expect(sorted(await resent(toldRecords(stored as NonNullable<typeof stored>)))).toEqual(sorted(live));
+    expect(sorted(await resent(rebuiltRecords(stored as NonNullable<typeof stored>)))).toEqual(sorted(live));
     expect((await resumeRun(clerk(search, save), first.id, options).result).status).toBe('completed');
     journal.close();
   });
@@ -189,7 +189,7 @@ describe('the spans of a run', () => {
     const rows = stored?.rows ?? [];
     expect(rows.length).toBeGreaterThan(30);
     for (let count = 1; count <= rows.length; count += 1) {
-      const spans = rebuildSpans(toldRecords({ id: runId, rows: rows.slice(0, count) }), how);
+      const spans = rebuildSpans(rebuiltRecords({ id: runId, rows: rows.slice(0, count) }), how);
       const ids = new Set(spans.map((span) => span.spanContext().spanId));
       expect(ids.size).toBe(spans.length);
       const roots = spans.filter((span) => span.parentSpanContext === undefined);
@@ -200,7 +200,7 @@ describe('the spans of a run', () => {
       }
       const state = roots[0]?.attributes['coxswain.run.state'];
       expect(state).toBe(count === rows.length ? 'completed' : 'died');
-      const live = rebuildSpans(toldRecords({ id: runId, rows: rows.slice(0, count) }), { ...how, isLive: true });
+      const live = rebuildSpans(rebuiltRecords({ id: runId, rows: rows.slice(0, count) }), { ...how, isLive: true });
       expect(live.every((span) => ids.has(span.spanContext().spanId))).toBe(true);
       expect(live.length === spans.length).toBe(count === rows.length);
     }

@@ -7,7 +7,7 @@ import { jsonlLog } from 'coxswain/log';
 import { type OtelSetup, otel, setupOtel } from 'coxswain/otel';
 import { sqlite } from 'coxswain/sqlite';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { toldRecords } from '../../src/journal/told-records.ts';
+import { rebuiltRecords } from '../../src/journal/rebuilt-records.ts';
 import { loggedRecords } from '../../src/telemetry/log/logged-records.ts';
 import { sendSpans } from '../../src/telemetry/otel/export-spans.ts';
 import { rebuildSpans } from '../../src/telemetry/otel/rebuild-spans.ts';
@@ -76,7 +76,7 @@ export function threeWays() {
     const stored = await journal.read(run.id);
     journal.close();
     if (stored === undefined) throw new Error('it was not kept');
-    const fromJournal = await resent(toldRecords(stored), content);
+    const fromJournal = await resent(rebuiltRecords(stored), content);
     const [logged] = await loggedRecords(log);
     const fromLog = await resent(logged?.records ?? [], content);
     return { result, run, live: sent, fromJournal, fromLog };

@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs';
 import type { RunRecord } from '../../core/contract/record.ts';
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
-import { toldRecords } from '../../journal/told-records.ts';
+import { rebuiltRecords } from '../../journal/rebuilt-records.ts';
 import { readRun } from '../../orchestration/entry/resume-run.ts';
 import { loggedRecords } from '../../telemetry/log/logged-records.ts';
 import { sendSpans, spansJson } from '../../telemetry/otel/export-spans.ts';
@@ -60,7 +60,7 @@ async function fromJournal(run: string, { journal }: TraceExportOptions): Promis
   const { store } = await openJournal(journal);
   try {
     const stored = await readRun(store, run);
-    return { run, records: toldRecords(stored), isLive: runState(stored, Date.now()) === 'running' };
+    return { run, records: rebuiltRecords(stored), isLive: runState(stored, Date.now()) === 'running' };
   } finally {
     store.close();
   }

@@ -1,5 +1,6 @@
 import type { Span } from '../contract/record.ts';
 import type { Permit } from '../runtime/call-permissions.ts';
+import { envelope } from '../runtime/envelope.ts';
 import { hasStarted } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { ErrorRecord } from '../values/errors.ts';
@@ -17,7 +18,7 @@ export function refuse(run: RunContext, site: CallSite, refusal: Refusal): CallR
   // An error text that quotes arguments says what the model said: it carries the label of the turn.
   const out = failedOut(tool, errorOf(run, site, refusal), label, visible);
   const span: Span = { key, parent, handle: undefined };
-  const entry = { key, node: self, step, attempt: 1, span, kind: 'tool', event: 'failed' } as const;
+  const entry = { ...envelope(self, key, { step, span }), kind: 'tool', event: 'failed' } as const;
   run.journal.note({ ...entry, request: callFacts(parsed, key, args), value: out, ran: false });
   return { out };
 }

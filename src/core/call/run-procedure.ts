@@ -1,5 +1,6 @@
 import type { Span } from '../contract/record.ts';
 import type { ProcedureTool, Tool } from '../contract/tool.ts';
+import { envelope } from '../runtime/envelope.ts';
 import { Guard } from '../runtime/guard.ts';
 import { hasStarted, recordedError } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
@@ -26,7 +27,7 @@ export async function runProcedure(
   const { self, key, step, parent, parentStep, label, visible, onEnd } = site;
   const span: Span = { key, parent, handle: undefined };
   const call = callFacts(site.parsed, key, args, rule);
-  const entry = { key, node: self, step, attempt: 1, span, request: call, kind: 'tool' } as const;
+  const entry = { ...envelope(self, key, { step, span }), request: call, kind: 'tool' } as const;
   const hasRun = hasStarted(run, 'tool', key);
   const since = run.journal.note({ ...entry, event: 'started' });
   const guard = new Guard(key, run.stops);

@@ -99,7 +99,9 @@ export interface RunIn {
   readonly caller?: Caller | undefined;
 }
 
-export interface RunOut extends AgentOut {
+export interface RunOut extends Omit<AgentOut, 'status'> {
+  /** `failed`: its result rejected. Only records that are made again from a journal have it. */
+  readonly status: Status | 'failed';
   /** The join of all that the root has seen. */
   readonly label?: Label;
   readonly pending?: readonly (ApprovalRequest | WaitRequest)[];

@@ -153,6 +153,8 @@ type Bound = Omit<EventHead, 'seq'>;
 function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, state: EventState): EventBody[] {
   if (record.event === 'started') return [{ type: record.kind === 'run' ? 'run.start' : 'agent.start', ...head }];
   const out: RunOut = record.value;
+  // Its result rejected, which is no end of it: a resume goes on.
+  if (out.status === 'failed') return [];
   const outcome = {
     ...end(record, out.usage, out.costUsd),
     text: out.text,

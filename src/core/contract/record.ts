@@ -62,7 +62,7 @@ export type Entry = Common &
         readonly request: { readonly [key: string]: Json | undefined };
       }
     | { readonly kind: 'memory' | 'embedding'; readonly event: 'done'; readonly value: Json; readonly request?: never }
-    | { readonly kind: 'child'; readonly event: 'started'; readonly request: DetachedChild }
+    | { readonly kind: 'child'; readonly event: 'started'; readonly request?: DetachedChild }
     | { readonly kind: 'child'; readonly event: 'done'; readonly value: DetachedOutcome; readonly request?: never }
     | {
         readonly kind: 'child';
@@ -180,6 +180,7 @@ export type EffectKind = 'model' | 'tool' | 'memory' | 'embedding' | 'child';
 
 /** What an entry says, without where and when. */
 type Saying<E> = E extends unknown ? Omit<E, keyof Common> : never;
+export type EntryContent = Saying<Entry>;
 type OfEffect = Extract<Entry, { kind: EffectKind }>;
 /** How an effect is told when it starts, and when it ends. */
 export type EffectStart = Saying<Extract<OfEffect, { event: 'started' }>>;

@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';
+import { envelope } from './envelope.ts';
 import type { Invocation } from './invocation.ts';
 import { isRecorded, recordedLimit } from './prior.ts';
 import type { RunContext } from './run-context.ts';
@@ -65,14 +66,7 @@ export function limited(
   limit: Limit,
   at = `${self.path}/${self.step}`,
 ): ErrorRecord {
-  const entry = {
-    key: `${at}/@limit`,
-    node: self,
-    step: self.step,
-    attempt: 1,
-    span: self.span,
-  } as const;
-  run.journal.note({ ...entry, kind: 'limit', event: 'done', value: { ...limit } });
+  run.journal.note({ ...envelope(self, `${at}/@limit`), kind: 'limit', event: 'done', value: { ...limit } });
   const what = limit.limit === 'steps' ? 'The step limit' : 'The limit of tool calls';
   return {
     kind: limit.limit === 'steps' ? 'step_limit' : 'tool_limit',

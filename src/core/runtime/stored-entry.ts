@@ -1,4 +1,4 @@
-import type { AgentIn, AgentOut, RunIn, RunOut } from '../contract/boundary.ts';
+import type { AgentIn, AgentOut, ModelIn, RunIn, RunOut, ToolIn } from '../contract/boundary.ts';
 import type { DetachedOutcome } from '../contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../contract/permission.ts';
 import type { EffectKind, Entry, ParentStep } from '../contract/record.ts';
@@ -11,20 +11,27 @@ import type { ToolValue } from '../values/tool-value.ts';
 export type Kind = Entry['kind'];
 
 /** Facts of a trace that are the same for many records: they stand in the first of an epoch that has them, under a number. */
-export interface SharedFacts {
+export interface SharedFacts<Facts> {
   readonly of?: number;
-  readonly facts?: { readonly [name: string]: Json };
+  readonly facts?: Facts;
 }
 
+export type FactsOfAgent = Pick<AgentIn, 'description'>;
+export type FactsOfTool = Pick<ToolIn, 'description' | 'delegate' | 'access' | 'sandbox'>;
+/** `output` is the name of the form that is asked for. */
+export type FactsOfModel = Pick<ModelIn, 'provider' | 'modelId' | 'server' | 'settings' | 'stream'> & {
+  readonly output?: string;
+};
+
 /** How long it stood in line before it started, in milliseconds; who pays it, where its address does not say so. */
-interface TraceOfCall extends SharedFacts {
+interface TraceOfCall<Facts> extends SharedFacts<Facts> {
   readonly waitedMs?: number;
   readonly paidBy?: string;
   /** The rule that allowed it. */
   readonly rule?: string;
 }
 
-interface TraceOfAgent extends SharedFacts {
+interface TraceOfAgent extends SharedFacts<FactsOfAgent> {
   readonly waitedMs?: number;
   readonly parentStep?: ParentStep;
   /** The path of an agent's parent, where its address does not say it. */
@@ -37,11 +44,11 @@ interface Traced<Trace> {
 }
 
 /** The sums and the status of an agent or a run. A record made from a step log has the status alone. */
-type StoredSums = Pick<AgentOut, 'status'> &
+export type StoredSums = Pick<AgentOut, 'status'> &
   Partial<Pick<AgentOut, 'steps' | 'toolCalls' | 'usage' | 'costUsd' | 'error'>>;
 
 /** Of a tool call: its name, its arguments, and the hash of their text where a model or code wrote them. Of a log: the text. */
-type StoredToolCall = Traced<TraceOfCall> & {
+type StoredToolCall = Traced<TraceOfCall<FactsOfTool>> & {
   readonly tool: string;
   readonly args?: Json;
   readonly given?: string;
@@ -63,7 +70,7 @@ interface StoredPayment {
 }
 
 /** A hash for each part of a request. */
-type StoredParts = Traced<TraceOfCall> & { readonly [part: string]: unknown };
+type StoredParts = Traced<TraceOfCall<FactsOfModel>> & { readonly [part: string]: unknown };
 
 /** The value of an entry that is stored as it is. */
 type ValueOf<K extends Kind, E extends Entry['event'] = 'done'> =
@@ -127,7 +134,7 @@ interface StoredForms {
     cancel: Ended<ErrorRecord>;
   };
   decision: { done: Ended<ValueOf<'decision'>> };
-  once: { done: Ended<Json | undefined> };
+  once: { done: Ended<Json> };
   sleep: { done: Ended<Json> };
   stop: { done: Ended<ValueOf<'stop'>> };
   diverged: { done: Ended<ValueOf<'diverged'>> };
@@ -139,7 +146,7 @@ interface StoredForms {
 interface StoredEffect {
   /** Its facts alone. */
   started: Started<Traced<{ readonly [fact: string]: Json | undefined }> | undefined>;
-  done: Ended<Json | undefined, StoredPayment>;
+  done: Ended<Json, StoredPayment>;
   failed: Ended<ErrorRecord, StoredPayment>;
   cancel: Ended<ErrorRecord, StoredPayment>;
 }

@@ -1,6 +1,7 @@
 import type { ModelAgent } from '../contract/agent.ts';
 import type { Compactor } from '../contract/compactor.ts';
 import type { ContextNote } from '../contract/record.ts';
+import { envelope } from '../runtime/envelope.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
 import { isRecorded, recordedCut } from '../runtime/prior.ts';
 import { recordOnce } from '../runtime/record-once.ts';
@@ -101,8 +102,7 @@ const NOT_SHORTER: ErrorRecord = Object.freeze({
 
 /** Notes what was done with the transcript before a call. */
 export function noteContext(run: RunContext, { self }: Transcript, key: string, value: ContextNote): void {
-  const entry = { key, node: self, step: self.step, attempt: 1, span: self.span } as const;
-  run.journal.note({ ...entry, kind: 'context', event: 'done', value });
+  run.journal.note({ ...envelope(self, key), kind: 'context', event: 'done', value });
 }
 
 async function custom(

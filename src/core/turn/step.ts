@@ -1,3 +1,4 @@
+import { envelope } from '../runtime/envelope.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { UserMessage } from '../values/message.ts';
@@ -14,6 +15,5 @@ export function endStep(run: RunContext, self: Invocation, since: bigint): void 
 }
 
 function stepEntry(self: Invocation) {
-  const { path, step, span } = self;
-  return { key: `${path}/${step}`, node: self, step, attempt: 1, span, kind: 'step' } as const;
+  return { ...envelope(self, `${self.path}/${self.step}`), kind: 'step' } as const;
 }

@@ -4,6 +4,7 @@ import type { Grant } from '../../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../../core/contract/permission.ts';
 import type { Delegate, Tool } from '../../core/contract/tool.ts';
 import type { CallPermissions, Endorse, Permit, PermitQuery } from '../../core/runtime/call-permissions.ts';
+import { envelope } from '../../core/runtime/envelope.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Call, Outcome } from '../../core/runtime/journal.ts';
 import { messageOf } from '../../core/values/errors.ts';
@@ -257,7 +258,7 @@ export class PermissionStep implements CallPermissions {
     { rule, suggest }: { rule?: string; suggest: readonly string[] },
   ): Permit {
     const value = { decision: 'deny', reason, ...(rule !== undefined && { rule }), tool: tool.name, callId } as const;
-    const entry = { key: `${key}/@approval`, node: self, step, attempt: 1, span: self.span } as const;
+    const entry = envelope(self, `${key}/@approval`, { step });
     this.#parts.journal.note({ ...entry, kind: 'decision', event: 'done', value });
     return { ok: false, error: denial(tool, reason, suggest) };
   }

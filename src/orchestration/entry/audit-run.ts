@@ -1,6 +1,6 @@
 import { checkOptions, checkText } from '../../core/values/options.ts';
+import { rebuiltRecords } from '../../journal/rebuilt-records.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
-import { toldRecords } from '../../journal/told-records.ts';
 import { type AuditEntry, auditOf, type ChainedEntry, chainAudit } from '../../security/audit.ts';
 import { readRun } from './resume-run.ts';
 
@@ -27,6 +27,6 @@ export async function auditRun(runId: string, options: AuditOptions): Promise<re
   checkOptions('options', options, ['journal', 'chain', 'key']);
   const { journal, chain, key } = options;
   if (key !== undefined) checkText('options.key', key, 'Give the key as text.');
-  const entries = auditOf(toldRecords(await readRun(journal, runId)));
+  const entries = auditOf(rebuiltRecords(await readRun(journal, runId)));
   return chain || key !== undefined ? chainAudit(entries, key) : entries;
 }

@@ -2,6 +2,7 @@ import type { AgentOut, RunIn } from '../../core/contract/boundary.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { Draft, Span } from '../../core/contract/record.ts';
 import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
+import { envelope } from '../../core/runtime/envelope.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Call } from '../../core/runtime/journal.ts';
 import { costUsd } from '../../core/values/spending.ts';
@@ -18,7 +19,7 @@ export function runSpan(): Span {
 }
 
 export function runStarted(root: Invocation, span: Span, request: RunIn): Draft {
-  return { key: RUN_KEY, node: root, step: 0, attempt: 1, span, kind: 'run', event: 'started', request };
+  return { ...envelope(root, RUN_KEY, { step: 0, span }), kind: 'run', event: 'started', request };
 }
 
 export function runDone(
@@ -37,7 +38,7 @@ export function runDone(
     ...(error !== undefined && { error }),
     ...(status === 'suspended' && { pending: tree.parking.parked }),
   };
-  const entry = { key: RUN_KEY, node: root, step: root.step, attempt: 1, span, since } as const;
+  const entry = { ...envelope(root, RUN_KEY, { span }), since };
   return { ...entry, kind: 'run', event: status === 'suspended' ? 'suspended' : 'done', value };
 }
 
@@ -48,20 +49,16 @@ export function agentStarted(self: Invocation, { brief, value }: InitialInput, m
   // Its name in stored records.
   const apart = self.delegate?.detached && ({ apart: true } as const);
   const facts = { agent: self.agent, description, type, brief, depth, ...apart };
-  const entry = {
-    ...({ key: self.path, node: self, step: 0, attempt: 1, span: self.span } as const),
-    ...(waitedMs > 0 && { waitedMs }),
-  };
+  const entry = { ...envelope(self, self.path, { step: 0 }), ...(waitedMs > 0 && { waitedMs }) };
   const request = type === 'code' ? { ...facts, input: value } : { ...facts, ...model };
   return { ...entry, kind: 'agent', event: 'started', request };
 }
 
 export function agentDone(self: Invocation, { status, text, error }: AgentOutcome): Draft {
-  const { step, span, since } = self;
+  const { step, since } = self;
   const toolCalls = self.toolCalls + self.codeCalls;
   const value = { status, text, ...spentBy(self), steps: step, toolCalls, ...(error !== undefined && { error }) };
-  const entry = { key: self.path, node: self, step, attempt: 1, span, since } as const;
-  return { ...entry, kind: 'agent', event: 'done', value };
+  return { ...envelope(self, self.path), since, kind: 'agent', event: 'done', value };
 }
 
 export function stopNote(
@@ -70,25 +67,26 @@ export function stopNote(
   path: string,
   { status, reason }: { readonly status: 'cancelled' | 'timeout'; readonly reason: string },
 ): Draft {
-  const entry = { key: `${path}/@cancel`, node: root, step: 0, attempt: epoch, span: root.span } as const;
-  return { ...entry, kind: 'stop', event: 'done', value: { path, status, reason } };
+  const at = { step: 0, attempt: epoch };
+  return { ...envelope(root, `${path}/@cancel`, at), kind: 'stop', event: 'done', value: { path, status, reason } };
 }
 
 export function divergedNote(self: Invocation, key: string, epoch: number, parts: readonly string[]): Draft {
-  const { step, span } = self;
-  const entry = { key: `${key}/@diverged`, node: self, step, attempt: epoch, span } as const;
-  return { ...entry, kind: 'diverged', event: 'done', value: { parts } };
+  return {
+    ...envelope(self, `${key}/@diverged`, { attempt: epoch }),
+    kind: 'diverged',
+    event: 'done',
+    value: { parts },
+  };
 }
 
 export function limitNote({ key, self }: Call<never>, reached: Reached): Draft {
-  const entry = { key: `${key}/@limit`, node: self, step: self.step, attempt: 1, span: self.span } as const;
-  return { ...entry, kind: 'limit', event: 'done', value: { ...reached } };
+  return { ...envelope(self, `${key}/@limit`), kind: 'limit', event: 'done', value: { ...reached } };
 }
 
 /** Each of a run's notes about gates has its own number, since several may have one address. */
 export function gateNote({ key, self }: Call<never>, number: number, value: GateNote): Draft {
-  const entry = { key: `${key}/@gate`, node: self, step: self.step, attempt: number, span: self.span } as const;
-  return { ...entry, kind: 'gate', event: 'done', value };
+  return { ...envelope(self, `${key}/@gate`, { attempt: number }), kind: 'gate', event: 'done', value };
 }
 
 /** Of itself, and of its subtree. */

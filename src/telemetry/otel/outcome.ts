@@ -1,9 +1,8 @@
 import type { Attributes } from '@opentelemetry/api';
-import type { AgentOut } from '../../core/contract/boundary.ts';
+import type { AgentOut, RunOut } from '../../core/contract/boundary.ts';
 import type { RecordOf } from '../../core/contract/events.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { ModelTurn } from '../../core/values/model.ts';
-import type { Status } from '../../core/values/status.ts';
 import type { ToolOut } from '../../core/values/tool-value.ts';
 import { boundedValue, finishReason, outputMessages } from './parts.ts';
 import { rpcCode, toolFault } from './tool-fault.ts';
@@ -55,7 +54,7 @@ const NOTHING: SpanOutcome = Object.freeze({ attributes: Object.freeze({}) });
 
 /** The kind of error that an invocation ended with; undefined if it completed or is suspended. */
 export function faultOf(out: {
-  readonly status: Status;
+  readonly status: RunOut['status'];
   readonly error?: { readonly kind: string };
 }): string | undefined {
   return out.status === 'completed' || out.status === 'suspended' ? undefined : (out.error?.kind ?? out.status);
