@@ -1,4 +1,4 @@
-// One worker of each kind that fails: what the supervisor is told of it, and what stands in the result.
+// Workers that fail in different ways: what the supervisor's model receives for each, and what the result contains.
 // Run it: node --conditions=@coxswain/source examples/failures.ts
 import {
   defineAgent,
@@ -51,7 +51,7 @@ const lead = defineSupervisor({
   concurrency: 6,
 });
 
-// Without a key, a script stands in for the model: the web is down, the shelf is looked at for ever, the register writes prose.
+// Without a key, a script stands in for the model: the web is down, the shelf worker never stops looking, the register writes prose.
 const names = ['archive', 'web', 'drawer', 'shelf', 'register'];
 const script = scriptedModel(({ messages, toolChoice }, { agent }) => {
   if (agent === 'web') throw new ModelError('permission', 'this key may not search');

@@ -21,7 +21,7 @@ const time = defineTool({
 
 const guide = defineAgent({ name: 'guide', instructions: 'Answer in one sentence.', tools: [weather, time] });
 
-// Without a key, a script stands in for the model: it calls both tools, then repeats what they said.
+// Without a key, a script stands in for the model: it calls both tools, then repeats their results.
 const script = scriptedModel([
   callTools(toolCall('weather', { city: 'Lisbon' }), toolCall('time', { zone: 'Europe/Lisbon' })),
   ({ messages }) => {

@@ -1,4 +1,4 @@
-// A desk that hands the conversation over: the worker sees all that was said, and what a person says next goes to it.
+// A desk that hands the conversation over: the worker sees the whole transcript, and the next user message goes to it.
 // Run it: node --conditions=@coxswain/source examples/help-desk.ts
 import {
   defineAgent,
@@ -55,7 +55,7 @@ const model = hasModelEnv() ? modelFromEnv() : script;
 
 const run = startRun(desk, 'This is Ada. I was charged twice.', {
   model,
-  // What a handed-over worker may do is asked like anything else.
+  // Calls of a worker that took the conversation over need approvals like all others.
   approve: ({ agent, tool, args }) => {
     console.log(`${agent} wants to ${tool} ${JSON.stringify(args)}: allowed`);
     return { decision: 'allow' };
@@ -66,7 +66,7 @@ const result = await run.result;
 for (const { role, content } of result.messages) if (role !== 'assistant') console.log(`${role}: ${String(content)}`);
 console.log(result.text);
 
-// The conversation is one, whoever had it: it can go on with anybody.
+// The transcript is the same whichever agent had it, so any agent can continue it.
 const closing = defineAgent({ name: 'closing', instructions: 'Thank the caller in one line.' });
 const thanks = await runAgent(closing, [...result.messages, { role: 'user', content: 'That was all.' }], {
   model: hasModelEnv() ? modelFromEnv() : scriptedModel(['(scripted) Thank you for calling, Ada.']),

@@ -32,6 +32,6 @@ const script = scriptedModel(({ messages, toolChoice }) => {
 
 const run = startRun(reader, 'What is the book about?', { model: hasModelEnv() ? modelFromEnv() : script });
 run.on('context.compact', ({ step, dropped, tokensBefore, tokensAfter }) => {
-  console.log(`before step ${step}: ${dropped} messages summed up, ${tokensBefore} → ${tokensAfter} tokens`);
+  console.log(`before step ${step}: ${dropped} messages summarised, ${tokensBefore} → ${tokensAfter} tokens`);
 });
 console.log((await run.result).text);

@@ -1,4 +1,4 @@
-// An editor whose workers go on in the background, ask it, write to it and are continued; a person steers it meanwhile.
+// An editor with background workers, which ask it questions, write to it and receive follow-ups; a person steers it meanwhile.
 // Run it: node --conditions=@coxswain/source examples/newsroom.ts
 import { defineAgent, defineSupervisor, delegate, hasModelEnv, modelFromEnv, startRun } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
@@ -22,14 +22,15 @@ const editor = defineSupervisor({
   mailbox: true,
 });
 
-// Without a key, scripts stand in for the model. The editor is asked by a worker while it goes on, so that may be its second or third turn.
+// Without a key, scripts stand in for the model. A worker's question may arrive before or after the editor's second turn, so both of the next
+// two turns can answer it.
 const script = scriptedModel({
   editor: [
     callTools(
       toolCall('start_worker', { worker: 'dates', brief: { task: 'When was the tower built? It says 1887.' } }),
       toolCall('start_worker', { worker: 'prices', brief: { task: 'What did the tower cost?' } }),
     ),
-    // Too early: the workers are still at work, so the answer is held until they have ended.
+    // Too early: the workers are still active, so the answer is held until they have ended.
     ({ messages }) => (isAsked(messages) ? 'The opening.' : 'Outline: when, for how much.'),
     ({ messages }) => (isAsked(messages) ? 'The opening.' : 'Outline: when, for how much.'),
     callTools(toolCall('continue_worker', { id: '1.1/prices', message: 'In gold francs?' })),
@@ -50,12 +51,12 @@ function isAsked(messages: readonly { readonly content: unknown }[]): boolean {
 const run = startRun(editor, 'A line about the tower', { model: hasModelEnv() ? modelFromEnv() : script });
 run.on('step.start', ({ path, arrived = [] }) => {
   for (const { from, content } of arrived)
-    console.log(`${path} hears ${from}: ${String(content).replaceAll('\n', ' ')}`);
+    console.log(`${path} receives from ${from}: ${String(content).replaceAll('\n', ' ')}`);
 });
 run.on('model.end', ({ path, key, text }) => {
   if (key.endsWith('/@answer')) console.log(`${path} answers ${key.split('/').slice(1, 3).join('/')}: ${text}`);
 });
-// Anybody may, also from another process: cox steer <run> editor "One sentence."
+// The same from another process: cox steer <run> editor "One sentence."
 run.steer('editor', 'One sentence.');
 const result = await run.result;
 console.log(result.text);

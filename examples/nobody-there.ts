@@ -1,4 +1,4 @@
-// Work in CI, with nobody to ask: two lines say what may happen. Run it: node --conditions=@coxswain/source examples/nobody-there.ts
+// Work in CI, where nobody can approve a call: one line of permissions says what may happen. Two ways to write it. Run it: node --conditions=@coxswain/source examples/nobody-there.ts
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

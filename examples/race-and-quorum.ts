@@ -1,4 +1,4 @@
-// Many workers at once: the first good answer wins, a quorum is enough, many briefs go out in one call.
+// Many workers at once: the first good answer wins, a quorum is enough, one call sends many briefs.
 // Run it: node --conditions=@coxswain/source examples/race-and-quorum.ts
 import { defineAgent, defineSupervisor, fanOut, hasModelEnv, modelFromEnv, runAgent } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
@@ -14,7 +14,7 @@ const editor = defineSupervisor({
   fanOutTool: { max: 8 },
 });
 
-// Without a key, scripts stand in for the model. The archive is slow, the web is down, the notes know.
+// Without a key, scripts stand in for the model. The archive is slow, the web is down, the notes have the answer.
 const script = scriptedModel(async ({ messages }, { agent, signal }) => {
   const [{ content: brief } = { content: '' }] = messages;
   if (agent === 'web') throw new Error('the line is dead');
@@ -32,7 +32,7 @@ const result = await runAgent(editor, 'When was the tower built?', { model });
 console.log(result.text);
 for (const { path, status } of result.tree.children) console.log(`${path.replace(/~\w+/, '')}: ${status}`);
 
-// From plain code: one run, two of three are enough.
+// From plain code: one run in which two of three answers are enough.
 const pages = await fanOut(reader, ['page 1', 'page 2', 'page 3'], { policy: { quorum: 2 }, model });
 for (const page of pages)
   console.log(page.status === 'completed' ? page.output : `${page.status}: ${page.error.message}`);

@@ -1,4 +1,4 @@
-// Five readers and a cap in dollars: each has a share, so the one that never stops reading takes nothing from the others.
+// Five readers under a cap in dollars: each has a share, so the one that never stops reading cannot use up the budget of the others.
 // Run it: node --conditions=@coxswain/source examples/under-a-cap.ts
 import { defineAgent, defineSupervisor, defineTool, delegate, hasModelEnv, modelFromEnv, startRun } from 'coxswain';
 import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';

@@ -1,4 +1,4 @@
-// An agent that edits a folder and tests what it did. Run it: node --conditions=@coxswain/source examples/workspace-editor.ts
+// An agent that edits a folder and tests its change. Run it: node --conditions=@coxswain/source examples/workspace-editor.ts
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const editor = defineAgent({
   tools: [...workspaceTools({ root }), commandTool({ root, presets: { check } })],
 });
 
-// Without a key, a script stands in for the model. Its second call wants to leave the folder.
+// Without a key, a script stands in for the model. Its second call tries to leave the folder.
 const script = scriptedModel([
   callTools(toolCall('read_file', { path: 'tides.json' })),
   callTools(toolCall('read_file', { path: '../../etc/passwd' })),

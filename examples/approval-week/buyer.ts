@@ -1,4 +1,5 @@
-// An agent that must ask before it spends. Without a key a script stands in for its model; run it with cox or by the days' files.
+// An agent that needs an approval before it spends. Without a key a script stands in for its model. Run it with cox, or with monday.ts,
+// thursday.ts and friday.ts.
 import { appendFileSync } from 'node:fs';
 import { defineAgent, defineTool, hasModelEnv, modelFromEnv } from 'coxswain';
 import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';
@@ -12,7 +13,7 @@ const price = defineTool({
   execute: ({ article }) => `${article}: 1,240 euros`,
 });
 
-// `spend` asks a person, whatever mode the run has but `acceptAll`. The key is the same however often the call is repeated.
+// A call with access `spend` needs a person's approval in every mode but `acceptAll`. Its key is the same however often the call is repeated.
 const order = defineTool({
   name: 'order',
   description: 'Orders an article',
@@ -24,7 +25,7 @@ const order = defineTool({
   },
 });
 
-// By how far the conversation is, not by how often it was asked: another process goes on in the middle.
+// The turn depends on the transcript, not on the number of requests: another process continues in the middle.
 const script = scriptedModel(({ messages }) => {
   const results = messages.filter(({ role }) => role === 'tool');
   if (results.length === 0) return callTools(toolCall('price', { article: 'radar' }, 'c1'));
@@ -34,7 +35,7 @@ const script = scriptedModel(({ messages }) => {
 
 export default defineAgent({
   name: 'buyer',
-  instructions: 'Look up the price of what is wanted, order it, and say in one sentence what became of it.',
+  instructions: 'Look up the price of what is wanted, order it, and say in one sentence whether it was ordered.',
   model: hasModelEnv() ? modelFromEnv() : script,
   tools: [price, order],
 });

@@ -1,4 +1,4 @@
-// A third process: goes on with what was decided. Run it: node --conditions=@coxswain/source examples/approval-week/friday.ts
+// A third process continues the run with the decision. Run it: node --conditions=@coxswain/source examples/approval-week/friday.ts
 import { resumeRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import buyer from './buyer.ts';

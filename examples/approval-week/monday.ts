@@ -1,4 +1,4 @@
-// Starts a run that comes to a question, and exits. Run it: node --conditions=@coxswain/source examples/approval-week/monday.ts
+// Starts a run that needs an approval, and exits. Run it: node --conditions=@coxswain/source examples/approval-week/monday.ts
 import { startRun } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 import buyer from './buyer.ts';

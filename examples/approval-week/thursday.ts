@@ -1,4 +1,4 @@
-// Another process, days later: lists what waits and allows it. Run it: node --conditions=@coxswain/source examples/approval-week/thursday.ts
+// Another process, days later, lists the pending requests and allows them. Run it: node --conditions=@coxswain/source examples/approval-week/thursday.ts
 import { decideRun, pendingRequests } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
 

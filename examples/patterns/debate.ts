@@ -16,7 +16,7 @@ const judge = defineAgent({
   output: z.object({ winner: z.enum(['first', 'second']), why: z.string() }),
 });
 
-/** The judge does not know the sides, and is asked twice with the order changed: a verdict that follows the order is none. */
+/** The judge does not know the sides. It is called twice, with the order changed: a verdict that changes with the order does not count. */
 export const debate = defineAgent({
   name: 'debate',
   input: z.object({ question: z.string(), rounds: z.int().min(1).max(4).default(2) }),
@@ -34,7 +34,7 @@ export const debate = defineAgent({
   },
 });
 
-/** Both at once: neither has the last word of a round. */
+/** Both sides argue at once, so that neither has the last word of a round. */
 async function argue(ctx: ProcedureContext, question: string, heard: { for: string; against: string }) {
   const [pro, con] = await Promise.all([
     ctx.call(debater, { question, side: 'for', heard: heard.against }),

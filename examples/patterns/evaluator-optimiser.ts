@@ -1,4 +1,4 @@
-// Evaluator–optimiser: one writes, one judges by a list of criteria, until it passes or a bound is reached. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/evaluator-optimiser.ts
+// Evaluator–optimiser: one agent writes, one judges by a list of criteria, until the text passes or a limit is reached. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/evaluator-optimiser.ts
 import { defineAgent, hasModelEnv, modelFromEnv } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import { z } from 'zod';
 const Verdict = z.object({ problems: z.array(z.string()) });
 const optimiser = defineAgent({
   name: 'optimiser',
-  instructions: 'Write the text. Mend every problem that you are told.',
+  instructions: 'Write the text. Correct every problem that is named.',
 });
 const evaluator = defineAgent({
   name: 'evaluator',
@@ -15,7 +15,7 @@ const evaluator = defineAgent({
   output: Verdict,
 });
 
-/** Ends when nothing is wrong, when a round mended nothing, or after `rounds`; the answer says which problems are left. */
+/** Ends when no problem is left, when a round did not reduce the problems, or after `rounds`. The answer lists the problems that are left. */
 export const evaluatorOptimiser = defineAgent({
   name: 'improve',
   input: z.object({ task: z.string(), criteria: z.array(z.string()).min(1), rounds: z.int().min(1).max(5).default(3) }),
@@ -25,9 +25,12 @@ export const evaluatorOptimiser = defineAgent({
     let { problems } = await ctx.call(evaluator, { criteria, text });
     let round = 1;
     for (; round < rounds && problems.length > 0; round += 1) {
-      const next = await ctx.call(optimiser, { task, constraints: `Mend: ${problems.join('; ')}\nThe text:\n${text}` });
+      const next = await ctx.call(optimiser, {
+        task,
+        constraints: `Correct: ${problems.join('; ')}\nThe text:\n${text}`,
+      });
       const verdict = await ctx.call(evaluator, { criteria, text: next });
-      // A model that mends one thing and breaks another would go on for ever.
+      // Without this check a model that corrects one problem and causes another would never end.
       if (verdict.problems.length >= problems.length) break;
       text = next;
       problems = verdict.problems;

@@ -1,4 +1,4 @@
-// Map–reduce: the same work on each part, then one that puts the results together. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/map-reduce.ts
+// Map–reduce: the same work on each part, then one agent combines the results. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/map-reduce.ts
 import { defineAgent, hasModelEnv, modelFromEnv } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { z } from 'zod';
@@ -6,12 +6,12 @@ import { z } from 'zod';
 const reader = defineAgent({
   name: 'reader',
   input: z.object({ part: z.string() }),
-  instructions: 'List every name and date in this part of a logbook. Say so where there is none.',
+  instructions: 'List every name and date in this part of a logbook. Say so if there is none.',
   limits: { steps: 3 },
 });
 const merger = defineAgent({ name: 'merger', instructions: 'Merge the lists: each name and date once, by date.' });
 
-/** The parts are cut by code and read at once; a part that failed is named in the answer, never left out in silence. */
+/** Code splits the text, and workers read the parts in parallel. A part that failed is named in the answer, never left out silently. */
 export const mapReduce = defineAgent({
   name: 'map_reduce',
   input: z.object({ text: z.string(), size: z.int().min(1).default(4_000) }),
@@ -32,7 +32,7 @@ export const mapReduce = defineAgent({
   },
 });
 
-/** The second part asks for a tool that it does not have until its steps are over. */
+/** For the second part the script calls a tool that does not exist, until the steps are used up. */
 export const script = () =>
   scriptedModel(({ instructions, messages }) => {
     if (instructions.startsWith('Merge')) return '(scripted) 3 May: Ada. 9 May: Bo.';

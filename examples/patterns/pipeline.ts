@@ -1,4 +1,4 @@
-// Pipeline: one agent's output is the next one's input. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/pipeline.ts paper charts
+// Pipeline: the output of one agent is the input of the next. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/pipeline.ts paper charts
 import { defineAgent, hasModelEnv, modelFromEnv } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { z } from 'zod';
@@ -16,7 +16,7 @@ const writer = defineAgent({
 });
 const editor = defineAgent({ name: 'editor', instructions: 'Shorten the paragraph to two sentences. Add nothing.' });
 
-/** Each stage sees what the one before gave, by its schema, and nothing else. */
+/** Each stage receives the output of the previous one, validated by its schema, and nothing else. */
 export const pipeline = defineAgent({
   name: 'pipeline',
   input: z.object({ topic: z.string() }),
@@ -28,7 +28,7 @@ export const pipeline = defineAgent({
   },
 });
 
-/** Stands in for a model where there is no key. */
+/** Stands in for a model if there is no key. */
 export const script = () =>
   scriptedModel({
     collector: ['{"facts": ["They work without power.", "They tear.", "They are old on the day they are printed."]}'],

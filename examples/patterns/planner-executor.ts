@@ -1,4 +1,4 @@
-// Planner–executor: one makes a plan, one carries it out and cannot lose sight of it. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/planner-executor.ts
+// Planner–executor: one agent makes a plan, another carries it out and cannot lose it. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/planner-executor.ts
 import { defineAgent, defineTool, hasModelEnv, modelFromEnv } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ const inspect = defineTool({
 });
 const executor = defineAgent({
   name: 'executor',
-  instructions: 'Carry out the plan step by step. Then say what came of each step, by its number.',
+  instructions: 'Carry out the plan step by step. Then give the result of each step, by its number.',
   tools: [inspect],
   output: z.object({ steps: z.array(z.object({ step: z.int(), result: z.string() })) }),
   limits: { steps: 20 },
@@ -25,7 +25,7 @@ const executor = defineAgent({
   context: { maxTokens: 4_000 },
 });
 
-/** The plan is pinned: reports leave the executor's window, the plan never does. What it left undone is named by code. */
+/** The plan is pinned: reports leave the executor's window, the plan never does. Code lists the steps that were not done. */
 export const plannerExecutor = defineAgent({
   name: 'plan_and_do',
   output: z.object({ results: z.array(z.string()), undone: z.array(z.string()) }),
@@ -43,7 +43,7 @@ export const plannerExecutor = defineAgent({
 });
 
 const PARTS = ['hull', 'mast', 'rudder', 'pump', 'anchor', 'stove'];
-/** Reads the plan in its window and goes on after the last part that it sees. */
+/** Reads the plan in its window and continues after the last part that it sees. */
 export const script = () =>
   scriptedModel(({ instructions, messages }) => {
     if (instructions.startsWith('Write')) return JSON.stringify({ steps: PARTS.map((part) => `Inspect the ${part}`) });

@@ -1,4 +1,4 @@
-// Reviewer with a clean context: who reads the work knows what was asked, and nothing of how it came about. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/reviewer.ts
+// Reviewer with a clean context: the reviewer knows the task and the work, and nothing about how the work was made. Run it: node --conditions=@coxswain/source src/cli/cox.ts run examples/patterns/reviewer.ts
 import { defineAgent, hasModelEnv, modelFromEnv } from 'coxswain';
 import { scriptedModel } from 'coxswain/testing';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import { z } from 'zod';
 const Work = z.object({ work: z.string(), notes: z.string() });
 const author = defineAgent({
   name: 'author',
-  instructions: 'Do the work. Put what you thought about it into notes. Mend every finding, or say in notes why not.',
+  instructions: 'Do the work. Put your considerations into notes. Correct every finding, or say in notes why not.',
   output: Work,
 });
 const Finding = z.object({ quote: z.string(), problem: z.string() });
@@ -18,7 +18,7 @@ const reviewer = defineAgent({
   output: z.object({ findings: z.array(Finding).max(10) }),
 });
 
-/** The author's notes stay with the author. A finding whose quote is not in the work is made up, and is not passed on. */
+/** The reviewer does not see the author's notes. A finding whose quote is not in the work is made up, and is not passed on. */
 export const reviewed = defineAgent({
   name: 'reviewed',
   output: z.object({ work: z.string(), findings: z.array(Finding), madeUp: z.int() }),

@@ -1,15 +1,15 @@
-// An assistant that knows in the second session what it was told in the first.
+// An assistant that remembers in the second session what its user said in the first.
 // Run it: node --conditions=@coxswain/source examples/remembering-assistant/assistant.ts [memory.db]
 import { defineAgent, hasModelEnv, modelFromEnv, runAgent } from 'coxswain';
 import { type LongTermMemory, longTermMemory } from 'coxswain/memory';
 import { scripts } from './script.ts';
 
-/** Two people use it: the namespace is made from who is asking, in code, so that neither is shown what the other said. */
+/** Two people use it. Code makes the namespace from the user's name, so that neither sees what the other said. */
 export const assistant = defineAgent({
   name: 'helper',
   description: 'Remembers what its user says',
   instructions: `You help one person over many sessions.
-Before you answer, search the memory. Save what will matter in a later session, with a key such as user/city where it is the
+Before you answer, search the memory. Save what will matter in a later session. Give it a key such as user/city if it is the
 value of something, so that a change replaces it. If the memory has nothing, say so: never guess.`,
   memory: [
     {
@@ -32,7 +32,7 @@ const sessions = [
 ] as const;
 
 for (const [index, { user, says }] of sessions.entries()) {
-  // A session is a run of its own: nothing but the memory goes from one to the next.
+  // A session is a run of its own: only the memory connects one with the next.
   const model = hasModelEnv() ? modelFromEnv() : scripts[index];
   const { text } = await runAgent(assistant, says, { deps: { user }, model });
   console.log(`${user}: ${says}\nassistant: ${text}\n`);

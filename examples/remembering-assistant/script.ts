@@ -1,7 +1,7 @@
 import type { ModelRequest } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 
-/** Without a key, scripts stand in for the model, one a session: they call the tools and say what came back. */
+/** Without a key, scripts stand in for the model, one per session: they call the tools and repeat the results. */
 export const scripts = [
   scriptedModel([
     callTools(toolCall('memory_search', { query: 'where does the user live, what do they drink' })),

@@ -18,7 +18,7 @@ const TEXT = new Set(['.md', '.markdown', '.mdown', '.mkd', '.mdx', '.txt', '.te
 /** Largest file that is read, in bytes. */
 export const MAX_FILE_BYTES = 2 * 1024 * 1024;
 const MAX_FILES = 5_000;
-/** What is read of a folder in all, in characters: an index takes about ten times as much memory. */
+/** Maximum size of all files of a folder that are read, in characters: an index takes about ten times as much memory. */
 const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_DEPTH = 32;
 
@@ -32,24 +32,24 @@ export interface Folder {
   readonly root: string;
   readonly files: readonly string[];
   readonly skipped: readonly Skipped[];
-  /** The text of a file as it is now. Throws where the path leads out of the folder or holds no text. */
+  /** The text of a file as it is now. Throws if the path leads out of the folder or is not a text file. */
   read(path: string): string;
 }
 
 /**
- * Opens a folder and reads it once: `visit` is given each file's path and text, in the order of their names. Throws a
- * ConfigurationError, field `folder`, where there is nothing to read.
+ * Opens a folder and reads it once: `visit` receives each file's path and text, in the order of their names. Throws a
+ * ConfigurationError, field `folder`, if there is nothing to read.
  */
 export function openFolder(given: string, visit: (path: string, text: string) => void): Folder {
   const walk: Walk = { root: realFolder(given), visit, files: [], skipped: [], bytes: 0 };
   visitFolder(walk, '', 0);
   const { root, files, skipped } = walk;
   if (files.length > 0) return { root, files, skipped, read: (path) => readInside(root, path) };
-  const held = skipped.length === 0 ? '' : ` (not read: ${listed(skipped)})`;
+  const unread = skipped.length === 0 ? '' : ` (not read: ${listed(skipped)})`;
   throw new ConfigurationError(
     'folder',
-    `no Markdown or text file to read in ${shown(given)}${held}`,
-    `Name a folder that holds files ending in ${[...TEXT].join(', ')}`,
+    `no Markdown or text file to read in ${shown(given)}${unread}`,
+    `Name a folder with files ending in ${[...TEXT].join(', ')}`,
   );
 }
 
@@ -90,7 +90,7 @@ function visitFolder(walk: Walk, below: string, depth: number): void {
     return;
   }
   for (const entry of entries) {
-    if (isPassedOver(entry.name)) continue;
+    if (isIgnored(entry.name)) continue;
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     if (entry.isDirectory()) {
       if (depth < MAX_DEPTH) visitFolder(walk, path, depth + 1);
@@ -104,7 +104,7 @@ function visitFolder(walk: Walk, below: string, depth: number): void {
   }
 }
 
-function isPassedOver(name: string): boolean {
+function isIgnored(name: string): boolean {
   return name.startsWith('.') || name === 'node_modules';
 }
 
@@ -116,11 +116,11 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Why a file is not read, or nothing. */
+/** The reason why a file is not read, or undefined. */
 function visitFile(walk: Walk, path: string): string | undefined {
   if (walk.files.length >= MAX_FILES) return `over ${MAX_FILES} files`;
   if (walk.bytes >= MAX_BYTES) return `over ${size(MAX_BYTES)} in all`;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: such a name would break the line of the report it stands in
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: such a name would break the line of the report that contains it
   if (/[\u0000-\u001f\u007f\u2028\u2029]/.test(path)) return 'control characters in its name';
   let text: string;
   try {
@@ -142,9 +142,9 @@ function entriesOf(path: string): Dirent[] {
 class Refused extends Error {}
 
 /**
- * Opens first and judges what was opened: a path that is checked and then opened can be swapped in between. A file with
- * a second hard link is refused too, since its other name may stand outside. What the search passes over is refused by
- * its real name, since a model may ask for any path: `.env`, `.git/config`.
+ * Opens the file first and checks the open file, since a path that is checked before it is opened can be swapped in between. A file
+ * with a second hard link is refused too, since its other name may be outside of the folder. Files that the search ignores are refused by
+ * their real name, since a model may ask for any path: `.env`, `.git/config`.
  */
 function readInside(root: string, path: string): string {
   if (isAbsolute(path) || path.split(/[\\/]/).includes('..') || path.includes('\0'))
@@ -157,7 +157,7 @@ function readInside(root: string, path: string): string {
     const inside = root.endsWith(sep) ? root : root + sep;
     if (!real.startsWith(inside)) throw new Refused('outside the folder');
     const names = real.slice(inside.length).split(sep);
-    if (names.some(isPassedOver) || !isText(real)) throw new Refused('no Markdown or text file, or hidden');
+    if (names.some(isIgnored) || !isText(real)) throw new Refused('no Markdown or text file, or hidden');
     if (facts.nlink > 1) throw new Refused('has a second hard link');
     if (facts.size > MAX_FILE_BYTES) throw new Refused(`${size(facts.size)}, over ${size(MAX_FILE_BYTES)}`);
     return decoded(bytesOf(opened));
@@ -166,13 +166,13 @@ function readInside(root: string, path: string): string {
   }
 }
 
-/** Linux tells where an open file really is; elsewhere the path is asked again, which a swap in between can deceive. */
+/** Linux shows the real path of an open file. On other systems the path is resolved again, and a swap in between is not noticed. */
 function realPathOf(opened: number, path: string): string {
   const link = `/proc/self/fd/${opened}`;
   return existsSync('/proc/self/fd') ? readlinkSync(link) : realpathSync(path);
 }
 
-/** At most one byte over the limit: the file may grow while it is read. */
+/** Stops above the limit, since the file may grow while it is read. */
 function bytesOf(opened: number): Uint8Array {
   const chunks: Buffer[] = [];
   let total = 0;
@@ -199,7 +199,7 @@ function decoded(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    // Text of any encoding holds none of these.
+    // Text of any encoding contains none of these.
     if (bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) throw new Refused('binary');
     return new TextDecoder('windows-1252').decode(bytes);
   }

@@ -2,29 +2,29 @@ import { type Folder, openFolder } from './folder.ts';
 import { type Passage, passagesOf } from './passages.ts';
 import { namesOf, queryTermsOf, termsOf } from './terms.ts';
 
-/** Longest passage that is indexed, in characters: a longer one is data, not prose, and no evidence one could read. */
+/** Longest passage that is indexed, in characters: a longer one is data, not prose, and too long to be read as evidence. */
 const MAX_PASSAGE = 20_000;
 
 /** One passage and how well it fits a query. */
 export interface Hit extends Passage {
   readonly path: string;
-  /** The share of the query's words that stand in it or its headings, rare words and names counting more; 0 … 1. */
+  /** The share of the query's words that occur in it or its headings; rare words and names count more; 0 … 1. */
   readonly match: number;
-  /** Which of them. */
+  /** The words that occur. */
   readonly found: readonly string[];
-  /** Whether all of that comes from its headings or some from its own words. */
+  /** `headings` if all of these words come from its headings, `words` if at least one is its own. */
   readonly by: 'words' | 'headings';
 }
 
 export interface FolderIndex {
   readonly folder: Folder;
   readonly passages: number;
-  /** What fits at least one word of the query, best first; equal ones in the order of the folder. */
+  /** The passages with at least one word of the query, best first; equal ones in the order of the folder. */
   search(query: string): Hit[];
 }
 
-/** Where a term stands in a passage: a heading further up says what the chapter is about, the nearest what the passage is. */
-const PLACES = [
+/** The positions of a term in a passage: a heading further up describes the chapter, the nearest heading describes the passage. */
+const POSITIONS = [
   { strength: 0.6, own: false },
   { strength: 1, own: false },
   { strength: 1, own: true },
@@ -32,7 +32,7 @@ const PLACES = [
 const ABOVE = 0;
 const NEAREST = 1;
 const OWN = 2;
-/** Term → passage × 3 + place: as numbers, since there are millions of them. */
+/** Term → passage × 3 + position: as numbers, since there are millions of them. */
 type Postings = Map<string, number[]>;
 
 /** Reads a folder's Markdown and text files into an index of passages, in memory. Throws like {@link openFolder}. */
@@ -42,8 +42,8 @@ export function indexFolder(given: string): FolderIndex {
   const folder = openFolder(given, (path, text) => {
     for (const passage of passagesOf(text)) {
       if (passage.text.length > MAX_PASSAGE) continue;
-      for (const [term, place] of termsIn(passage)) {
-        const posting = passages.length * PLACES.length + place;
+      for (const [term, position] of termsIn(passage)) {
+        const posting = passages.length * POSITIONS.length + position;
         const known = postings.get(term);
         if (known === undefined) postings.set(term, [posting]);
         else known.push(posting);
@@ -60,8 +60,8 @@ export function indexFolder(given: string): FolderIndex {
 
 function termsIn({ text, headings, lead, byWords }: Passage): Map<string, number> {
   const terms = new Map<string, number>();
-  const add = (from: string, place: number) => {
-    for (const term of termsOf(from)) terms.set(term, place);
+  const add = (from: string, position: number) => {
+    for (const term of termsOf(from)) terms.set(term, position);
   };
   for (const above of headings.slice(0, -1)) add(above, ABOVE);
   add(headings.at(-1) ?? '', NEAREST);
@@ -78,12 +78,12 @@ function ranked(postings: Postings, passages: number, query: string): Fit[] {
   const fits = new Map<number, { sum: number; found: string[]; own: boolean }>();
   let whole = 0;
   for (const term of queryTermsOf(query)) {
-    const places = postings.get(term) ?? [];
-    const weight = rarity(passages, places.length) * (names.has(term) ? 2 : 1);
+    const occurrences = postings.get(term) ?? [];
+    const weight = rarity(passages, occurrences.length) * (names.has(term) ? 2 : 1);
     whole += weight;
-    for (const posting of places) {
-      const passage = Math.floor(posting / PLACES.length);
-      const { strength, own } = PLACES[posting % PLACES.length] ?? PLACES[ABOVE];
+    for (const posting of occurrences) {
+      const passage = Math.floor(posting / POSITIONS.length);
+      const { strength, own } = POSITIONS[posting % POSITIONS.length] ?? POSITIONS[ABOVE];
       const fit = fits.get(passage) ?? { sum: 0, found: [], own: false };
       fit.sum += weight * strength;
       fit.found.push(term);
@@ -98,11 +98,11 @@ function ranked(postings: Postings, passages: number, query: string): Fit[] {
 }
 
 /**
- * How much a word says, 0.5 … 1: BM25's inverse document frequency (Robertson and Zaragoza 2009), damped, because in a
- * folder of three paragraphs every word is frequent. A word that stands nowhere counts fully, so that a question about
- * something else fits nothing.
+ * The weight of a word, 0.5 … 1: BM25's inverse document frequency (Robertson and Zaragoza 2009), damped, because in a
+ * folder of three paragraphs every word is frequent. A word that occurs nowhere has the full weight, so that a
+ * question about something else matches nothing.
  */
-function rarity(passages: number, holding: number): number {
+function rarity(passages: number, occurrences: number): number {
   const idf = (count: number) => Math.log(1 + (passages - count + 0.5) / (count + 0.5));
-  return 0.5 + (0.5 * idf(holding)) / idf(0);
+  return 0.5 + (0.5 * idf(occurrences)) / idf(0);
 }

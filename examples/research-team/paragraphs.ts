@@ -1,11 +1,11 @@
-/** A paragraph as it stands in a file: a run of lines without a blank one, or a whole fenced block of code. */
+/** A paragraph as it is in a file: consecutive lines without a blank one, or a whole fenced block of code. */
 export interface Paragraph {
   /** Its lines as they are, joined by `\n`. */
   readonly text: string;
   /** Its first and last line, counted from 1. */
   readonly line: number;
   readonly to: number;
-  /** The headings it stands under, outermost first. */
+  /** The headings above it, outermost first. */
   readonly headings: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export function linesOf(text: string): string[] {
 
 /**
  * The paragraphs of a Markdown or plain text, with the headings above them (`#` and underlined ones, CommonMark 4.2 and
- * 4.3). Only an underlined *single* line is a heading: under several, a rule is more likely meant.
+ * 4.3). Only an underlined *single* line is a heading: below several lines, a rule is more likely.
  */
 export function paragraphsOf(text: string): Paragraph[] {
   const lines = linesOf(text);
@@ -70,7 +70,7 @@ export function paragraphsOf(text: string): Paragraph[] {
   return found;
 }
 
-/** `## Title ##` → level 2, `Title`. By hand: a regular expression for it is quadratic on a long line of blanks. */
+/** `## Title ##` → level 2, `Title`. Not a regular expression, since that would be quadratic on a long line of blanks. */
 function hashHeading(line: string): { level: number; title: string } | undefined {
   const level = /^ {0,3}(#{1,6})(?=[ \t]|$)/.exec(line)?.[1]?.length;
   if (level === undefined) return undefined;
@@ -81,8 +81,8 @@ function hashHeading(line: string): { level: number; title: string } | undefined
 }
 
 /**
- * For a line that opens a fence, the line that closes it, else -1. An unclosed fence counts as none, since it would
- * swallow the rest of the file; that none closes it is remembered, so that many of them cost no more than one.
+ * For a line that opens a fence, the line that closes it, else -1. An unclosed fence does not count as a fence, since it would
+ * contain the rest of the file. The search for its end is done once, so that many unclosed fences cost no more than one.
  */
 function fenceFinder(lines: readonly string[]): (at: number) => number {
   const unclosed = new Map<string, number>();

@@ -1,17 +1,17 @@
 import { type Paragraph, paragraphsOf } from './paragraphs.ts';
 
-/** What is found and quoted as one. */
+/** A unit that is found and quoted as a whole. */
 export interface Passage extends Paragraph {
-  /** Whether its own words count. A list or a table as a whole is found by its headings only, its items by their words. */
+  /** Whether its own words count. A whole list or table is found by its headings only, its items are found by their words. */
   readonly byWords: boolean;
-  /** What stands before a list (`You need:`) or above the columns of a table, or nothing: it says what the items are. */
+  /** The line before a list (`You need:`) or the heads of a table's columns, or nothing: it says what the items are. */
   readonly lead: string;
 }
 
 const ITEM = /^(\s*)(?:[-*+]|\d+[.)])\s/;
 const TABLE_HEAD = /^\s*\|.*\n\s*\|[\s:|-]+(?:\n|$)/;
 
-/** The passages of a text: its paragraphs, and beside each list or table its items or rows, which each say something of their own. */
+/** The passages of a text: its paragraphs, and for each list or table also its items or rows. */
 export function passagesOf(text: string): Passage[] {
   const paragraphs = paragraphsOf(text);
   return paragraphs.flatMap((paragraph, at) => {
@@ -24,7 +24,7 @@ export function passagesOf(text: string): Passage[] {
   });
 }
 
-/** None where the paragraph is neither a list nor a table. */
+/** Empty if the paragraph is neither a list nor a table. */
 function itemsOf(paragraph: Paragraph): Paragraph[] {
   const lines = paragraph.text.split('\n');
   const indent = ITEM.exec(paragraph.text)?.[1];

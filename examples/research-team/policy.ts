@@ -5,11 +5,11 @@ import { researcherTurn } from './policy/researcher.ts';
 import { transcriptOf } from './policy/transcript.ts';
 
 /**
- * A model that is no language model: rules over the instructions, messages and tools of a request, for runs without a
- * key. It understands nothing; it searches by words, quotes and counts, and its report says so. Equal requests give
+ * A model that is not a language model: rules over the instructions, messages and tools of a request, for runs without a
+ * key. The rules do not understand text; they search by words, quote and count, and their report says so. Equal requests give
  * equal turns.
  *
- * What it takes from the instructions are the lines `Method: … .` (researchers) and `Folder: …` (the supervisor).
+ * From the instructions they use the lines `Method: … .` (researchers) and `Folder: …` (the supervisor).
  */
 export function policy(): Model {
   return {

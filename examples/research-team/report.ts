@@ -1,4 +1,4 @@
-/** One checked paragraph: what is claimed from it, and where it begins. */
+/** One checked paragraph, the claim that is made from it, and the line in which it begins. */
 export interface Evidence {
   readonly paragraph: string;
   readonly claim: string;
@@ -11,7 +11,7 @@ export interface Section {
   readonly evidence: readonly Evidence[];
 }
 
-/** The report of the policy, as Markdown: each paragraph as a blockquote, then what is claimed from it, with `path:line`. */
+/** The report of the policy, as Markdown: each paragraph as a blockquote, then the claim made from it, with `path:line`. */
 export function report(question: string, sections: readonly Section[], notes: readonly string[]): string {
   const body = sections.flatMap(({ title, evidence }) => [`## ${title}`, ...evidence.flatMap(blocksOf)]);
   return [`# ${question.replace(/\s+/gu, ' ').trim()}`, ...body, '---', ...notes].join('\n\n');

@@ -1,4 +1,4 @@
-/** Words that say nothing about what a question is about. */
+/** Words that do not show what a question is about. */
 const STOP = new Set(
   `a about after all also am an and any are as at be because been before being between both but by can come could did do
   does doing done during each either ever every few find for from further get give given go going had has have having he
@@ -15,7 +15,7 @@ const STOP = new Set(
   ),
 );
 
-/** Chinese words that say nothing: a run of Han characters is cut at them. */
+/** Chinese words without content: a run of Han characters is split at them. */
 const HAN_STOP =
   /什么|怎么|怎样|哪里|哪些|哪个|为何|为什么|何时|时候|多少|是否|如何|可以|[的了吗呢吧啊是在和与有谁这那个些及被把何]/gu;
 const UNSPACED = /\p{Script=Han}+|\p{Script=Katakana}[\p{Script=Katakana}ー]*|\p{Script=Thai}+/gu;
@@ -24,7 +24,7 @@ const WORD = /[\p{L}\p{N}]+(?:['’][\p{L}]+)?/gu;
 
 /**
  * The content words of a text, folded so that `Tides`, `tide` and `tidé` are one: lower case, no accents, common English
- * endings off. Scripts without spaces give their characters and the pairs of neighbours; hiragana, which holds the
+ * endings off. Scripts without spaces give their characters and the pairs of neighbours; hiragana, which carries the
  * grammar of a Japanese sentence, gives none. In order, each once.
  */
 export function termsOf(text: string): string[] {
@@ -41,13 +41,13 @@ export function termsOf(text: string): string[] {
   return [...terms];
 }
 
-/** The terms to search for: where a script without spaces gives pairs, its single characters would find anything. */
+/** The terms to search for. If a script without spaces gives pairs, single characters are left out, since they would match anything. */
 export function queryTermsOf(question: string): string[] {
   const terms = termsOf(question);
   return terms.some(isPair) ? terms.filter((term) => isPair(term) || !UNSPACED_ONLY.test(term)) : terms;
 }
 
-/** The words of a question that count, as they were written. */
+/** The content words of a question, as they were written. */
 export function tellingWordsOf(question: string): string[] {
   return (question.match(WORD) ?? []).filter((word) => termsOf(word).length > 0);
 }
@@ -83,7 +83,7 @@ function charactersAndPairs(run: string): string[] {
   return [...characters, ...characters.slice(1).map((character, at) => `${characters[at]}${character}`)];
 }
 
-/** A light stemmer: it need not give a word, only the same letters for the forms of one. */
+/** A light stemmer: its result need not be a word, only the same letters for all forms of one word. */
 function stem(word: string): string {
   if (!/^[a-z]+$/.test(word) || word.length < 4) return word;
   let stem = word

@@ -4,14 +4,14 @@ import { findQuote } from './find-quote.ts';
 import type { FolderIndex } from './index-folder.ts';
 import { linesOf } from './paragraphs.ts';
 
-/** What the team's tools need; a run gets it in its `deps`. */
+/** What the team's tools need; a run receives it in its `deps`. */
 export interface ResearchDeps {
   readonly index: FolderIndex;
 }
 
 const MAX_HITS = 12;
 const MAX_HIT_CHARS = 1_000;
-const path = z.string().describe('path as search_documents gave it');
+const path = z.string().describe('the path that search_documents returned');
 
 export const searchDocuments = defineTool({
   name: 'search_documents',
@@ -40,16 +40,21 @@ export const searchDocuments = defineTool({
 
 export const findQuoteTool = defineTool({
   name: 'find_quote',
-  description: 'Reads the file anew and says whether a quote stands in it verbatim, and in which line it begins.',
-  input: z.object({ path, quote: z.string(), line: z.int().min(1).optional().describe('where it is said to stand') }),
+  description:
+    'Reads the file again and says whether it contains a quote verbatim, and in which line the quote begins.',
+  input: z.object({
+    path,
+    quote: z.string(),
+    line: z.int().min(1).optional().describe('the line in which the claim says it begins'),
+  }),
   access: 'read',
   execute({ path, quote, line }, { deps }: ToolContext<ResearchDeps>) {
     let text: string;
     try {
       text = deps.index.folder.read(path);
     } catch {
-      // A file that went away is an answer, not a failure: the claim goes with it.
-      return { stands: false, why: 'the file cannot be read' };
+      // A file that was removed is an answer, not a failure: the claim is not verified.
+      return { verified: false, why: 'the file cannot be read' };
     }
     return { ...findQuote(text, quote, line) };
   },

@@ -1,4 +1,4 @@
-// A worker for other agents over A2A, and another agent as a tool: here both ends are ours.
+// A worker for other agents over A2A, and another agent as a tool. Here one program has both sides.
 // Run it: node --conditions=@coxswain/source examples/reuse/a2a.ts
 import { defineAgent, startRun } from 'coxswain';
 import { a2aTool, serveA2A } from 'coxswain/a2a';
@@ -22,7 +22,7 @@ const model = scriptedModel([
   callTools(toolCall('pilot', { task: 'How do we enter?' })),
   'We keep the tower over the mole.',
 ]);
-// What another agent may do is not known: it is asked for, unless a rule allows it.
+// A call of another agent may have any effect, so it needs an approval unless a rule allows it.
 const run = startRun(skipper, 'Bring us in', { model, permissions: { rules: ['allow pilot'] } });
 run.on('tool.progress', ({ progress }) => console.log(`progress: ${progress.note}`));
 run.on('tool.end', ({ result }) => console.log(`pilot: ${result}`));

@@ -10,7 +10,7 @@ const sound = toAiSdkTool(sounder, {
   onRun: (run) => run.on('tool.start', ({ agent, name }) => console.log(`${agent} calls ${name}`)),
 });
 
-// Stands in for the model of the chat; a model of a provider of the AI SDK in its place decides.
+// Stands in for the chat's model. In your program, use a model of one of the AI SDK's providers.
 const usage = {
   inputTokens: { total: 40, noCache: 40, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: 8, text: 8, reasoning: undefined },

@@ -11,7 +11,7 @@ import { scripted, sounder } from './sounder.ts';
 
 const runs = new Map<string, Run<unknown>>();
 
-/** The routes, as a framework with Request and Response has them. */
+/** The routes, as in a framework with Request and Response. */
 async function route(method: string, path: string, body: string): Promise<Response> {
   const [, chat, what] = /^\/api\/chat(?:\/([^/]+)\/(stream|stop))?$/.exec(path) ?? [];
   if (chat === undefined) {

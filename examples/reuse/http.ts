@@ -1,4 +1,4 @@
-// A worker as a service, its run watched over a broken line, and the service as a tool again.
+// A worker as a service, a client that reconnects to the events of its run, and the service as a tool of another team.
 // Run it: node --conditions=@coxswain/source examples/reuse/http.ts
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ const started = await fetch(`${server.url}/agents/sounder/runs`, {
 });
 const { links } = (await started.json()) as { links: { events: string; result: string } };
 
-/** Prints the events of the run, and gives the id of the last; `most`: the line breaks after so many. */
+/** Prints the events of the run, and returns the id of the last one. It disconnects after `most` events. */
 async function watch(last = '', most = Number.POSITIVE_INFINITY): Promise<string> {
   const stream = await fetch(`${server.url}${links.events}`, { headers: { ...headers, 'last-event-id': last } });
   let seen = last;
@@ -47,12 +47,12 @@ async function watch(last = '', most = Number.POSITIVE_INFINITY): Promise<string
   return seen;
 }
 const last = await watch('', 3);
-console.log('… the line broke …');
+console.log('… disconnected …');
 await watch(last);
 const result = (await (await fetch(`${server.url}${links.result}`, { headers })).json()) as { text: string };
 console.log(result.text);
 
-// Another team has the service as a tool, by its own OpenAPI document.
+// Another team uses the service as a tool, made from its OpenAPI document.
 const document = (await (await fetch(`${server.url}/openapi.json`, { headers })).json()) as object;
 const ask = await httpTool({
   document,

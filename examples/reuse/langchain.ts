@@ -8,14 +8,14 @@ import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { z } from 'zod';
 import { scripted, sounder } from './sounder.ts';
 
-// Out: what an agent of LangChain does with a call of its model.
+// Out: an agent of LangChain calls the worker in this way.
 const sound = toLangChainTool(sounder, { model: scripted() });
 const call = { type: 'tool_call', id: '1', name: 'sounder', args: { mark: 'bar', draught: 1.8 } } as const;
 const message = (await sound.invoke(call)) as unknown as ToolMessage;
 const { usage } = message.artifact as LangChainArtifact<string>;
 console.log(`${message.content} (${usage.inputTokens} tokens in)`);
 
-// In: access `execute`, so a person is asked, unless it is told otherwise.
+// In: without the option `access` it would be `execute`, and a person would be asked.
 const tide = tool(({ port }) => `${port}: high water at 14:10`, {
   name: 'tide',
   description: 'High water of today',

@@ -3,14 +3,14 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { serveMcp } from 'coxswain/mcp';
 import { scripted, sounder } from './sounder.ts';
 
-// For Claude Desktop or an IDE, which start the program themselves, it is `transport: 'stdio'` and nothing else.
+// Claude Desktop and IDEs start the program themselves: use `transport: 'stdio'` for them.
 const server = await serveMcp({
   agents: [sounder],
   transport: { port: 0 },
   run: { model: scripted(), limits: { tokens: 20_000 } },
 });
 
-// Stands in for the client that somebody else wrote.
+// Stands in for a client of another vendor.
 const client = new Client({ name: 'chart', version: '1.0.0' });
 await client.connect(new StreamableHTTPClientTransport(new URL(server.url ?? '')));
 const { tools } = await client.listTools();

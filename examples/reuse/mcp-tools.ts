@@ -4,12 +4,12 @@ import { defineAgent, runAgent } from 'coxswain';
 import { mcpTools } from 'coxswain/mcp';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 
-// Started for the run, and ended with it. It gets six variables of this environment and nothing else.
+// The server is started for the run and ended with it. It receives six variables of this environment and nothing else.
 const tides = mcpTools({
   name: 'tides',
   command: process.execPath,
   args: [fileURLToPath(new URL('tides-server.ts', import.meta.url))],
-  tools: { high_water: { access: 'read' } }, // every other is `execute`: a person is asked
+  tools: { high_water: { access: 'read' } }, // all others are `execute`: a person is asked
 });
 
 const pilot = defineAgent({ name: 'pilot', instructions: 'Plan the passage.', tools: [tides] });
@@ -18,7 +18,7 @@ const pilot = defineAgent({ name: 'pilot', instructions: 'Plan the passage.', to
 const model = scriptedModel([
   callTools(toolCall('tides_high_water', { port: 'Bar' })),
   callTools(toolCall('tides_set_buoy', { at: 'the bar' })),
-  'High water is at ten past two. Nobody let me set a buoy.',
+  'High water is at ten past two. I was not allowed to set a buoy.',
 ]);
 const { messages, text } = await runAgent(pilot, 'When can I pass the bar?', { model });
 

@@ -1,4 +1,4 @@
-// The worker that the examples of this folder hand to other systems: it looks a depth up and says it.
+// The worker that the examples of this folder offer to other systems: it looks up a depth and answers.
 import { defineAgent, defineTool } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ export const sounder = defineAgent({
   tools: [depth],
 });
 
-/** Stands in for the worker's model, so that no key is needed: a model of `coxswain/anthropic` or `coxswain/openai` in its place decides. */
+/** Stands in for the worker's model, so that no key is needed. In your program, use a model of `coxswain/anthropic` or `coxswain/openai`. */
 export const scripted = () =>
   scriptedModel([
     { ...callTools(toolCall('depth', { mark: 'bar' })), usage: { inputTokens: 90, outputTokens: 12 } },

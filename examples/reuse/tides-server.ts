@@ -1,4 +1,4 @@
-// An MCP server that somebody else wrote, on the SDK alone. examples/reuse/mcp-tools.ts starts it.
+// An MCP server without coxswain, written with the SDK alone. examples/reuse/mcp-tools.ts starts it.
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';

@@ -4,7 +4,7 @@ import { defineAgent, hasModelEnv, modelFromEnv, startRun } from 'coxswain';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { skills } from 'coxswain/tools';
 
-// The folders beside this file are skills. They are this project's own, so it is said that it is trusted.
+// The folders beside this file are skills. They belong to this project, so the option says that the project is trusted.
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const clerk = defineAgent({
   name: 'clerk',

@@ -23,7 +23,7 @@ test('hello-supervisor hands work to two agents', async () => {
   ]);
 });
 
-test('hello-procedure hears two agents, then a third', async () => {
+test('hello-procedure asks two agents, then a third', async () => {
   await import('../../examples/hello-procedure.ts');
   expect(lines.map((line) => line.split(':')[0])).toEqual(['For', 'Against', 'Verdict']);
 });
@@ -37,7 +37,7 @@ test('long-reading sums up what no longer fits', async () => {
   await import('../../examples/long-reading.ts');
   expect(lines).toHaveLength(3);
   for (const line of lines.slice(0, -1))
-    expect(line).toMatch(/^before step \d+: \d+ messages summed up, 2\d{3} → \d+ tokens$/);
+    expect(line).toMatch(/^before step \d+: \d+ messages summarised, 2\d{3} → \d+ tokens$/);
   expect(lines.at(-1)).toBe('(scripted) A harbour in which nothing happens.');
 });
 

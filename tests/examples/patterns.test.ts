@@ -36,7 +36,7 @@ const outputs: Record<string, unknown> = {
   reviewer: { work: '(scripted) High water is at 14:10.', madeUp: 1 },
 };
 
-/** Answers each request as it was answered the first time, so that a resume hears the same; counts what is asked. */
+/** Answers each request as the first time, so that a resume receives the same answers; counts the requests. */
 function remembering(model: Model, memory: Map<string, Promise<unknown>>): Model & { asked: number } {
   const self = {
     provider: 'memory',

@@ -71,8 +71,8 @@ describe('the supervisor', () => {
     ]);
     await go({
       verdicts: [
-        { path: 'a b.md', line: 4, stands: true },
-        { path: 'a b.md', line: 9, stands: false, why: 'gone' },
+        { path: 'a b.md', line: 4, verified: true },
+        { path: 'a b.md', line: 9, verified: false, why: 'gone' },
       ],
     });
     expect((await next()).calls).toEqual([
@@ -83,7 +83,7 @@ describe('the supervisor', () => {
     const { text } = await next();
     expect(text).toContain('> Brine is grey.\n> > As Ann said.\n\n- Brine is grey. a b.md:4\n');
     expect(text).not.toContain('red');
-    expect(text).toContain('do not stand in the file: a b.md line 9');
+    expect(text).toContain('the file does not contain these words: a b.md line 9');
     expect(text).toContain('not by a language model');
   });
 
@@ -165,8 +165,8 @@ test('a claim begins with its passage and goes on to the telling sentence, verba
 
 test('a quote is found where it is said to stand, and goes with its words', () => {
   const text = 'tea\n\nIt is\r\ngrey.\n\nIt is grey.';
-  expect(findQuote(text, 'It is grey.')).toEqual({ stands: true, line: 3 });
-  expect(findQuote(text, 'It is grey.', 6)).toEqual({ stands: true, line: 6 });
-  expect(findQuote(text, 'It is red.')).toMatchObject({ stands: false });
-  expect(findQuote(text, ' ')).toMatchObject({ stands: false });
+  expect(findQuote(text, 'It is grey.')).toEqual({ verified: true, line: 3 });
+  expect(findQuote(text, 'It is grey.', 6)).toEqual({ verified: true, line: 6 });
+  expect(findQuote(text, 'It is red.')).toMatchObject({ verified: false });
+  expect(findQuote(text, ' ')).toMatchObject({ verified: false });
 });

@@ -184,7 +184,7 @@ describe('the team', () => {
     });
     expect(places(result.text)).toEqual(['b.md:1']);
     expect(result.text).not.toMatch(/nine|eleven/);
-    expect(result.text).toContain('do not stand in the file: a.md line 1');
+    expect(result.text).toContain('the file does not contain these words: a.md line 1');
   });
 
   test('shows what an edited source says now', async () => {

@@ -6,7 +6,7 @@ const lines = printedLines();
 test('http: a worker is served, watched over a broken line, and a tool of another team', async () => {
   await import('../../examples/reuse/http.ts');
   expect(lines).toEqual([
-    ...['run.start', 'agent.start', '… the line broke …', 'tool.start', 'tool.end', 'agent.end', 'run.end'],
+    ...['run.start', 'agent.start', '… disconnected …', 'tool.start', 'tool.end', 'agent.end', 'run.end'],
     ...['Yes: 4.2 m at the bar.', 'Aye: the service says yes.'],
   ]);
 });

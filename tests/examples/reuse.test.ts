@@ -50,7 +50,7 @@ test('mcp-tools: a server is taken in, and may do what the code lets it', async 
   expect(lines).toEqual([
     'tides_high_water: Bar: 14:10 [untrusted]',
     expect.stringMatching(/^tides_set_buoy: tides_set_buoy was denied: .*\[untrusted\]$/),
-    'High water is at ten past two. Nobody let me set a buoy.',
+    'High water is at ten past two. I was not allowed to set a buoy.',
   ]);
 });
 
@@ -74,7 +74,7 @@ test.each(['ai-sdk', 'openai-agents', 'langchain', 'sounder', 'mcp-serve', 'mcp-
 test('http: a worker is served, watched over a broken line, and a tool of another team', async () => {
   await import('../../examples/reuse/http.ts');
   expect(lines).toEqual([
-    ...['run.start', 'agent.start', '… the line broke …', 'tool.start', 'tool.end', 'agent.end', 'run.end'],
+    ...['run.start', 'agent.start', '… disconnected …', 'tool.start', 'tool.end', 'agent.end', 'run.end'],
     ...['Yes: 4.2 m at the bar.', 'Aye: the service says yes.'],
   ]);
 });

@@ -4,7 +4,7 @@ import { call, parsed, say, type Transcript } from './transcript.ts';
 
 const Found = Verdict.omit({ path: true }).partial({ line: true });
 
-/** Looks up every claim at once, then says which of them stand. */
+/** Looks up every claim at once, then says which of them are verified. */
 export function checkerTurn({ brief, answered }: Transcript): ModelTurn {
   const given = Claims.safeParse(parsed(brief));
   const claims = given.success ? given.data.claims : [];
@@ -13,7 +13,7 @@ export function checkerTurn({ brief, answered }: Transcript): ModelTurn {
   }
   const verdicts = claims.map(({ path, line }, at): Verdict => {
     const found = Found.safeParse(parsed(answered[at]?.result ?? ''));
-    if (!found.success) return { path, line, stands: false, why: 'it could not be checked' };
+    if (!found.success) return { path, line, verified: false, why: 'it could not be checked' };
     return { ...found.data, path, line: found.data.line ?? line };
   });
   return say({ verdicts });

@@ -8,7 +8,7 @@ import { type Answered, call, parsed, say, type Transcript } from './transcript.
 
 const CHECKER = 'delegate_checker';
 const DOUBTS = 'Doubts and exceptions';
-/** Claims of one report: the checker may look up fifty, and its answer must be read whole. */
+/** Maximum of claims in one report: the checker may look up fifty, and its answer must not be truncated. */
 const MAX_CLAIMS = 24;
 const MAX_VERDICTS_CHARS = 6_000;
 const SIGNATURE =
@@ -24,7 +24,7 @@ interface Found extends Claim {
   readonly section: string;
 }
 
-/** Split and search, check, read and note, write: one turn each. With `mayCall` false it writes what it has. */
+/** One turn each to split and search, to check, to read and note, and to write. With `mayCall` false it writes what it has. */
 export function leadTurn(transcript: Transcript, tools: readonly string[], facts: string, mayCall: boolean): ModelTurn {
   const { brief, answered } = transcript;
   const facets = facetsOf(brief);
@@ -55,7 +55,7 @@ export function leadTurn(transcript: Transcript, tools: readonly string[], facts
     facts,
     SIGNATURE,
   ];
-  // Of a question that is not split the title says it already.
+  // If the question is not split, the title of the report repeats it already.
   const titled = sections.map((section) =>
     facets.length === 1 && section.title !== DOUBTS ? { ...section, title: 'Evidence' } : section,
   );
@@ -87,7 +87,7 @@ function claimsOf(answered: readonly Answered[]): Found[] {
   return claims;
 }
 
-/** An item and the list it stands in are one. */
+/** An item and the list that contains it count as one. */
 function overlap(a: Claim, b: Claim): boolean {
   return a.path === b.path && a.line <= b.to && b.line <= a.to;
 }
@@ -101,25 +101,25 @@ function verdictsOf(check: Answered | undefined): Verdict[] {
   return check !== undefined && !check.isError && output.success ? output.data.verdicts : [];
 }
 
-/** The lines to quote for each claim that stands; where it moved, its paragraph moved with it. */
+/** The lines to quote for each verified claim; if it moved, its paragraph moved with it. */
 function rangesOf(found: readonly Found[], verdicts: readonly Verdict[]): { path: string; from: number; to: number }[] {
   return found.flatMap(({ path, line, to }, at) => {
     const verdict = verdicts[at];
-    return verdict?.stands === true ? [{ path, from: verdict.line, to: verdict.line + to - line }] : [];
+    return verdict?.verified === true ? [{ path, from: verdict.line, to: verdict.line + to - line }] : [];
   });
 }
 
-/** Only what the checker let stand and what could then be read is evidence. */
+/** Only a claim that the checker verified and whose paragraph could then be read is evidence. */
 function sectionsOf(found: readonly Found[], verdicts: readonly Verdict[], read: readonly Answered[]): Section[] {
   const paragraphs = new Map<string, string>();
   for (const { args, result, isError } of read) {
     const range = Range.safeParse(args);
-    if (range.success && !isError) paragraphs.set(placeOf({ path: range.data.path, line: range.data.from }), result);
+    if (range.success && !isError) paragraphs.set(positionOf({ path: range.data.path, line: range.data.from }), result);
   }
   const sections = new Map<string, Evidence[]>();
   found.forEach(({ section, text, path }, at) => {
     const verdict = verdicts[at];
-    const paragraph = verdict?.stands === true ? paragraphs.get(placeOf({ path, line: verdict.line })) : undefined;
+    const paragraph = verdict?.verified === true ? paragraphs.get(positionOf({ path, line: verdict.line })) : undefined;
     if (verdict === undefined || !paragraph?.includes(text)) return;
     const evidence = { paragraph, claim: text, path, line: verdict.line };
     sections.set(section, [...(sections.get(section) ?? []), evidence]);
@@ -142,17 +142,17 @@ function resultNotes(
 
 function failureNotes(answered: readonly Answered[], verdicts: readonly Verdict[]): string[] {
   const failed = answered.filter(({ isError }) => isError);
-  const gone = verdicts.filter(({ stands }) => !stands);
+  const gone = verdicts.filter(({ verified }) => !verified);
   return [
     ...(failed.length === 0 ? [] : ['The search is not complete.']),
     ...failed.map(({ name, result }) => `${name} did not complete: ${(result.split('\n')[0] ?? '').slice(0, 200)}`),
     ...(gone.length === 0
       ? []
-      : [`Left out, since their words do not stand in the file: ${gone.map(named).join(', ')}`]),
+      : [`Left out, since the file does not contain these words: ${gone.map(named).join(', ')}`]),
   ];
 }
 
-/** What the supervisor noted at an earlier question, if its memory has something on this one. */
+/** The supervisor's notes of earlier questions, if its memory has some about this one. */
 function recalled(answered: readonly Answered[]): string[] {
   const search = answered.find(({ name }) => name === 'memory_search');
   const notes = Notes.safeParse(parsed(search?.result ?? ''));
@@ -164,11 +164,11 @@ interface Position {
   readonly line: number;
 }
 
-function placeOf({ path, line }: Position): string {
+function positionOf({ path, line }: Position): string {
   return `${path}:${line}`;
 }
 
-/** Not `path:line`: that form is kept for claims that stand. */
+/** Not `path:line`: that form is used only for verified claims. */
 function named({ path, line }: Position): string {
   return `${path} line ${line}`;
 }

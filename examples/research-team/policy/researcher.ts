@@ -20,15 +20,15 @@ const Hits = z.object({
 });
 type Hit = z.infer<typeof Hits>['hits'][number];
 
-/** Least share of a question's words that makes a paragraph evidence; pairs of characters rarely all recur. */
+/** The smallest share of a question's words with which a paragraph is evidence; pairs of characters rarely all recur. */
 const LEAST = 0.5;
 const LEAST_UNSPACED = 0.3;
 const DOUBT =
   /\b(?:although|but|cannot|contrary|contradict\w*|deny|denied|denies|disagree\w*|disput\w*|doubt\w*|except\w*|however|instead|mistaken|never|no longer|nor|not|though|unless|unlike|wrong\w*|yet)\b/i;
-/** What the supervisor can still read at once, in characters of JSON. */
+/** The most that the supervisor reads without truncation, in characters of JSON. */
 const MAX_CLAIMS_CHARS = 6_000;
 
-/** Searches once, then keeps what fits well enough for the researcher's method. */
+/** Searches once, then keeps the hits that match well enough for the researcher's method. */
 export function researcherTurn(method: string, { brief, answered }: Transcript): ModelTurn {
   const search = answered.find(({ name }) => name === 'search_documents');
   if (search === undefined) return call([{ name: 'search_documents', args: { query: brief } }]);
@@ -44,7 +44,7 @@ export function researcherTurn(method: string, { brief, answered }: Transcript):
   return say({ claims });
 }
 
-/** What fits much worse than the best is left out: it shares a common word, not the question. */
+/** Hits that match much worse than the best are left out: they share a common word, not the subject of the question. */
 function chosen(method: string, hits: readonly Hit[], least: number): Hit[] {
   const best = hits[0]?.match ?? 0;
   const near = (share: number) => hits.filter(({ match }) => match >= Math.max(least, share * best));

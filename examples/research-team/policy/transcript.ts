@@ -8,13 +8,13 @@ export interface Answered {
   readonly isError: boolean;
 }
 
-/** What the rules look at: the brief, and what was called since. */
+/** The input of the rules: the brief, and the calls since then. */
 export interface Transcript {
   readonly brief: string;
   readonly answered: readonly Answered[];
 }
 
-/** Reads a transcript from the last message a person or a supervisor wrote. */
+/** Reads a transcript from the last message that a person or a supervisor wrote. */
 export function transcriptOf(messages: readonly Message[]): Transcript {
   const start = messages.findLastIndex((message) => message.role === 'user' && message.from === undefined);
   const brief = messages[start];
@@ -33,12 +33,12 @@ export function transcriptOf(messages: readonly Message[]): Transcript {
   return { brief: brief === undefined ? '' : textOf(brief.content), answered };
 }
 
-/** The turn that says something. No usage: no tokens were spent. */
+/** A turn with a text. It has no usage, since no tokens were spent. */
 export function say(value: unknown): ModelTurn {
   return { content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }], stop: 'end' };
 }
 
-/** The turn that calls tools, all at once. */
+/** A turn that calls several tools at once. */
 export function call(calls: readonly { readonly name: string; readonly args: unknown }[]): ModelTurn {
   const content = calls.map(({ name, args }, at) => ({
     type: 'tool_call' as const,
@@ -49,7 +49,7 @@ export function call(calls: readonly { readonly name: string; readonly args: unk
   return { content, stop: 'tool_calls' };
 }
 
-/** JSON, or nothing. */
+/** The value of a JSON text, or undefined. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
