@@ -10,8 +10,8 @@ export interface Terminal {
 }
 
 /**
- * Asks a person at a terminal, one question at a time: `y` allows, `always` also writes a rule, everything else denies, and so does
- * the end of the input. Of a call whose outcome is unknown it asks what became of it. What is shown is what runs.
+ * Asks a person at a terminal, one question at a time: `y` allows, `always` also writes a rule, anything else denies, and so does the end of the input. For a call whose outcome is unknown it asks whether it happened. The call
+ * runs with exactly the arguments shown.
  */
 export function askApproval(terminal: Terminal): Approve {
   let last: Promise<unknown> = Promise.resolve();
@@ -22,19 +22,19 @@ export function askApproval(terminal: Terminal): Approve {
   };
 }
 
-/** The question as it is shown: every character of the arguments can be seen. */
+/** The text of the question, in which every character of the arguments is visible. */
 export function questionText(request: ApprovalRequest): string {
-  const asked =
+  const question =
     request.reason === 'unknown'
       ? 'Has it happened (h), failed (f), or should it be done again (r)? Anything else leaves it unknown. [h/f/r] '
       : request.always === undefined
         ? 'Allow? [y/N] '
         : `Allow? [y/N, or always: the rule '${visible(request.always)}'] `;
-  return `${approvalText(request)}\n${asked}`;
+  return `${approvalText(request)}\n${question}`;
 }
 
-/** What a person says of a call whose outcome nobody knows. */
-function doubtAnswer(line: string): Decision {
+/** A person's answer about a call whose outcome is unknown. */
+function outcomeDecision(line: string): Decision {
   switch (line.trim().toLowerCase()) {
     case 'h':
       return { decision: 'happened' };
@@ -48,12 +48,12 @@ function doubtAnswer(line: string): Decision {
 }
 
 async function ask(request: ApprovalRequest, { input, output }: Terminal): Promise<Decision> {
-  // Not as a terminal of readline's: the line stays the kernel's, so that Ctrl-C is a signal as ever.
+  // Readline does not take over the terminal, so that Ctrl-C remains a signal.
   const lines = createInterface({ input, output, terminal: false });
   const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
     const line = await Promise.race([lines.question(questionText(request)), closed]);
-    if (request.reason === 'unknown') return doubtAnswer(line);
+    if (request.reason === 'unknown') return outcomeDecision(line);
     if (/^y(es)?$/i.test(line.trim())) return { decision: 'allow' };
     if (/^always$/i.test(line.trim()) && request.always !== undefined) return { decision: 'allow', always: true };
     return { decision: 'deny', reason: 'denied by a person at the terminal' };

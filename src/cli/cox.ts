@@ -31,7 +31,7 @@ let unread: NodeJS.ErrnoException | undefined;
 process.stdout.on('error', (error) => {
   unread ??= error;
 });
-// Where nobody can be told, there is nothing to tell.
+// An error of stderr cannot be reported anywhere.
 process.stderr.on('error', () => {});
 
 program
@@ -39,10 +39,7 @@ program
   .description('Run the agent that a module exports: its default export or `agent`, or a function that gives one.')
   .argument('<file>', 'the module, .js or .ts')
   .argument('[input...]', 'what the agent is to do; for a function, its arguments')
-  .option(
-    '--journal <file>',
-    'keep the run there, so that it survives its process; default COX_JOURNAL, else it is not kept',
-  )
+  .option('--journal <file>', 'keep the run there, so that it survives its process; default COX_JOURNAL, else none')
   .option('--json', 'write events and, last, the result to stdout, one JSON a line')
   .option('--log <file>', 'write the step log there instead of .runs/<run id>.jsonl')
   .option('--no-log', 'write no step log')
@@ -69,45 +66,45 @@ program
   .option('--mcp', 'as an MCP server on stdin and stdout; over HTTP with --port, --host or --token-env')
   .option('--host <address>', 'default 127.0.0.1; any other needs a token')
   .option('--port <n>', 'default a free one')
-  .option('--hosts <names>', 'names under which it is asked for, beside its address: api.example.org,api')
+  .option('--hosts <names>', 'public host names beside its address: api.example.org,api')
   .option('--token-env <name>', 'the environment variable that holds the token which each request must carry')
   .option('--journal <file>', 'keep the runs there, so that they survive the process; default COX_JOURNAL')
-  .option('--url <address>', 'with --a2a: where others reach it, for its card')
+  .option('--url <address>', 'with --a2a: the public address for its card')
   .action(async (file: string, words: string[], options: ServeCommandOptions) => {
     const { serveCommand } = await import('./commands/serve-command.ts');
     code = await serveCommand(file, words, options);
   });
-addDurableCommands(program, (ended) => {
-  code = ended;
+addDurableCommands(program, (exitCode) => {
+  code = exitCode;
 });
 
-addTelemetryCommands(program, (ended) => {
-  code = ended;
+addTelemetryCommands(program, (exitCode) => {
+  code = exitCode;
 });
-addMcpCommand(program, (ended) => {
-  code = ended;
+addMcpCommand(program, (exitCode) => {
+  code = exitCode;
 });
-addMemoryCommand(program, (ended) => {
-  code = ended;
+addMemoryCommand(program, (exitCode) => {
+  code = exitCode;
 });
 
 try {
   await program.parseAsync();
 } catch (thrown) {
-  // Commander has said it already.
+  // Commander has printed the error already.
   if (thrown instanceof CommanderError) code = thrown.exitCode === 0 ? EXIT.done : EXIT.usage;
   else {
-    const told = errorText(thrown, Boolean(process.env.COX_DEBUG));
-    process.stderr.write(`${told.text}\n`);
-    code = told.code;
+    const failure = errorText(thrown, Boolean(process.env.COX_DEBUG));
+    process.stderr.write(`${failure.text}\n`);
+    code = failure.code;
   }
 }
-// What the module left open (a server, a pool) does not keep the process; what was written is out first.
+// Handles that the module left open (a server, a pool) do not keep the process alive; all output is written first.
 for (const stream of [process.stdout, process.stderr]) {
   await new Promise<void>((resolve) => stream.write('', () => resolve()));
 }
 if (unread !== undefined) {
-  // A reader that went away (`cox run … | head`) knows it.
+  // A reader that closed stdout (`cox run … | head`) needs no message.
   if (unread.code !== 'EPIPE') process.stderr.write(`stdout: the result could not be written: ${unread.message}\n`);
   if (code === EXIT.done) code = EXIT.failed;
 }

@@ -5,7 +5,7 @@ import type { Json } from '../core/values/json.ts';
 export interface DecisionOptions {
   readonly deny?: boolean;
   readonly answer?: string;
-  /** True where it was given without a value. */
+  /** True if it was given without a value. */
   readonly happened?: string | boolean;
   readonly retry?: boolean;
   readonly failed?: boolean;
@@ -14,11 +14,11 @@ export interface DecisionOptions {
   readonly always?: boolean;
 }
 
-/** What the options of `cox approve` say; without one of the first five, an allow. */
+/** The decision in the options of `cox approve`; without one of the first five, `allow`. */
 export function decisionOf(options: DecisionOptions): Decision {
   const { deny, answer, happened, retry, failed, reason, args, always } = options;
-  const said = Object.entries({ deny, answer, happened, retry, failed }).filter(([, value]) => value !== undefined);
-  const [first, second] = said.map(([name]) => `--${name}`);
+  const outcomes = Object.entries({ deny, answer, happened, retry, failed }).filter(([, value]) => value !== undefined);
+  const [first, second] = outcomes.map(([name]) => `--${name}`);
   if (second !== undefined) throw new ConfigurationError(second, `does not go with ${first}`, 'Give one of them.');
   if (first !== undefined && (args !== undefined || always !== undefined))
     throw new ConfigurationError(

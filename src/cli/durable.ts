@@ -1,21 +1,21 @@
 import type { ApprovalRequest, WaitRequest } from '../core/contract/permission.ts';
 import type { RunResult } from '../core/contract/result.ts';
 import type { RecordStore } from '../journal/record-store.ts';
-import type { Journal } from './journal-file.ts';
+import type { OpenJournal } from './journal-file.ts';
 import type { Loaded } from './load-module.ts';
 import { shellLine } from './shell-line.ts';
 import { firstWords } from './visible.ts';
 
-/** Where a run is kept, and the commands that go on with it. */
+/** The journal of a run, and the commands that continue it. */
 export interface Durable {
   readonly store: RecordStore;
   resume(runId: string): string;
-  /** The command that answers a request, less the answer. */
+  /** The command that decides a request, without the decision. */
   approve(runId: string, id: string): string;
 }
 
-/** How a run goes on that is kept in a journal. */
-export function durableRun(file: string, { store, named }: Journal, { words }: Loaded): Durable {
+/** The commands for a run in a journal. */
+export function durableRun(file: string, { store, named }: OpenJournal, { words }: Loaded): Durable {
   const dashes = words.some((word) => word.startsWith('-')) ? ['--'] : [];
   return {
     store,
@@ -24,13 +24,13 @@ export function durableRun(file: string, { store, named }: Journal, { words }: L
   };
 }
 
-/** What a parked run waits for, and where it is kept how each is answered. */
+/** The pending requests of a parked run; with a journal also the command for each. */
 export function parkedLines(result: RunResult, durable: Durable | undefined): string[] {
   if (result.status !== 'suspended') return [];
   return result.pending.flatMap((request) => {
     const line = `  waits: ${request.id}  ${requestText(request)}`;
     if (durable === undefined) return [line];
-    return [line, `  to answer: ${durable.approve(result.runId, request.id)}${answersOf(request)}`];
+    return [line, `  to answer: ${durable.approve(result.runId, request.id)}${decisionOptions(request)}`];
   });
 }
 
@@ -39,13 +39,13 @@ export function requestText(request: ApprovalRequest | WaitRequest): string {
   const { path } = request;
   if (request.reason === 'wait') return `${path} asks: ${firstWords(JSON.stringify(request.request), 400)}`;
   const call = `${request.tool} ${firstWords(JSON.stringify(request.args), 400)}`;
-  if (request.reason === 'data') return `${path} asks whether to trust what ${request.tool} gave`;
-  if (request.reason === 'unknown') return `${path} does not know what became of ${call}`;
+  if (request.reason === 'data') return `${path} asks whether to trust the result of ${request.tool}`;
+  if (request.reason === 'unknown') return `${path} does not know whether this happened: ${call}`;
   return `${path} asks to call ${call}`;
 }
 
-/** The options that answer it. */
-export function answersOf({ reason }: ApprovalRequest | WaitRequest): string {
+/** The options that decide it. */
+export function decisionOptions({ reason }: ApprovalRequest | WaitRequest): string {
   if (reason === 'wait') return " --answer '<json>'";
   return reason === 'unknown' ? ' --happened, --retry or --failed' : ' (or --deny)';
 }

@@ -2,15 +2,14 @@ import { messageOf } from '../core/values/errors.ts';
 import { EXIT } from './exit-code.ts';
 import { visibleLines } from './visible.ts';
 
-/** What a person is told of an error, and the exit code that goes with it. */
+/** The text of an error for a person, and its exit code. */
 export interface ErrorText {
   readonly text: string;
   readonly code: number;
 }
 
 /**
- * A mistake in a definition or in options is `field: problem. mend`, without a stack. Of anything else the message; the stack
- * only where `debug` asks for it (`COX_DEBUG`).
+ * A mistake in a definition or in options is `field: problem. mend`, without a stack. Other errors have their message, and their stack with `debug` (`COX_DEBUG`).
  */
 export function errorText(thrown: unknown, debug: boolean): ErrorText {
   const stack = thrown instanceof Error ? thrown.stack : undefined;
@@ -21,7 +20,7 @@ export function errorText(thrown: unknown, debug: boolean): ErrorText {
   return { text: `${message}${hint}`, code };
 }
 
-/** By its name: the agent's module may have a coxswain of its own. */
+/** Compares names: the agent's module may load its own copy of coxswain. */
 function isConfigurationError(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'ConfigurationError' && 'field' in thrown && 'mend' in thrown;
 }

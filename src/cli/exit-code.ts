@@ -1,6 +1,6 @@
 import type { Status } from '../core/values/status.ts';
 
-/** What `cox` says to the shell. */
+/** The exit codes of `cox`. */
 export const EXIT = Object.freeze({ done: 0, failed: 1, usage: 2, parked: 3, limit: 4, interrupted: 130 });
 
 /** The code of a run that ended by itself or by a person's Ctrl-C (`interrupted`). */

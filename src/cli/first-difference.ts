@@ -2,40 +2,40 @@ import { canonical, isPlainObject } from '../core/values/json.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 import type { Row } from '../journal/row.ts';
 
-/** Where two runs part. */
-export interface Difference {
+/** The first difference of two runs. */
+export interface RunDifference {
   readonly key: string;
   readonly kind: Row['kind'];
   /** The records' numbers; absent on the side that has none. */
   readonly records: { readonly a?: number; readonly b?: number };
-  /** `request`: something else was asked for; `outcome`: it gave something else; `missing`: only one run has it. */
+  /** `request`: the requests differ; `outcome`: the outcomes differ; `missing`: only one run has the record. */
   readonly where: 'request' | 'outcome' | 'missing';
-  /** What differs of it: `instructions`, `messages`, `args`, `content` … */
+  /** The fields that differ: `instructions`, `messages`, `args`, `content` … */
   readonly parts: readonly string[];
   readonly a?: unknown;
   readonly b?: unknown;
 }
 
-/** What differs from run to run without meaning anything: timing, how often something had to be tried, what was only told. */
+/** Events and kinds that may differ between equal runs: timing, attempts and notifications. */
 const EVENTS: ReadonlySet<string> = new Set(['retry', 'cancel', 'suspended']);
 const KINDS: ReadonlySet<string> = new Set(['step', 'diverged', 'gate', 'context']);
 const NOTHING_IGNORED: ReadonlySet<string> = new Set();
 /** Of requests. */
 const MESSAGES: ReadonlySet<string> = new Set(['messages']);
 
-/** Ids that a provider draws anew for each answer, and what holds them. */
+/** Fields with ids that a provider generates for each answer. */
 const DRAWN: ReadonlySet<string> = new Set(['native', 'response']);
 
 /**
- * The first record of `a` that `b` has otherwise or not at all, or the first that only `b` has; undefined where they are equal.
- * Records are matched by address, so that parallel branches may have come in another order. The ids that a provider gave its
- * calls do not count, nor do hashes of messages once they stand in them: what was said is compared where it was said.
+ * The first record of `a` that differs in `b` or is missing there, or the first that only `b` has; undefined if the runs are equal.
+ * Records are matched by address, so that parallel branches may have another order. Ids that a provider gave its calls are ignored,
+ * and so are hashes of messages that contain them: the turns themselves are compared.
  */
-export function firstDifference(a: StoredRun, b: StoredRun): Difference | undefined {
+export function firstDifference(a: StoredRun, b: StoredRun): RunDifference | undefined {
   const inB = byAddress(b.rows);
   const inA = byAddress(a.rows);
   const ignored = callIds(a) === callIds(b) ? NOTHING_IGNORED : MESSAGES;
-  let first: Difference | undefined;
+  let first: RunDifference | undefined;
   for (const [address, row] of inA) {
     first = compare(row, inB.get(address), ignored);
     if (first !== undefined) break;
@@ -59,27 +59,28 @@ function byAddress(rows: readonly Row[]): Map<string, Row> {
   return found;
 }
 
-function compare(a: Row | undefined, b: Row | undefined, ignored: ReadonlySet<string>): Difference | undefined {
+function compare(a: Row | undefined, b: Row | undefined, ignored: ReadonlySet<string>): RunDifference | undefined {
   const row = a ?? b;
   if (row === undefined) return undefined;
   const records = { ...(a !== undefined && { a: a.record }), ...(b !== undefined && { b: b.record }) };
   const at = { key: row.key, kind: row.kind, records };
   if (a === undefined || b === undefined) return { ...at, where: 'missing', parts: [], ...sides(a, b) };
   const where = row.event === 'started' ? 'request' : 'outcome';
-  const [before, after] = where === 'request' ? [shown(a.request), shown(b.request)] : [outcome(a), outcome(b)];
+  const [before, after] =
+    where === 'request' ? [requestFacts(a.request), requestFacts(b.request)] : [outcome(a), outcome(b)];
   const parts = differingParts(before, after).filter((part) => !ignored.has(part));
   return parts.length === 0 ? undefined : { ...at, where, parts, ...pick(before, after, parts) };
 }
 
 function sides(a: Row | undefined, b: Row | undefined) {
   return {
-    ...(a !== undefined && { a: a.event === 'started' ? shown(a.request) : outcome(a) }),
-    ...(b !== undefined && { b: b.event === 'started' ? shown(b.request) : outcome(b) }),
+    ...(a !== undefined && { a: a.event === 'started' ? requestFacts(a.request) : outcome(a) }),
+    ...(b !== undefined && { b: b.event === 'started' ? requestFacts(b.request) : outcome(b) }),
   };
 }
 
-/** A run's first record holds what it began with, a request for an approval the run that asks. */
-function shown(request: unknown): unknown {
+/** A request without fields that always differ: ids, times and traces. */
+function requestFacts(request: unknown): unknown {
   if (!isPlainObject(request)) return request;
   const {
     beginning,
@@ -98,19 +99,19 @@ function shown(request: unknown): unknown {
 function outcome({ kind, event, value }: Row): unknown {
   if (event === 'failed') return { error: value };
   if (!isPlainObject(value)) return { value };
-  return kind === 'model' ? said(value) : value;
+  return kind === 'model' ? turnFacts(value) : value;
 }
 
-/** A turn without the ids that its provider drew. */
-function said(turn: { readonly [part: string]: unknown }): object {
+/** A turn without the ids that its provider generated. */
+function turnFacts(turn: { readonly [part: string]: unknown }): object {
   const parts = Object.entries(turn).filter(([part]) => !DRAWN.has(part));
   const { content } = turn;
   if (!Array.isArray(content)) return Object.fromEntries(parts);
-  const shown = content.map((part: unknown) => (isPlainObject(part) ? { ...part, id: undefined } : part));
-  return { ...Object.fromEntries(parts), content: shown };
+  const withoutIds = content.map((part: unknown) => (isPlainObject(part) ? { ...part, id: undefined } : part));
+  return { ...Object.fromEntries(parts), content: withoutIds };
 }
 
-/** Of all answers, in the order of their addresses. */
+/** The call ids of all answers, in the order of their addresses. */
 function callIds({ rows }: StoredRun): string {
   const turns = rows.filter(({ kind, event }) => kind === 'model' && event === 'done');
   const ids = turns.map(({ key, value }) => {

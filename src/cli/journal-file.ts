@@ -6,7 +6,7 @@ import type { Environment } from '../models/from-env.ts';
 import { LOG_FOLDER } from './run-log.ts';
 
 /** A journal that a command uses, and the words that name it again: none where it is the module's own. */
-export interface Journal {
+export interface OpenJournal {
   readonly store: RecordStore;
   readonly named: readonly string[];
 }
@@ -20,7 +20,7 @@ export function journalFile(given: string | undefined, env: Environment = proces
  * A journal that is there: of `--journal`, else the module's `own`, else the default one. A file that is not there is a
  * ConfigurationError: a wrong name must not make an empty one.
  */
-export async function openJournal(given: string | undefined, own?: RecordStore): Promise<Journal> {
+export async function openJournal(given: string | undefined, own?: RecordStore): Promise<OpenJournal> {
   if (given === undefined && own !== undefined) return { store: own, named: [] };
   const file = journalFile(given);
   const facts = statSync(file, { throwIfNoEntry: false });
@@ -39,7 +39,7 @@ export async function newJournal(
   given: string | undefined,
   own: RecordStore | undefined,
   env: Environment = process.env,
-): Promise<Journal | undefined> {
+): Promise<OpenJournal | undefined> {
   if (given === undefined && own !== undefined) return { store: own, named: [] };
   if (given === undefined && !env.COX_JOURNAL?.trim()) return undefined;
   const file = journalFile(given, env);
@@ -54,7 +54,7 @@ export async function newJournal(
   return sqliteJournal(file);
 }
 
-async function sqliteJournal(file: string): Promise<Journal> {
+async function sqliteJournal(file: string): Promise<OpenJournal> {
   const { sqlite } = await import('../journal/sqlite/sqlite.ts');
   return { store: sqlite(file), named: ['--journal', file] };
 }

@@ -12,12 +12,12 @@ import type { RunOptions } from '../orchestration/run/run-options.ts';
 export interface Loaded {
   readonly agent: Agent;
   readonly options: RunOptions;
-  /** The words that the module was asked with; none where it exports an agent. */
+  /** The arguments of the module's function; none if it exports an agent. */
   readonly words: readonly string[];
 }
 
-/** What is to be run: an agent with its input. */
-export interface Task extends Loaded {
+/** An agent with its input. */
+export interface RunTask extends Loaded {
   readonly input: unknown;
 }
 
@@ -26,11 +26,10 @@ const FORMS =
   'Export default an agent, or a function of the words after the file that gives { agent, input?, options? }.';
 
 /**
- * Imports a module (relative to the current folder; `.ts` where Node strips types) and asks its default export, else its
- * `agent`, what to run. Throws a ConfigurationError where there is no file, no agent or no input; what the module throws
- * goes through.
+ * Imports a module (relative to the current folder; `.ts` where Node strips types) and takes the agent from its default export, else from its `agent`. Throws a
+ * ConfigurationError if there is no file, no agent or no input; errors of the module itself are not wrapped.
  */
-export async function loadModule(file: string, words: readonly string[]): Promise<Task> {
+export async function loadModule(file: string, words: readonly string[]): Promise<RunTask> {
   const { input: given, ...loaded } = await load(file, words);
   const input = given ?? (words.join(' ').trim() || undefined);
   if (input === undefined) {
@@ -40,13 +39,13 @@ export async function loadModule(file: string, words: readonly string[]): Promis
   return { ...loaded, input };
 }
 
-/** Like {@link loadModule} for a run that has its input already, in its records. */
+/** Like {@link loadModule}, for a run whose input is in its records. */
 export async function loadAgent(file: string, words: readonly string[]): Promise<Loaded> {
   const { input: _, ...loaded } = await load(file, words);
   return loaded;
 }
 
-async function load(file: string, words: readonly string[]): Promise<Task> {
+async function load(file: string, words: readonly string[]): Promise<RunTask> {
   const path = resolve(file);
   const facts = statSync(path, { throwIfNoEntry: false });
   if (facts?.isFile() !== true) {
@@ -56,7 +55,7 @@ async function load(file: string, words: readonly string[]): Promise<Task> {
   const module = await importFile(path);
   const exported = 'default' in module ? module.default : module.agent;
   if (isAgent(exported)) {
-    // Permissions or limits that nobody reads would be missed too late.
+    // Ignored permissions or limits would be noticed too late.
     if ('options' in module)
       throw new ConfigurationError('options', `${file} exports them beside an agent, where nobody reads them`, FORMS);
     return { ...check({ agent: exported }), words: [] };
@@ -96,7 +95,7 @@ async function ask(exported: unknown, file: string, words: readonly string[]): P
   return isAgent(given) ? { agent: given } : given;
 }
 
-function check(given: unknown): Omit<Task, 'words'> {
+function check(given: unknown): Omit<RunTask, 'words'> {
   if (!isPlainObject(given) || !isAgent(given.agent)) {
     throw new ConfigurationError('file', `its function gave ${shown(given)}`, FORMS);
   }

@@ -4,7 +4,7 @@ import type { StepLine } from '../telemetry/log/log.ts';
 import { callNames, seconds } from './progress-lines.ts';
 import { firstWords, visible } from './visible.ts';
 
-/** A line of the step log for a person: when, who, what. What models and tools wrote is cut and escaped. */
+/** A line of the step log for a person: time, node, event. Texts of models and tools are shortened and escaped. */
 export function logLine(line: StepLine): string {
   const what = line.event === 'start' ? startText(line) : endText(line);
   return `${line.time.slice(11, 23)} ${visible(line.path)}  ${stepName(line)} ${what}`;
@@ -30,7 +30,7 @@ function endText(line: StepLine): string {
   const [waits, failed] = [wrong.filter(isParked), wrong.filter((result) => !isParked(result))];
   const parts = [
     `${status} (${seconds(durationMs)}${usage === undefined ? '' : `, ${tokens(usage)}`}${cost})`,
-    saidIn(line),
+    answerText(line),
     calls.length === 0 ? '' : `→ ${callNames(calls)}`,
     failed.length === 0 ? '' : `failed: ${failed.map(failureText).join(', ')}`,
     waits.length === 0 ? '' : `waits: ${callNames(waits.map((result) => String(part(result, 'name'))))}`,
@@ -43,8 +43,8 @@ function tokens({ inputTokens, outputTokens }: CallUsage): string {
   return `${(inputTokens + outputTokens).toLocaleString('en')} tokens`;
 }
 
-/** What the model said, as far as the log has it, or why it did not. */
-function saidIn({ modelOut }: StepLine): string {
+/** The model's text, if the log has content, or the error of its call. */
+function answerText({ modelOut }: StepLine): string {
   const error = part(modelOut, 'error');
   if (error !== undefined)
     return firstWords(
@@ -57,7 +57,7 @@ function saidIn({ modelOut }: StepLine): string {
   return text.trim() === '' ? '' : `“${firstWords(text, 60)}”`;
 }
 
-/** A call that goes on with a resume did not fail. */
+/** A parked call did not fail: a resume continues it. */
 function isParked(result: unknown): boolean {
   return part(part(result, 'error'), 'kind') === 'suspended';
 }

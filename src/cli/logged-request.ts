@@ -1,14 +1,14 @@
 import { ConfigurationError } from '../core/values/errors.ts';
 import { stepLines } from '../telemetry/log/step-lines.ts';
-import { asSent, type Request } from './replayed-request.ts';
+import { asSent, type ReplayedRequest } from './replayed-request.ts';
 
 const PARTS = ['model', 'instructions', 'tools', 'toolChoice', 'output', 'settings'] as const;
 
 /**
- * The request of a model call as a step log with `content: 'full'` has it (secrets of known forms are redacted there); undefined
- * where the log has no such call.
+ * The request of a model call from a step log with `content: 'full'` (secrets of known forms are redacted there); undefined if the
+ * log has no such call.
  */
-export async function loggedRequest(file: string, runId: string, key: string): Promise<Request | undefined> {
+export async function loggedRequest(file: string, runId: string, key: string): Promise<ReplayedRequest | undefined> {
   let request: { [part: string]: unknown } = {};
   let messages: readonly object[] = [];
   for await (const line of stepLines(file)) {
@@ -25,8 +25,8 @@ export async function loggedRequest(file: string, runId: string, key: string): P
       );
     messages = [...messages.slice(0, modelIn.from), ...(modelIn.new as readonly object[])];
     if (`${path}/${line.step}/${line.call ?? 'model'}` !== key) continue;
-    const given = Object.entries(request).filter(([, value]) => value !== null);
-    return { ...Object.fromEntries(given), messages: messages.map(asSent) };
+    const present = Object.entries(request).filter(([, value]) => value !== null);
+    return { ...Object.fromEntries(present), messages: messages.map(asSent) };
   }
   return undefined;
 }

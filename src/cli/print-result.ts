@@ -24,18 +24,18 @@ export function resultLine(result: RunResult): string {
   return jsonLine({ type: 'result', ...result });
 }
 
-/** The last line of `--json` where the run's result rejected. */
+/** The last line of `--json` if the run's result rejected. */
 export function failureLine(runId: string, message: string): string {
   return jsonLine({ type: 'result', runId, status: 'failed', error: { kind: 'failed', message, retryable: false } });
 }
 
-/** One line of JSON, whatever its texts hold. */
+/** One line of JSON, with all invisible characters escaped. */
 export function jsonLine(value: object): string {
-  return `${jsonText(value)}\n`;
+  return `${visibleJson(value)}\n`;
 }
 
 /** JSON in which nothing is invisible: what a terminal would obey or hide is escaped. */
-export function jsonText(value: object, indent?: number): string {
+export function visibleJson(value: object, indent?: number): string {
   const text = JSON.stringify(value, undefined, indent);
   return text.replace(UNSEEN, (marks) =>
     Array.from({ length: marks.length }, (_, at) => marks.charCodeAt(at))
@@ -44,10 +44,10 @@ export function jsonText(value: object, indent?: number): string {
   );
 }
 
-// JSON lets these stand, but some readers end a line there, and terminals obey them. Line ends are the indentation's.
+// JSON allows these characters, but some readers end a line there, and terminals obey them. Line ends come from the indentation.
 const UNSEEN = /[\u007f-\u009f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
-/** What a run did, for stderr: its end, and where it did not complete how far each invocation came. */
+/** The end of a run, for stderr; if it did not complete, also the state of each invocation. */
 export function summary(result: RunResult, durationMs: number): string {
   const { status, steps, toolCalls, usage, runId } = result;
   const counts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens(usage)}${seconds(durationMs)}`;

@@ -4,33 +4,33 @@ import { type Part, textOf } from '../core/values/message.ts';
 import type { Usage } from '../core/values/usage.ts';
 import { firstWords, visible } from './visible.ts';
 
-/** One line of progress: who, what, and how it is to be taken. */
+/** One line of progress: the node, a text and its tone. */
 export interface ProgressLine {
   readonly path: string;
   readonly text: string;
   readonly tone: 'plain' | 'quiet' | 'good' | 'bad' | 'ask';
 }
 
-/** What an event alone does not say. */
-export interface Seen {
+/** Facts that an event alone does not have. */
+export interface ProgressFacts {
   /** The brief of the invocation at a path. */
   brief(path: string): string | undefined;
-  /** Whether the call at an address starts a worker, which has lines of its own. */
+  /** Whether the call at an address starts a worker, which has its own lines. */
   isDelegate(key: string): boolean;
 }
 
-/** The events that {@link progressLine} has a line for. Deltas are none of them, so that a model is not made to stream. */
-export const SHOWN = [
+/** The events that {@link progressLine} has a line for. Deltas are not among them, since a listener for them makes models stream. */
+export const PROGRESS_EVENTS = [
   ...(['agent.start', 'agent.end', 'step.start', 'model.retry', 'model.end', 'tool.start', 'tool.end'] as const),
   ...(['approval.request', 'approval.decision', 'limit', 'context.compact', 'gate.closed', 'gate.opened'] as const),
 ] satisfies readonly EventType[];
 
-/** The line of an event, or undefined where it is not worth one. What models and tools wrote is cut and escaped. */
-export function progressLine(event: RunEvent, seen: Seen): ProgressLine | undefined {
+/** The line of an event; undefined for an event without one. Texts of models and tools are shortened and escaped. */
+export function progressLine(event: RunEvent, facts: ProgressFacts): ProgressLine | undefined {
   const line = (text: string, tone: ProgressLine['tone'] = 'plain'): ProgressLine => ({ path: event.path, text, tone });
   switch (event.type) {
     case 'agent.start':
-      return line(`starts: ${firstWords(seen.brief(event.path) ?? '')}`);
+      return line(`starts: ${firstWords(facts.brief(event.path) ?? '')}`);
     case 'agent.end': {
       const cause = event.error === undefined ? '' : `: ${firstWords(event.error.message, 200)}`;
       return line(`${event.status} ${spent(event)}${cause}`, event.status === 'completed' ? 'good' : 'bad');
@@ -40,7 +40,9 @@ export function progressLine(event: RunEvent, seen: Seen): ProgressLine | undefi
       if (arrived.length === 0) return undefined;
       const [first] = arrived;
       const more = arrived.length === 1 ? '' : ` and ${arrived.length - 1} more`;
-      return line(`hears from ${visible(first?.from ?? 'user')}${more}: ${firstWords(wordsOf(first?.content ?? ''))}`);
+      return line(
+        `message from ${visible(first?.from ?? 'user')}${more}: ${firstWords(wordsOf(first?.content ?? ''))}`,
+      );
     }
     case 'model.retry': {
       const { kind, message } = event.error;
@@ -49,10 +51,10 @@ export function progressLine(event: RunEvent, seen: Seen): ProgressLine | undefi
     case 'model.end':
       return modelLine(event, line);
     case 'tool.start':
-      return seen.isDelegate(event.key) ? undefined : line(`calls ${callText(event)}`);
+      return facts.isDelegate(event.key) ? undefined : line(`calls ${callText(event)}`);
     case 'tool.end':
       if (event.isError) return line(`${visible(event.name)} failed: ${firstWords(errorOf(event), 200)}`, 'bad');
-      return seen.isDelegate(event.key) ? undefined : line(`${visible(event.name)} ${resultText(event)}`, 'quiet');
+      return facts.isDelegate(event.key) ? undefined : line(`${visible(event.name)} ${resultText(event)}`, 'quiet');
     case 'approval.request': {
       const { request } = event;
       if (request.reason === 'wait')
@@ -70,7 +72,7 @@ export function progressLine(event: RunEvent, seen: Seen): ProgressLine | undefi
     case 'gate.closed':
       return line(`waits for ${visible(event.gate)}, which asked for a pause`, 'bad');
     case 'gate.opened':
-      return line(`goes on with ${visible(event.gate)}`, 'quiet');
+      return line(`continues with ${visible(event.gate)}`, 'quiet');
     case 'run.start':
     case 'run.suspended':
     case 'run.diverged':
@@ -90,7 +92,7 @@ function wordsOf(content: string | readonly Part[]): string {
   return textOf(content) || (content.length === 0 ? '' : '(no text)');
 }
 
-/** `12 tokens, 1.2 s`; a sum in which calls did not say what they used ends in `+`. */
+/** `12 tokens, 1.2 s`; a sum ends in `+` if some calls reported no usage. */
 export function spent({ usage, durationMs }: { readonly usage: Usage; readonly durationMs: number }): string {
   return `(${tokens(usage)}${seconds(durationMs)})`;
 }
@@ -106,10 +108,10 @@ function modelLine(
   line: (text: string, tone?: 'quiet' | 'bad') => ProgressLine,
 ): ProgressLine {
   if (event.isError) return line(`model failed ${spent(event)}: ${firstWords(errorOf(event), 200)}`, 'bad');
-  const said = firstWords(event.text, 60);
+  const answer = firstWords(event.text, 60);
   const calls = event.calls.length === 0 ? '' : `→ ${callNames(event.calls)}`;
   return line(
-    `step ${event.step} ${spent(event)} ${[said && `“${said}”`, calls].filter(Boolean).join(' ')}`.trimEnd(),
+    `step ${event.step} ${spent(event)} ${[answer && `“${answer}”`, calls].filter(Boolean).join(' ')}`.trimEnd(),
     'quiet',
   );
 }

@@ -1,17 +1,17 @@
 import { ConfigurationError } from '../core/values/errors.ts';
 import { EXIT } from './exit-code.ts';
-import { tell } from './tell.ts';
+import { report } from './report.ts';
 
 /**
- * What another process, or time, was faster with is a failure and no mistake of who wrote the command: told, and ends with 1.
- * `fields` are those of the ConfigurationErrors that say so.
+ * Reports a ConfigurationError about one of `fields` and exits with 1: the state of the run changed meanwhile, so the command
+ * itself is not wrong.
  */
 export async function refused(fields: readonly string[], work: () => Promise<number>): Promise<number> {
   try {
     return await work();
   } catch (thrown) {
     if (!(thrown instanceof ConfigurationError) || !fields.includes(thrown.field)) throw thrown;
-    tell(thrown.message);
+    report(thrown.message);
     return EXIT.failed;
   }
 }

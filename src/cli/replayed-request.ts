@@ -6,7 +6,7 @@ import { replayRun } from '../orchestration/entry/replay-run.ts';
 import { readRun } from '../orchestration/entry/resume-run.ts';
 
 /** What was sent to a model, or given to a tool. */
-export type Request = { readonly [part: string]: unknown };
+export type ReplayedRequest = { readonly [part: string]: unknown };
 
 /**
  * The request of a model or tool call, rebuilt by playing the run again up to it; undefined where no such call has an outcome.
@@ -17,10 +17,10 @@ export async function replayedRequest(
   journal: RecordStore,
   runId: string,
   key: string,
-): Promise<Request | undefined> {
+): Promise<ReplayedRequest | undefined> {
   const { rows } = await readRun(journal, runId);
   if (!rows.some((row) => row.key === key)) return undefined;
-  let found: Request | undefined;
+  let found: ReplayedRequest | undefined;
   const look = (record: RunRecord) => {
     if (record.key !== key || record.event !== 'started') return;
     if (record.kind === 'model') found ??= modelRequest(record.request);
@@ -30,7 +30,15 @@ export async function replayedRequest(
   return found;
 }
 
-function modelRequest({ model, instructions, messages, tools, toolChoice, output, settings }: ModelIn): Request {
+function modelRequest({
+  model,
+  instructions,
+  messages,
+  tools,
+  toolChoice,
+  output,
+  settings,
+}: ModelIn): ReplayedRequest {
   return {
     ...{ model, instructions, messages: messages.map(asSent), tools },
     ...(toolChoice !== undefined && { toolChoice }),
@@ -39,7 +47,7 @@ function modelRequest({ model, instructions, messages, tools, toolChoice, output
   };
 }
 
-function toolRequest({ name, args }: ToolIn): Request {
+function toolRequest({ name, args }: ToolIn): ReplayedRequest {
   return { tool: name, args };
 }
 

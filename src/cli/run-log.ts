@@ -4,35 +4,35 @@ import type { View } from '../core/contract/record.ts';
 import { ConfigurationError, messageOf } from '../core/values/errors.ts';
 import { jsonlLog } from '../telemetry/log/log.ts';
 
-/** Where logs go that nobody named a file for. */
+/** The folder of logs without a file of the user. */
 export const LOG_FOLDER = '.runs';
 
-/** A step log that never ends a run: what could not be written stands in `lost` once the run is over. */
-export interface RunLog {
+/** A step log whose failure does not end the run: `lost` has the error when the run is over. */
+export interface RunStepLog {
   readonly file: string;
   readonly view: View;
   lost(): string | undefined;
 }
 
 /**
- * The step log of a run, with its whole content. A `file` of the user's must have a folder and be none (ConfigurationError); without one it
- * is `.runs/<run id>.jsonl`, and the folder is made, for its owner only.
+ * The step log of a run, with full content. The user's `file` must be in an existing folder (ConfigurationError); without one the
+ * file is `.runs/<run id>.jsonl`, whose folder is created for its owner only.
  */
-export function runLog(runId: string, file?: string): RunLog | string {
+export function runLog(runId: string, file?: string): RunStepLog | string {
   if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ConfigurationError('--log', `${file} is a folder`, 'Name a file in it.');
   }
-  if (file !== undefined) return kept(file, jsonlLog(file, { content: 'full' }));
+  if (file !== undefined) return tolerantLog(file, jsonlLog(file, { content: 'full' }));
   const own = join(LOG_FOLDER, `${runId.replaceAll(':', '_')}.jsonl`);
   try {
     mkdirSync(LOG_FOLDER, { recursive: true, mode: 0o700 });
-    return kept(own, jsonlLog(own, { content: 'full' }));
+    return tolerantLog(own, jsonlLog(own, { content: 'full' }));
   } catch (thrown) {
     return `${own}: there is no step log: ${messageOf(thrown)}`;
   }
 }
 
-function kept(file: string, log: View): RunLog {
+function tolerantLog(file: string, log: View): RunStepLog {
   let lost: string | undefined;
   const view = (record: Parameters<View>[0]) => log(record);
   const flush = async () => {

@@ -5,8 +5,8 @@ import { readRows } from '../journal/read-row.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 
 /**
- * What a run's model calls used and cost, by its records. The cost is there where that of each call is known; of a fork both hold
- * what the other run spent before.
+ * Usage and cost of a run's model calls, from its records. The cost is present if that of each call is known; both include what a
+ * forked run spent before the fork.
  */
 export function runSpent({ rows }: StoredRun): { readonly usage: Usage; readonly costUsd?: number } {
   const calls = new Map<string, Spending>();
@@ -14,9 +14,9 @@ export function runSpent({ rows }: StoredRun): { readonly usage: Usage; readonly
     if (row.kind !== 'model' || row.event === 'started') continue;
     const { usage, costUsd: cost } = row.value;
     const error = row.event === 'done' ? undefined : row.value.kind;
-    const wasAsked = row.event === 'done' || (row.event === 'failed' && !isRefused(error));
-    // The last record of a call holds what all its attempts cost.
-    if (wasAsked || usage !== undefined) calls.set(row.key, spendingOfCall(usage, cost, error));
+    const wasCalled = row.event === 'done' || (row.event === 'failed' && !isRefused(error));
+    // The last record of a call has the usage and cost of all its attempts.
+    if (wasCalled || usage !== undefined) calls.set(row.key, spendingOfCall(usage, cost, error));
   }
   let all = NOTHING_SPENT;
   for (const call of calls.values()) all = addSpending(all, call) ?? all;

@@ -2,15 +2,15 @@ import { hostname } from 'node:os';
 import type { RunSummary } from '../journal/record-store.ts';
 import { SILENT_MS } from '../journal/sqlite/owner.ts';
 
-/** What of this machine is asked. */
+/** The facts about this machine that are used here. */
 export interface Machine {
   readonly host: string;
   isRunning(pid: number): boolean;
 }
 
 /**
- * How a run stands: its status, but `died` where it is neither over nor suspended and its process is gone, or has not been heard
- * of for 15 s. `now` in milliseconds since 1970.
+ * The state of a run: its status, but `died` if it is neither over nor suspended and its process has ended or has written nothing
+ * for 15 s. `now` in milliseconds since 1970.
  */
 export function runState(run: RunSummary, now: number, machine: Machine = THIS): string {
   const { status, owner, updated } = run;
@@ -26,7 +26,7 @@ const THIS: Machine = {
       process.kill(pid, 0);
       return true;
     } catch (thrown) {
-      // Another user's process may not be asked, but it is there.
+      // EPERM: the process exists and belongs to another user.
       return thrown instanceof Error && 'code' in thrown && thrown.code === 'EPERM';
     }
   },

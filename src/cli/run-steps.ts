@@ -6,35 +6,35 @@ import { requestText } from './durable.ts';
 import { callNames, decisionText } from './progress-lines.ts';
 import { firstWords } from './visible.ts';
 
-/** Something of a run that has an address: an invocation, a call, a wait, a decision. */
+/** A part of a run that has an address: an invocation, a call, a wait, a decision. */
 export interface RunStep {
   readonly key: string;
   readonly kind: Row['kind'];
-  /** Of its first record. */
+  /** The number of its first record. */
   readonly record: number;
-  /** How many addresses it stands below. */
+  /** How many addresses are above it. */
   readonly depth: number;
-  /** How it ended, or `open`: it has no outcome (yet). */
+  /** How it end, or `open`: it has no outcome (yet). */
   readonly status: string;
   readonly text: string;
-  /** Of a model call, or of an invocation's subtree. */
+  /** The usage of a model call, or of an invocation with everything below. */
   readonly usage?: Usage;
-  /** Attempts; more than one where it was repeated. */
+  /** The number of attempts. */
   readonly attempts: number;
   readonly durationMs?: number;
 }
 
-type Ended = Extract<TypedRow, { event: 'done' | 'failed' | 'cancel' }>;
+type EndRow = Extract<TypedRow, { event: 'done' | 'failed' | 'cancel' }>;
 
 interface Group {
   readonly first: TypedRow;
   started?: StartRow;
-  ended?: Ended;
+  end?: EndRow;
   attempts: number;
   readonly below: Group[];
 }
 
-/** Records as a tree, each address below the nearest that is there; in the order in which they began. */
+/** Records as a tree, each address below the nearest one that exists; in the order of their starts. */
 export function runSteps(rows: readonly Row[]): RunStep[] {
   const groups = new Map<string, Group>();
   const byKey = new Map<string, Group>();
@@ -51,15 +51,15 @@ export function runSteps(rows: readonly Row[]): RunStep[] {
     }
     if (row.event === 'started') {
       group.started = row;
-      delete group.ended;
+      delete group.end;
       group.attempts += 1;
     }
-    if (row.event === 'done' || row.event === 'failed' || row.event === 'cancel') group.ended = row;
+    if (row.event === 'done' || row.event === 'failed' || row.event === 'cancel') group.end = row;
   }
   return roots.flatMap((group) => flat(group, 0));
 }
 
-/** What stands at the address itself, or else at the nearest above it. */
+/** The group at the address itself, or else the nearest above it. */
 function above(key: string, byKey: ReadonlyMap<string, Group>): Group | undefined {
   for (let at = key; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) {
     const found = byKey.get(at);
@@ -69,58 +69,58 @@ function above(key: string, byKey: ReadonlyMap<string, Group>): Group | undefine
 }
 
 function flat(group: Group, depth: number): RunStep[] {
-  const { first, started, ended, attempts, below } = group;
-  const usage = usageOf(ended);
+  const { first, started, end, attempts, below } = group;
+  const usage = usageOf(end);
   const step: RunStep = {
-    ...{ key: first.key, kind: first.kind, record: first.record, depth, status: statusOf(ended), text: textOf(group) },
+    ...{ key: first.key, kind: first.kind, record: first.record, depth, status: statusOf(end), text: textOf(group) },
     ...(usage !== undefined && { usage }),
     attempts: Math.max(1, attempts),
-    ...(started !== undefined && ended !== undefined && { durationMs: Number(ended.time - started.time) / 1e6 }),
+    ...(started !== undefined && end !== undefined && { durationMs: Number(end.time - started.time) / 1e6 }),
   };
   return [step, ...below.flatMap((one) => flat(one, depth + 1))];
 }
 
-function statusOf(ended: Ended | undefined): string {
-  if (ended === undefined) return 'open';
-  if (ended.kind === 'agent') return ended.value.status;
-  if (ended.event === 'done') return ended.kind === 'tool' && isFailed(ended.value) ? 'failed' : 'done';
-  // What was broken off has no outcome; whether it happened is unknown.
-  return ended.event === 'failed' ? 'failed' : 'cut off';
+function statusOf(end: EndRow | undefined): string {
+  if (end === undefined) return 'open';
+  if (end.kind === 'agent') return end.value.status;
+  if (end.event === 'done') return end.kind === 'tool' && isFailed(end.value) ? 'failed' : 'done';
+  // An interrupted call has no outcome; whether it happened is unknown.
+  return end.event === 'failed' ? 'failed' : 'interrupted';
 }
 
 function isFailed(value: object): boolean {
   return 'isError' in value && value.isError === true;
 }
 
-function usageOf(ended: Ended | undefined): Usage | undefined {
-  if (ended?.kind === 'agent') return ended.value.usage;
-  return ended?.kind === 'model' && ended.event === 'done' ? usageOfCall(ended.value.usage) : undefined;
+function usageOf(end: EndRow | undefined): Usage | undefined {
+  if (end?.kind === 'agent') return end.value.usage;
+  return end?.kind === 'model' && end.event === 'done' ? usageOfCall(end.value.usage) : undefined;
 }
 
-function textOf({ first, started, ended }: Group): string {
-  const error = messageOf(ended);
+function textOf({ first, started, end }: Group): string {
+  const error = messageOf(end);
   switch (first.kind) {
     case 'agent':
-      return ended?.kind === 'agent' ? (ended.value.error?.message ?? '') : '';
+      return end?.kind === 'agent' ? (end.value.error?.message ?? '') : '';
     case 'model':
-      return ended?.kind === 'model' && ended.event === 'done' ? turnText(ended.value) : error;
+      return end?.kind === 'model' && end.event === 'done' ? turnText(end.value) : error;
     case 'tool': {
-      const called = started?.kind === 'tool' ? started.request : ended?.kind === 'tool' ? ended.request : undefined;
-      return `${called?.tool ?? ''} ${JSON.stringify(called?.args) ?? ''} ${error || gave(ended)}`.trim();
+      const called = started?.kind === 'tool' ? started.request : end?.kind === 'tool' ? end.request : undefined;
+      return `${called?.tool ?? ''} ${JSON.stringify(called?.args) ?? ''} ${error || gave(end)}`.trim();
     }
     case 'wait': {
-      const asked = started?.kind === 'wait' ? requestText(started.request) : '';
-      return ended?.kind === 'wait' && ended.event === 'done' ? `${asked}: ${decisionText(ended.value)}` : asked;
+      const question = started?.kind === 'wait' ? requestText(started.request) : '';
+      return end?.kind === 'wait' && end.event === 'done' ? `${question}: ${decisionText(end.value)}` : question;
     }
     default:
-      return error || (JSON.stringify(ended?.value) ?? '');
+      return error || (JSON.stringify(end?.value) ?? '');
   }
 }
 
 /** Why it has no value. */
-function messageOf(ended: Ended | undefined): string {
-  if (ended === undefined || ended.event === 'done' || ended.kind === 'agent' || ended.kind === 'run') return '';
-  return 'message' in ended.value ? ended.value.message : '';
+function messageOf(end: EndRow | undefined): string {
+  if (end === undefined || end.event === 'done' || end.kind === 'agent' || end.kind === 'run') return '';
+  return 'message' in end.value ? end.value.message : '';
 }
 
 function turnText({ content }: ModelTurn): string {
@@ -130,10 +130,10 @@ function turnText({ content }: ModelTurn): string {
   return [quoted, calls.length === 0 ? '' : `→ ${callNames(calls)}`].filter(Boolean).join(' ');
 }
 
-function gave(ended: Ended | undefined): string {
-  // Of a procedure only the hash of what it gave is kept.
-  if (ended?.kind !== 'tool' || ended.request !== undefined || !('content' in ended.value)) return '';
-  const { content } = ended.value;
+function gave(end: EndRow | undefined): string {
+  // The record of a procedure has only the hash of its result.
+  if (end?.kind !== 'tool' || end.request !== undefined || !('content' in end.value)) return '';
+  const { content } = end.value;
   if (content === undefined) return '';
   return `gave ${firstWords(typeof content === 'string' ? content : JSON.stringify(content), 60)}`;
 }

@@ -1,6 +1,6 @@
 import { visible } from './visible.ts';
 
-/** Words as a line for a POSIX shell, ready to paste; what cannot be seen in them is escaped for the eye. */
+/** Words as a line for a POSIX shell, ready to paste; invisible characters are escaped. */
 export function shellLine(words: readonly string[]): string {
   return words.map(quoted).join(' ');
 }

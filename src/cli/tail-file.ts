@@ -7,8 +7,8 @@ const LOOK_MS = 100;
 const CHUNK = 65_536;
 
 /**
- * The lines of a file as they are written, until the signal is aborted: also those of the files that take its place when it is
- * rotated, however often between two looks, and of one that is not there yet. A line is given once its end is there.
+ * The lines of a file as they are written, until the signal aborts. Follows rotations, also several between two reads, and waits
+ * for a file that does not exist yet. A line is yielded when its end is written.
  */
 export async function* tailFile(file: string, signal: AbortSignal): AsyncIterable<string> {
   let handle = await opened(file, signal);
@@ -46,7 +46,7 @@ async function* untilReplaced(handle: FileHandle, file: string, signal: AbortSig
   let position = 0;
   let rest = '';
   for (;;) {
-    // Asked before it is read: what is written to the old file is then all read.
+    // Checked before the read, so that the old file is then read to its end.
     const isReplaced = await wasReplaced(handle, file, position);
     for (;;) {
       const { bytesRead } = await handle.read(buffer, 0, CHUNK, position);

@@ -2,7 +2,7 @@ import { messageOf } from '../core/values/errors.ts';
 import type { Environment } from '../models/from-env.ts';
 import type { OtelInstrument } from '../telemetry/otel/otel.ts';
 
-/** An instrument and how to send what is left. `problem` says why a collector gets nothing. */
+/** An instrument and a function that sends the remaining spans. `problem` tells why a collector receives nothing. */
 export interface RunTrace {
   readonly instrument: OtelInstrument;
   readonly problem?: string;
@@ -15,8 +15,7 @@ export interface RunTrace {
 const NO_URL = 'it is no URL, so no spans are sent. Set one like http://localhost:4318.';
 
 /**
- * OpenTelemetry spans where the environment names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT` or `…_TRACES_ENDPOINT`), else
- * nothing. What was said is on them only with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
+ * OpenTelemetry spans if the environment names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT` or `…_TRACES_ENDPOINT`), else undefined. They have content only with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
  */
 export async function traceRun(env: Environment = process.env): Promise<RunTrace | undefined> {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim() || env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim();
@@ -37,7 +36,7 @@ export async function traceRun(env: Environment = process.env): Promise<RunTrace
     });
     return { instrument, within, shutdown };
   } catch (thrown) {
-    // The agent's module may have registered a provider of its own: the spans then go there.
+    // The agent's module may have registered its own provider: the spans then go there.
     return { instrument, within, problem: messageOf(thrown), shutdown: async () => {} };
   }
 }

@@ -3,7 +3,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029]
 // What belongs to a text of several lines, and the joiners without which emoji and some scripts fall apart.
 const LAYOUT: ReadonlySet<string> = new Set(['\n', '\t', '\u200c', '\u200d', '\ufe0f']);
 
-/** A text for a terminal: nothing in it can move the cursor, colour, or hide what follows. Line ends and tabs are escaped too. */
+/** A text that cannot control a terminal: it cannot move the cursor, colour, or hide text. Line ends and tabs are escaped too. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, escaped);
 }
@@ -13,16 +13,16 @@ export function visibleLines(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(UNSEEN, (mark) => (LAYOUT.has(mark) ? mark : escaped(mark)));
 }
 
-/** One line of at most `max` characters: blanks and line ends are one space, what cannot be seen is escaped. */
+/** One line of at most `max` characters: whitespace becomes single spaces, invisible characters are escaped. */
 export function firstWords(text: string, max = 80): string {
-  // Only as much as can be shown is looked at: a result may have megabytes.
+  // Reads only as much as can be shown: a result may have megabytes.
   const line = text
     .slice(0, max * 4)
     .replace(/\s+/g, ' ')
     .trim();
   const characters = [...line];
-  const cut = characters.length > max || text.length > max * 4;
-  return visible(cut ? `${characters.slice(0, max).join('')}…` : line);
+  const isTruncated = characters.length > max || text.length > max * 4;
+  return visible(isTruncated ? `${characters.slice(0, max).join('')}…` : line);
 }
 
 function escaped(mark: string): string {

@@ -10,7 +10,7 @@ const NAMED = ['--journal', 'runs.db'];
 /** Whether a text holds a control character other than a line's end, or one that turns the direction of writing. */
 const controls = (text: string) => /[^\P{Cc}\n]|\u202e/u.test(text);
 const idOf = (err: string) => /^run ([\w-]+)[,;]/m.exec(err)?.[1] ?? '';
-/** The words of a command that was shown to go on with. */
+/** The words of a command that was shown to resume with. */
 const shown = (text: string, command: string) =>
   new RegExp(`cox (${command} [^\n(]*)`).exec(text)?.[1]?.trim().split(' ') ?? [];
 const effects = (cwd: string) => readFileSync(join(cwd, 'effects.txt'), 'utf8').trimEnd().split('\n');
@@ -28,7 +28,10 @@ describe('a run with a journal', () => {
     expect(listed.out).toContain('  waits: captain/3.0/@approval  captain asks to call enter');
 
     const approved = await cox(shown(first.err, 'approve'), { cwd });
-    expect(approved).toMatchObject({ code: 0, err: expect.stringContaining(`to go on: cox resume --journal runs.db`) });
+    expect(approved).toMatchObject({
+      code: 0,
+      err: expect.stringContaining(`to resume: cox resume --journal runs.db`),
+    });
     const late = await cox(['approve', runId, 'captain/3.0/@approval', '--deny', ...NAMED], { cwd });
     expect(late).toMatchObject({
       code: 1,
@@ -52,7 +55,7 @@ describe('a run with a journal', () => {
     const { code, err } = await run.ended;
     expect(code).toBe(130);
     expect(err).toContain('aborted: ');
-    const last = await cox(shown(err.slice(err.indexOf('to go on')), 'resume'), { cwd });
+    const last = await cox(shown(err.slice(err.indexOf('to resume')), 'resume'), { cwd });
     expect(last.err).toContain('pilot gave the pilot is on board');
     expect(last.code).toBe(3);
     expect(effects(cwd)).toHaveLength(1);
@@ -89,8 +92,8 @@ describe('a run with a journal', () => {
       err: expect.stringContaining('something else than recorded (instructions: recorded sha256 '),
     });
     const forked = await cox(['resume', HARBOUR, runId, '--on-divergence', 'fork', ...NAMED], { cwd, env });
-    const fork = /went on in its fork ([\w-]+)/.exec(forked.err)?.[1] ?? '';
-    expect(shown(forked.err.slice(forked.err.indexOf('to go on')), 'resume').at(-1)).toBe(fork);
+    const fork = /continues in its fork ([\w-]+)/.exec(forked.err)?.[1] ?? '';
+    expect(shown(forked.err.slice(forked.err.indexOf('to resume')), 'resume').at(-1)).toBe(fork);
     expect((await cox(['runs', ...NAMED], { cwd })).out).toContain(`ago, forked from ${runId}`);
   });
 
@@ -134,7 +137,7 @@ describe('a run with a journal', () => {
     expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('there is no hand/7.0/mate in this run') });
     await cox(['approve', runId, 'hand/1.0/@approval', ...NAMED], { cwd });
     const { err } = await run.ended;
-    expect(err).toContain('hears from operator: mind the tide');
+    expect(err).toContain('message from operator: mind the tide');
   });
 
   test('of a function names its words again, and a question is answered with JSON', async () => {

@@ -89,7 +89,7 @@ test('it finds a difference where, and only where, the records differ in some va
   );
 });
 
-test('steps stand below the nearest address that is there, and what was cut off is no failure', () => {
+test('steps are below the nearest address that is there, and an interrupted call is no failure', () => {
   const steps = runSteps(
     stored(
       { key: 'a', kind: 'agent', event: 'started', request: { agent: 'a' } },
@@ -103,7 +103,7 @@ test('steps stand below the nearest address that is there, and what was cut off 
   expect(steps.map(({ key, depth, status }) => [key, depth, status])).toEqual([
     ['a', 0, 'open'],
     ['a/1/model', 1, 'done'],
-    ['a/1.0', 1, 'cut off'],
+    ['a/1.0', 1, 'interrupted'],
     ['a/1.0/@approval', 2, 'done'],
     ['a/2.0/b', 1, 'open'],
   ]);

@@ -1,7 +1,7 @@
 import type { RunEvent } from 'coxswain';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { progressLine, type Seen, SHOWN } from '../../src/cli/progress-lines.ts';
+import { PROGRESS_EVENTS, type ProgressFacts, progressLine } from '../../src/cli/progress-lines.ts';
 import { firstWords, visible, visibleLines } from '../../src/cli/visible.ts';
 
 const HEAD = {
@@ -16,8 +16,9 @@ const HEAD = {
 };
 const USAGE = { inputTokens: 1_200, outputTokens: 34, modelCalls: 1, modelCallsWithUsage: 1 };
 const END = { durationMs: 1_250, usage: USAGE };
-const NOTHING: Seen = { brief: () => undefined, isDelegate: () => false };
-const textOf = (event: RunEvent, seen: Partial<Seen> = {}) => progressLine(event, { ...NOTHING, ...seen })?.text;
+const NOTHING: ProgressFacts = { brief: () => undefined, isDelegate: () => false };
+const textOf = (event: RunEvent, seen: Partial<ProgressFacts> = {}) =>
+  progressLine(event, { ...NOTHING, ...seen })?.text;
 
 describe('progressLine', () => {
   test('says who starts on what, in the first words of the brief', () => {
@@ -51,10 +52,10 @@ describe('progressLine', () => {
     const step = { ...HEAD, type: 'step.start' } as const;
     expect(textOf(step)).toBeUndefined();
     const steer = { role: 'user', content: 'Leave the\npatents out.', from: 'operator' } as const;
-    expect(textOf({ ...step, arrived: [steer] })).toBe('hears from operator: Leave the patents out.');
+    expect(textOf({ ...step, arrived: [steer] })).toBe('message from operator: Leave the patents out.');
     const picture = [{ type: 'image', mediaType: 'image/png', data: 'AA==' } as const];
     const arrived = [{ ...steer, content: picture }, steer, steer];
-    expect(textOf({ ...step, arrived })).toBe('hears from operator and 2 more: (no text)');
+    expect(textOf({ ...step, arrived })).toBe('message from operator and 2 more: (no text)');
   });
 
   test('says when a model is asked again, and why', () => {
@@ -67,7 +68,7 @@ describe('progressLine', () => {
   test('has no line for what streams', () => {
     const delta = { type: 'text', text: 'a' } as const;
     expect(textOf({ ...HEAD, type: 'model.delta', delta, attempt: 1 })).toBeUndefined();
-    expect(SHOWN).not.toContain('model.delta');
+    expect(PROGRESS_EVENTS).not.toContain('model.delta');
   });
 
   test('never shows a control or an unseen character, whatever a model or a tool wrote', () => {

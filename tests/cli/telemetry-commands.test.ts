@@ -158,7 +158,7 @@ describe('cox trace export', () => {
     const runId = await waits(run, cwd);
     const { err } = await cox(['trace', 'export', runId, ...NAMED, '--out', '-'], { cwd });
     expect(err).toContain('7 spans in trace');
-    expect(err).toContain('its process is alive: what is under way is left to it');
+    expect(err).toContain('its process is alive and will send its open spans itself');
     run.child.kill('SIGKILL');
   });
 

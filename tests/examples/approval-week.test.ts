@@ -32,7 +32,7 @@ test('the same on the command line', async () => {
   const { code, err } = await cox(['run', buyer, 'We need a radar.', ...named], { cwd });
   expect(code).toBe(3);
   const approve = /to answer: cox (approve .*) \(or --deny\)/.exec(err)?.[1]?.split(' ') ?? [];
-  const resume = /to go on: cox (resume .*)/.exec(err)?.[1]?.split(' ') ?? [];
+  const resume = /to resume: cox (resume .*)/.exec(err)?.[1]?.split(' ') ?? [];
   expect((await cox(approve, { cwd })).code).toBe(0);
   const { out } = await cox(resume, { cwd });
   expect(out).toBe('(scripted) The radar is ordered.\n');

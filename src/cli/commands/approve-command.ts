@@ -4,8 +4,8 @@ import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
 import { refused } from '../refused.ts';
+import { report } from '../report.ts';
 import { shellLine } from '../shell-line.ts';
-import { tell } from '../tell.ts';
 
 /** `cox approve`: answers a request of a run, whatever process has it. */
 export async function approveCommand(
@@ -22,8 +22,9 @@ export async function approveCommand(
       const isParked = summary?.status === 'suspended';
       if (options.json) process.stdout.write(jsonLine({ run: runId, id: requestId, decision, isParked }));
       else {
-        tell(`${requestId}: ${decision.decision}`);
-        if (isParked) tell(`the run is suspended; to go on: ${shellLine(['cox', 'resume', ...named])} <file> ${runId}`);
+        report(`${requestId}: ${decision.decision}`);
+        if (isParked)
+          report(`the run is suspended; to resume: ${shellLine(['cox', 'resume', ...named])} <file> ${runId}`);
       }
       return EXIT.done;
     });

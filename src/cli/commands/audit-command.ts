@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../security/audit.ts';
 import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
-import { tell } from '../tell.ts';
+import { report } from '../report.ts';
 import { visible } from '../visible.ts';
 
 export interface AuditCommandOptions {
@@ -19,7 +19,7 @@ export async function auditCommand(run: string, options: AuditCommandOptions): P
     const key = process.env.COX_AUDIT_KEY?.trim() || undefined;
     const entries = await auditRun(run, { journal: store, ...(options.chain && { chain: true, key }) });
     for (const entry of entries) process.stdout.write(options.json ? jsonLine(entry) : `${line(entry)}\n`);
-    if (entries.length === 0) tell('no decisions');
+    if (entries.length === 0) report('no decisions');
     return EXIT.done;
   } finally {
     store.close();

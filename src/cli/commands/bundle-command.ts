@@ -9,25 +9,25 @@ import { stepLines } from '../../telemetry/log/step-lines.ts';
 import { withoutContent } from '../../telemetry/log/without-content.ts';
 import { EXIT } from '../exit-code.ts';
 import { journalFile, openJournal } from '../journal-file.ts';
+import { report } from '../report.ts';
 import { LOG_FOLDER } from '../run-log.ts';
 import { runSpent } from '../run-spent.ts';
 import { runState } from '../run-state.ts';
 import { runSteps } from '../run-steps.ts';
-import { tell } from '../tell.ts';
 import { versions } from '../versions.ts';
 
 export interface BundleOptions {
   readonly journal?: string;
   readonly log?: string;
   readonly out?: string;
-  /** With what was said. */
+  /** With the content of messages and calls. */
   readonly content?: boolean;
 }
 
-/** Variables that change what a run does: the bundle says which are set, never to what. */
+/** Variables that affect a run: the bundle lists which are set, never their values. */
 const VARIABLES = /^(?:LLM_|COX_|OTEL_|NODE_|ANTHROPIC_|OPENAI_|HTTPS?_PROXY$|NO_PROXY$|TRACEPARENT$)/i;
 
-/** `cox bundle`: one file for a bug report: log, records, configuration, versions; secrets redacted, what was said only on demand. */
+/** `cox bundle`: one file for a bug report: log, records, configuration, versions; secrets redacted, content only with --content. */
 export async function bundleCommand(runId: string, options: BundleOptions): Promise<number> {
   const stored = await storedRun(runId, options);
   const log = await logOf(runId, options);
@@ -120,7 +120,7 @@ function write(file: string, text: string): void {
   } catch (thrown) {
     throw new ConfigurationError('--out', `${file} cannot be written (${messageOf(thrown)})`, 'Name another file.');
   }
-  tell(
+  report(
     `${file}: ${Math.ceil(text.length / 1_024)} kB. Names of agents and tools are in it: look at it before you attach it.`,
   );
 }

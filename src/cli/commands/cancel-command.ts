@@ -3,9 +3,9 @@ import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
 import { refused } from '../refused.ts';
-import { tell } from '../tell.ts';
+import { report } from '../report.ts';
 
-/** `cox cancel`: stops a run, or what is at and below a path of it, whatever process has it. */
+/** `cox cancel`: stops a run, or a node of it with everything below, in whichever process it is. */
 export async function cancelCommand(
   runId: string,
   path: string | undefined,
@@ -17,7 +17,7 @@ export async function cancelCommand(
       const { reason } = options;
       await cancelRun(runId, { journal, path, reason });
       if (options.json) process.stdout.write(jsonLine({ run: runId, ...(path !== undefined && { path }) }));
-      else tell(`${path ?? `run ${runId}`} is to stop: at once where it is under way, else when it is resumed`);
+      else report(`${path ?? `run ${runId}`} will stop: at once if it is active, else when it is resumed`);
       return EXIT.done;
     });
   } finally {

@@ -1,6 +1,6 @@
 import { readRun } from '../../orchestration/entry/resume-run.ts';
 import { EXIT } from '../exit-code.ts';
-import { type Difference, firstDifference } from '../first-difference.ts';
+import { firstDifference, type RunDifference } from '../first-difference.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
 import { firstWords, visible } from '../visible.ts';
@@ -23,7 +23,7 @@ export async function diffCommand(
   }
 }
 
-function lines({ key, where, parts, records, a, b }: Difference): string[] {
+function lines({ key, where, parts, records, a, b }: RunDifference): string[] {
   const at = `${visible(key)} (record ${records.a ?? 'none'} and ${records.b ?? 'none'})`;
   const what = where === 'missing' ? 'only one run has it' : `${where}: ${parts.map(visible).join(', ')}`;
   const side = (mark: string, value: unknown) =>

@@ -17,23 +17,23 @@ interface Common {
   readonly json?: boolean;
 }
 
-/** The commands on runs that are kept in a journal. Each loads its code when it is called; `ends` is told its exit code. */
+/** The commands on runs in a journal. Each loads its code when it is called and passes its exit code to `ends`. */
 export function addDurableCommands(program: Command, ends: (code: number) => void): void {
-  addGoingOn(program, ends);
-  addLooking(program, ends);
-  addTelling(program, ends);
+  addResuming(program, ends);
+  addViews(program, ends);
+  addControlCommands(program, ends);
 }
 
-function addGoingOn(program: Command, ends: (code: number) => void): void {
+function addResuming(program: Command, ends: (code: number) => void): void {
   program
     .command('resume')
-    .description('Go on with a run that was broken off, suspended, or met a limit that is now larger.')
+    .description('Resume a run that was interrupted, suspended, or met a limit that is now larger.')
     .argument('<file>', 'the module of its agent')
     .argument('<run>', 'its id')
     .argument('[words...]', WORDS)
     .option(...JOURNAL)
-    .option('--takeover', 'also where its process is alive; that one then does nothing more')
-    .option('--on-divergence <what>', 'where the code has changed: report (default), stop or fork')
+    .option('--takeover', 'also if its process is alive; that process then stops')
+    .option('--on-divergence <what>', 'if the code has changed: report (default), stop or fork')
     .option(...EVENTS)
     .option(...LOG)
     .option('--no-log', 'write no step log')
@@ -48,18 +48,18 @@ function addGoingOn(program: Command, ends: (code: number) => void): void {
     .argument('[words...]', WORDS)
     .option(...JOURNAL)
     .option('--until <point>', 'up to and with an address or a record')
-    .option('--step', 'frame by frame: Enter goes on, q ends')
+    .option('--step', 'frame by frame: Enter continues, q ends')
     .option(...EVENTS)
     .action(async (file: string, run: string, words: string[], options: ReplayCommandOptions) => {
       ends(await (await import('./replay-command.ts')).replayCommand(file, run, words, options));
     });
   program
     .command('fork')
-    .description('Start a new run with what another did before a point.')
+    .description('Start a new run with the records of another before a point.')
     .argument('<file>', 'the module of its agent')
     .argument('<run>', 'the run to fork')
     .argument('[words...]', WORDS)
-    .requiredOption('--before <point>', 'the first record that is not taken over: an address or a number')
+    .requiredOption('--before <point>', 'the first record that is not copied: an address or a number')
     .option('--edit <key=value>', 'replace one recorded value before it: JSON, or text')
     .option(...JOURNAL)
     .option(...EVENTS)
@@ -70,10 +70,10 @@ function addGoingOn(program: Command, ends: (code: number) => void): void {
     });
 }
 
-function addLooking(program: Command, ends: (code: number) => void): void {
+function addViews(program: Command, ends: (code: number) => void): void {
   program
     .command('runs')
-    .description('List the runs of a journal: state, tokens, age, what waits.')
+    .description('List the runs of a journal: state, tokens, age, pending requests.')
     .option(...JOURNAL)
     .option('--all', 'also those before the last 20')
     .option('--json', 'write one JSON a line')
@@ -82,7 +82,7 @@ function addLooking(program: Command, ends: (code: number) => void): void {
     });
   program
     .command('show')
-    .description('Show the steps of a run, or what was sent in one of its calls.')
+    .description('Show the steps of a run, or the request of one of its calls.')
     .argument('<run>', 'its id')
     .argument('[words...]', WORDS)
     .option(...JOURNAL)
@@ -95,17 +95,17 @@ function addLooking(program: Command, ends: (code: number) => void): void {
     });
   program
     .command('audit')
-    .description('List every decision about a call of a run: allowed, asked, denied, by what rule or by whom.')
+    .description('List every decision about a call of a run: allowed, asked, denied, by which rule or by whom.')
     .argument('<run>', 'its id')
     .option(...JOURNAL)
-    .option('--chain', 'chain the entries by their hashes; keyed where COX_AUDIT_KEY is set')
+    .option('--chain', 'chain the entries by their hashes; keyed if COX_AUDIT_KEY is set')
     .option('--json', 'write one JSON a line')
     .action(async (run: string, options: AuditCommandOptions) => {
       ends(await (await import('./audit-command.ts')).auditCommand(run, options));
     });
   program
     .command('diff')
-    .description('Say in which record, and in what of it, two runs differ first. Ends with 1 where they do.')
+    .description('Show the first record, and the parts of it, in which two runs differ. Exits with 1 if they differ.')
     .argument('<a>', 'a run')
     .argument('<b>', 'another')
     .option(...JOURNAL)
@@ -115,19 +115,19 @@ function addLooking(program: Command, ends: (code: number) => void): void {
     });
 }
 
-function addTelling(program: Command, ends: (code: number) => void): void {
+function addControlCommands(program: Command, ends: (code: number) => void): void {
   program
     .command('approve')
-    .description('Answer what a run waits for: allow it, or what the options say. The first answer wins.')
+    .description('Decide a request that a run waits for: allow it, or as the options say. The first answer wins.')
     .argument('<run>', 'its id')
     .argument('<request>', 'the id of the request, as cox runs shows it')
     .option('--deny', 'do not allow it')
     .option('--reason <text>', 'why')
     .option('--args <json>', 'allow it with other arguments')
-    .option('--always', 'also allow what is alike from now on')
+    .option('--always', 'also write a rule that allows such calls from now on')
     .option('--answer <json>', 'answer a question')
-    .option('--happened [json]', 'a call whose outcome is unknown was done; what it gave')
-    .option('--retry', 'it is to be done again')
+    .option('--happened [json]', 'a call whose outcome is unknown happened; its result')
+    .option('--retry', 'execute it again')
     .option('--failed', 'it failed')
     .option(...JOURNAL)
     .option(...ONE_JSON)
@@ -136,7 +136,7 @@ function addTelling(program: Command, ends: (code: number) => void): void {
     });
   program
     .command('cancel')
-    .description('Stop a run, or one invocation of it and all below.')
+    .description('Stop a run, or one invocation of it and everything below.')
     .argument('<run>', 'its id')
     .argument('[path]', 'the invocation: lead/2.0/researcher')
     .option('--reason <text>', 'why')
@@ -147,7 +147,7 @@ function addTelling(program: Command, ends: (code: number) => void): void {
     });
   program
     .command('steer')
-    .description('Tell a node of a run something: it enters its transcript at its next step.')
+    .description('Send a message to a node of a run; it enters the transcript at its next step.')
     .argument('<run>', 'its id')
     .argument('<path>', 'the invocation: lead/2.0/researcher')
     .argument('<words...>', 'the message')
@@ -158,7 +158,7 @@ function addTelling(program: Command, ends: (code: number) => void): void {
     });
   program
     .command('prune')
-    .description('Remove runs that are over; those that are suspended or were broken off stay.')
+    .description('Remove runs that are over; suspended and interrupted runs stay.')
     .requiredOption('--older-than <days>', 'ended so many days ago or earlier')
     .option(...JOURNAL)
     .option(...ONE_JSON)

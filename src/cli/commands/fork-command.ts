@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { forkRun } from '../../orchestration/entry/fork-run.ts';
-import { chooseModel } from '../choose-model.ts';
 import { driveRun, type RunCommandOptions } from '../drive-run.ts';
 import { durableRun } from '../durable.ts';
 import { openJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
+import { modelOptions } from '../model-options.ts';
 import { pointOf } from '../point.ts';
-import { tell } from '../tell.ts';
+import { report } from '../report.ts';
 
 export interface ForkCommandOptions extends RunCommandOptions {
   readonly before: string;
@@ -29,7 +29,7 @@ export async function forkCommand(
   const journal = await openJournal(command.journal, options.journal);
   const { store } = journal;
   const runId = randomUUID();
-  const more = { ...chooseModel(agent, options), journal: store, before, edit, runId };
+  const more = { ...modelOptions(agent, options), journal: store, before, edit, runId };
   const durable = durableRun(file, journal, task);
   try {
     return await driveRun({
@@ -38,7 +38,7 @@ export async function forkCommand(
         const run = forkRun<unknown, unknown, unknown>(agent as never, from, { ...own, ...more });
         // Where it could not be forked there is none.
         const line = `run ${runId}, forked from ${from}; if it is broken off: ${durable.resume(runId)}`;
-        return run.once('run.start', () => tell(line));
+        return run.once('run.start', () => report(line));
       },
     });
   } finally {
@@ -46,7 +46,7 @@ export async function forkCommand(
   }
 }
 
-/** `lead/2.0={"hits":[]}`, `lead=Another question`. What is no JSON is text; a text in a model call's place is a turn that says it. */
+/** `lead/2.0={"hits":[]}`, `lead=Another question`. Anything but JSON is text; a text for a model call becomes a turn with that text. */
 export function editOf(text: string): { readonly key: string; readonly value: unknown } {
   const at = text.indexOf('=');
   if (at < 1) throw new ConfigurationError('--edit', `got ${text}`, "Write --edit 'lead/2.0=the new value'.");

@@ -11,7 +11,7 @@ import { tailFile } from '../tail-file.ts';
 
 export interface LogCommandOptions {
   readonly follow?: boolean;
-  /** Of a log that holds several runs. */
+  /** The run, if the log has several. */
   readonly run?: string;
   readonly last?: string;
   readonly json?: boolean;
@@ -41,7 +41,7 @@ async function follow(file: string, show: (line: StepLine) => void, run: string 
   const abort = new AbortController();
   const stop = () => abort.abort();
   process.once('SIGINT', stop);
-  // Nobody reads it any more: `cox log -f | head`.
+  // Its reader has closed: `cox log -f | head`.
   process.stdout.on('error', stop);
   for await (const text of tailFile(file, abort.signal)) {
     const line = stepLine(text);

@@ -4,7 +4,7 @@ import { ConfigurationError, messageOf, ToolError } from '../../core/values/erro
 import { isPlainObject } from '../../core/values/json.ts';
 import type { ConnectOptions, LiveServer } from '../../interop/mcp/connect.ts';
 import { EXIT } from '../exit-code.ts';
-import { tell } from '../tell.ts';
+import { report } from '../report.ts';
 import { visible, visibleLines } from '../visible.ts';
 
 interface Options {
@@ -20,8 +20,8 @@ interface Options {
 const SERVER = `
 The server is a command after --, or --url. A command gets HOME, LOGNAME, PATH, SHELL, TERM, USER and what --env names.`;
 
-/** `cox mcp …`: what a person does to try a server by hand. `ended` is given the exit code. */
-export function addMcpCommand(program: Command, ended: (code: number) => void): void {
+/** `cox mcp …`: try an MCP server by hand. Passes the exit code to `setCode`. */
+export function addMcpCommand(program: Command, setCode: (code: number) => void): void {
   const mcp = program.command('mcp').description('Try an MCP server by hand.');
   const command = (usage: string, description: string) =>
     mcp
@@ -36,11 +36,11 @@ export function addMcpCommand(program: Command, ended: (code: number) => void): 
       .addHelpText('after', SERVER);
   command('list [command...]', 'List what the server offers, as an agent would have it.')
     .option('--pins', 'the hashes of its tools, for the option `pins` of mcpTools')
-    .action(async (words: string[], options: Options) => ended(await withServer(words, options, list)));
+    .action(async (words: string[], options: Options) => setCode(await withServer(words, options, list)));
   command('call <tool> <arguments> [command...]', 'Call a tool; the arguments are a JSON object.').action(
     async (tool: string, text: string, words: string[], options: Options) => {
       const args = argumentsOf(text);
-      ended(await withServer(words, options, (live) => call(live, tool, args, options)));
+      setCode(await withServer(words, options, (live) => call(live, tool, args, options)));
     },
   );
 }
@@ -56,7 +56,7 @@ async function withServer(
   checkStart('server', { ...start });
   const over = new AbortController();
   try {
-    const listener = { changed: () => tell('the server says that its tools have changed'), closed: () => {} };
+    const listener = { changed: () => report('the server says that its tools have changed'), closed: () => {} };
     const live = await connect('tried', start, { listener, revision: {}, signal: over.signal });
     try {
       return await work(live, options);
@@ -69,7 +69,7 @@ async function withServer(
       const mend = 'Write --token-env and the name of the variable that holds its token.';
       throw new ConfigurationError('--token-env', 'the server refuses us (401)', mend);
     }
-    tell(visible(messageOf(thrown)));
+    report(visible(messageOf(thrown)));
     return EXIT.failed;
   }
 }
@@ -109,16 +109,16 @@ async function list({ client, protocol }: LiveServer, { json, pins }: Options): 
   const { readOffer, pinOf } = await import('../../interop/mcp/offer.ts');
   const { tools } = await client.listTools();
   const offered = readOffer(tools, 'tried', {});
-  if (pins) say(JSON.stringify(Object.fromEntries(offered.map((one) => [one.tool, pinOf(one)])), null, 2));
-  else if (json) for (const one of offered) say(JSON.stringify({ ...one, pin: pinOf(one) }));
+  if (pins) print(JSON.stringify(Object.fromEntries(offered.map((one) => [one.tool, pinOf(one)])), null, 2));
+  else if (json) for (const one of offered) print(JSON.stringify({ ...one, pin: pinOf(one) }));
   else {
     const { name = 'a server without a name', version = '' } = client.getServerVersion() ?? {};
-    say(`${visible(name)} ${visible(version)}, revision ${visible(protocol)}`);
+    print(`${visible(name)} ${visible(version)}, revision ${visible(protocol)}`);
     for (const { tool, description, inputSchema } of offered) {
-      say(`\n${visible(tool)} ${visible(JSON.stringify(inputSchema.properties ?? {}))}`);
-      say(visibleLines(description));
+      print(`\n${visible(tool)} ${visible(JSON.stringify(inputSchema.properties ?? {}))}`);
+      print(visibleLines(description));
     }
-    if (offered.length === 0) say('no tools');
+    if (offered.length === 0) print('no tools');
   }
   return EXIT.done;
 }
@@ -135,24 +135,24 @@ async function call(
     {
       timeout: Number(options.timeout) * 1_000,
       onprogress: ({ progress, total, message = '' }) =>
-        tell(visible(`${progress}${total === undefined ? '' : ` of ${total}`} ${message}`)),
+        report(visible(`${progress}${total === undefined ? '' : ` of ${total}`} ${message}`)),
     },
   );
   if (options.json) {
-    say(JSON.stringify(result));
+    print(JSON.stringify(result));
     return result.isError ? EXIT.failed : EXIT.done;
   }
   try {
     const value = toolResult(result, tool);
-    say(typeof value === 'string' ? visibleLines(value) : JSON.stringify(value, null, 2));
+    print(typeof value === 'string' ? visibleLines(value) : JSON.stringify(value, null, 2));
     return EXIT.done;
   } catch (thrown) {
     if (!(thrown instanceof ToolError)) throw thrown;
-    tell(visibleLines(thrown.message));
+    report(visibleLines(thrown.message));
     return EXIT.failed;
   }
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -20,7 +20,7 @@ interface Options {
 }
 
 /** `cox memory …`: what a person does with a memory file. `ended` is given the exit code. */
-export function addMemoryCommand(program: Command, ended: (code: number) => void): void {
+export function addMemoryCommand(program: Command, setCode: (code: number) => void): void {
   const memory = program.command('memory').description('Search, read and clear a long-term memory.');
   const command = (
     usage: string,
@@ -40,7 +40,7 @@ export function addMemoryCommand(program: Command, ended: (code: number) => void
             options,
           ),
         );
-        ended(done ? EXIT.done : EXIT.failed);
+        setCode(done ? EXIT.done : EXIT.failed);
       });
 
   command('search <query...>', 'Show what a search finds.', search)
@@ -66,7 +66,7 @@ export function addMemoryCommand(program: Command, ended: (code: number) => void
     .option('--organisation <file>', "the organisation's file")
     .action(async (folder: string | undefined, options: Options) => {
       await files(folder ?? '.', options);
-      ended(EXIT.done);
+      setCode(EXIT.done);
     });
 }
 
@@ -90,27 +90,27 @@ async function search(
 ): Promise<boolean> {
   const hits = await store.search(words.join(' '), { namespace, topK: countOf(top, '--top') });
   for (const hit of hits) {
-    say(
+    print(
       json
         ? JSON.stringify(hit)
         : `${hit.score.toFixed(3)}  ${hit.id}  ${firstWords(hit.text)}  (${visible(hit.source)})`,
     );
   }
-  if (hits.length === 0 && !json) say('nothing');
+  if (hits.length === 0 && !json) print('nothing');
   return true;
 }
 
 async function list(store: LongTermMemory, _: string[], { namespace, limit, json }: Options): Promise<boolean> {
   if (namespace === undefined) {
     for (const one of await store.namespaces()) {
-      say(json ? JSON.stringify(one) : `${String(one.entries).padStart(8)}  ${visible(one.name)}`);
+      print(json ? JSON.stringify(one) : `${String(one.entries).padStart(8)}  ${visible(one.name)}`);
     }
     return true;
   }
   const entries = await store.list({ namespace, limit: countOf(limit, '--limit') });
-  if (entries.length === 0 && !json) say('nothing');
+  if (entries.length === 0 && !json) print('nothing');
   for (const entry of entries) {
-    say(json ? JSON.stringify(entry) : `${day(entry.validFrom)}  ${entry.id}  ${firstWords(entry.text)}`);
+    print(json ? JSON.stringify(entry) : `${day(entry.validFrom)}  ${entry.id}  ${firstWords(entry.text)}`);
   }
   return true;
 }
@@ -118,7 +118,7 @@ async function list(store: LongTermMemory, _: string[], { namespace, limit, json
 async function show(store: LongTermMemory, [id = '']: string[], { json }: Options): Promise<boolean> {
   const history = await store.history(id);
   if (history.length === 0) process.stderr.write('there is no such entry\n');
-  for (const version of history) say(json ? JSON.stringify(version) : versionText(version));
+  for (const version of history) print(json ? JSON.stringify(version) : versionText(version));
   return history.length > 0;
 }
 
@@ -152,14 +152,14 @@ async function forget(store: LongTermMemory, [id]: string[], { source, origin, n
       throw new ConfigurationError('forget', 'names nothing', 'Give an id, --source or --origin.');
     }
     const count = await store.removeFrom({ namespace, source, origin });
-    say(`${count} ${count === 1 ? 'version' : 'versions'} removed`);
+    print(`${count} ${count === 1 ? 'version' : 'versions'} removed`);
     return true;
   }
   if (source !== undefined || origin !== undefined) {
     throw new ConfigurationError('forget', 'got an id and a source or origin', 'Give one of them.');
   }
   const removed = await store.remove(id);
-  say(removed ? 'removed' : 'there is no such entry');
+  print(removed ? 'removed' : 'there is no such entry');
   return removed;
 }
 
@@ -168,14 +168,14 @@ async function exportAll(
   _: string[],
   { namespace, vectors = false }: Options,
 ): Promise<boolean> {
-  for await (const line of store.export({ ...(namespace === undefined ? {} : { namespace }), vectors })) say(line);
+  for await (const line of store.export({ ...(namespace === undefined ? {} : { namespace }), vectors })) print(line);
   return true;
 }
 
 async function files(folder: string, { trusted = false, organisation }: Options): Promise<void> {
   const { layeredFiles } = await import('../../memory/layered-files.ts');
   const { lines, notes } = layeredFiles({ project: '.', folder, trusted, organisation });
-  for (const { layer, file, line, text } of lines) say(`${layer}  ${visible(file)}:${line}  ${visible(text)}`);
+  for (const { layer, file, line, text } of lines) print(`${layer}  ${visible(file)}:${line}  ${visible(text)}`);
   for (const note of notes) process.stderr.write(`${visible(note)}\n`);
 }
 
@@ -193,6 +193,6 @@ function day(time: number): string {
   return new Date(time).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -2,12 +2,12 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
-import { tell } from '../tell.ts';
+import { report } from '../report.ts';
 import { visible } from '../visible.ts';
 
 const DAY_MS = 86_400_000;
 
-/** `cox prune`: removes runs that ended so many days ago. Those that can go on stay. */
+/** `cox prune`: removes runs that ended so many days ago. Those that can be resumed stay. */
 export async function pruneCommand(options: {
   readonly olderThan: string;
   readonly journal?: string;
@@ -22,7 +22,7 @@ export async function pruneCommand(options: {
     if (options.json) process.stdout.write(jsonLine({ removed }));
     else {
       for (const id of removed) process.stdout.write(`${visible(id)}\n`);
-      tell(`${removed.length} ${removed.length === 1 ? 'run' : 'runs'} removed`);
+      report(`${removed.length} ${removed.length === 1 ? 'run' : 'runs'} removed`);
     }
     return EXIT.done;
   } finally {

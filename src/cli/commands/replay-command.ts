@@ -12,10 +12,10 @@ import { openJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
 import { pointOf } from '../point.ts';
 import { failureLine, jsonLine, resultLine, resultText } from '../print-result.ts';
-import { type ProgressLine, progressLine, SHOWN } from '../progress-lines.ts';
+import { PROGRESS_EVENTS, type ProgressLine, progressLine } from '../progress-lines.ts';
+import { report } from '../report.ts';
 import { briefs, showProgress } from '../show-progress.ts';
 import { stepThrough } from '../step-through.ts';
-import { tell } from '../tell.ts';
 
 export interface ReplayCommandOptions {
   readonly until?: string;
@@ -39,14 +39,14 @@ export async function replayCommand(
     const { status, result: recorded } = stored;
     const until = command.until === undefined ? undefined : pointOf(command.until);
     if (until !== undefined) checkUntil(stored, until);
-    const seen = briefs();
-    const run: Run = replayRun(agent as Agent<unknown>, { journal, runId }, { until, views: [seen] });
-    const result = command.step ? await frameByFrame(run, seen) : await shown(run, seen, command.json === true);
+    const facts = briefs();
+    const run: Run = replayRun(agent as Agent<unknown>, { journal, runId }, { until, views: [facts] });
+    const result = command.step ? await frameByFrame(run, facts) : await showRun(run, facts, command.json === true);
     if (typeof result === 'number') return result;
     process.stdout.write(command.json ? resultLine(result) : resultText(result, agent, process.stdout.isTTY));
-    const isWhole = until === undefined && status !== 'running';
-    const differs = isWhole && (result.status !== status || result.text !== textOf(recorded));
-    tell(differs ? `the replay ended ${result.status}, the run had ended ${status}` : `replayed: ${result.status}`);
+    const isComplete = until === undefined && status !== 'running';
+    const differs = isComplete && (result.status !== status || result.text !== textOf(recorded));
+    report(differs ? `the replay ended ${result.status}, the run had ended ${status}` : `replayed: ${result.status}`);
     return differs ? EXIT.failed : EXIT.done;
   } finally {
     journal.close();
@@ -70,9 +70,9 @@ function checkUntil({ id, rows }: StoredRun, until: ReturnType<typeof pointOf>):
   throw new ConfigurationError('--until', `run ${id} has no ${point}`, 'cox show <run> lists its addresses.');
 }
 
-async function shown(run: Run, seen: ReturnType<typeof briefs>, json: boolean): Promise<RunResult | number> {
-  const written = json ? writeEvents(run) : showProgress(run, seen);
-  const result = await settled(run, json);
+async function showRun(run: Run, facts: ReturnType<typeof briefs>, json: boolean): Promise<RunResult | number> {
+  const written = json ? writeEvents(run) : showProgress(run, facts);
+  const result = await resultOf(run, json);
   await written;
   return result;
 }
@@ -81,27 +81,27 @@ async function writeEvents(run: Run): Promise<void> {
   for await (const event of run) process.stdout.write(jsonLine(event));
 }
 
-async function frameByFrame(run: Run, seen: ReturnType<typeof briefs>): Promise<RunResult | number> {
+async function frameByFrame(run: Run, facts: ReturnType<typeof briefs>): Promise<RunResult | number> {
   const frames: string[] = [];
   const add = ({ path, text }: ProgressLine) => frames.push(`${path}  ${text}`);
-  for (const type of SHOWN) {
+  for (const type of PROGRESS_EVENTS) {
     run.on(type, (event) => {
-      const line = progressLine(event, seen);
+      const line = progressLine(event, facts);
       if (line !== undefined) add(line);
     });
   }
-  const result = await settled(run, false);
+  const result = await resultOf(run, false);
   await stepThrough(frames, { input: process.stdin, output: process.stderr });
   return result;
 }
 
-async function settled(run: Run, json: boolean): Promise<RunResult | number> {
+async function resultOf(run: Run, json: boolean): Promise<RunResult | number> {
   try {
     return await run.result;
   } catch (thrown) {
     const { text, code } = errorText(thrown, Boolean(process.env.COX_DEBUG));
     if (json) process.stdout.write(failureLine(run.id, messageOf(thrown)));
-    tell(text);
+    report(text);
     return code;
   }
 }

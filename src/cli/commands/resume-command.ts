@@ -1,17 +1,17 @@
 import { resumeRun } from '../../orchestration/entry/resume-run.ts';
 import type { ResumeOptions } from '../../orchestration/run/run-options.ts';
-import { chooseModel } from '../choose-model.ts';
 import { driveRun, type RunCommandOptions } from '../drive-run.ts';
 import { durableRun } from '../durable.ts';
 import { openJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
+import { modelOptions } from '../model-options.ts';
 
 export interface ResumeCommandOptions extends RunCommandOptions {
   readonly takeover?: boolean;
   readonly onDivergence?: ResumeOptions['onDivergence'];
 }
 
-/** `cox resume`: goes on with a run, in this process. */
+/** `cox resume`: resumes a run in this process. */
 export async function resumeCommand(
   file: string,
   runId: string,
@@ -24,7 +24,7 @@ export async function resumeCommand(
   const journal = await openJournal(command.journal, options.journal);
   const { store } = journal;
   const { takeover, onDivergence } = command;
-  const more = { ...chooseModel(agent, options), journal: store, takeover, onDivergence };
+  const more = { ...modelOptions(agent, options), journal: store, takeover, onDivergence };
   try {
     return await driveRun({
       ...{ agent, options, runId, durable: durableRun(file, journal, task), command },

@@ -8,9 +8,9 @@ import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
 import { seconds, tokens } from '../progress-lines.ts';
+import { report } from '../report.ts';
 import { runSpent } from '../run-spent.ts';
 import { runState } from '../run-state.ts';
-import { tell } from '../tell.ts';
 import { visible } from '../visible.ts';
 
 const SHOWN = 20;
@@ -24,13 +24,13 @@ export async function runsCommand(options: {
   const { store } = await openJournal(options.journal);
   try {
     const runs = await store.list();
-    const shown = options.all ? runs : runs.slice(-SHOWN);
-    for (const run of shown) {
+    const listed = options.all ? runs : runs.slice(-SHOWN);
+    for (const run of listed) {
       const facts = await factsOf(store, run);
       process.stdout.write(options.json ? jsonLine(facts) : `${lines(facts).join('\n')}\n`);
     }
-    if (runs.length === 0) tell('no runs');
-    if (shown.length < runs.length) tell(`${runs.length - shown.length} older ones: cox runs --all`);
+    if (runs.length === 0) report('no runs');
+    if (listed.length < runs.length) report(`${runs.length - listed.length} older ones: cox runs --all`);
     return EXIT.done;
   } finally {
     store.close();
@@ -52,7 +52,7 @@ async function factsOf(store: RecordStore, run: RunSummary) {
   };
 }
 
-/** One run whose records were changed does not hide the others. */
+/** A damaged run does not hide the others. */
 async function read(store: RecordStore, id: string) {
   try {
     return await store.read(id);
@@ -77,7 +77,7 @@ function lines({ run, state, agent, ageMs, usage, costUsd, pending, answered, fo
   ];
 }
 
-/** In the largest unit that says it. */
+/** An age in its largest unit. */
 export function age(ms: number): string {
   if (ms < 60_000) return seconds(Math.max(0, ms));
   if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`;

@@ -2,13 +2,13 @@ import { Console } from 'node:console';
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
 import type { ServeHttpOptions } from '../../interop/http/serve-http.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
-import { chooseModel } from '../choose-model.ts';
 import { EXIT } from '../exit-code.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { newJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
+import { modelOptions } from '../model-options.ts';
 import { ownPermissions } from '../own-permissions.ts';
-import { tell } from '../tell.ts';
+import { report } from '../report.ts';
 import { traceRun } from '../trace-run.ts';
 
 /** What `cox serve` takes. */
@@ -19,27 +19,27 @@ export interface ServeCommandOptions {
   readonly mcp?: boolean;
   readonly host?: string;
   readonly port?: string;
-  /** Names under which it is asked for, with commas between them. */
+  /** Public host names, separated by commas. */
   readonly hosts?: string;
-  /** The variable that holds the token. */
+  /** The environment variable that holds the token. */
   readonly tokenEnv?: string;
   readonly journal?: string;
-  /** The address that stands in an A2A card. */
+  /** The public address in an A2A card. */
   readonly url?: string;
 }
 
-/** `cox serve`: serves the agent of a module until Ctrl-C, or until its client is gone. An address goes to stdout. Gives the exit code. */
+/** `cox serve`: serves the agent of a module until Ctrl-C, or until its client disconnects. Prints the address on stdout. Returns the exit code. */
 export async function serveCommand(
   file: string,
   words: readonly string[],
   command: ServeCommandOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
-  const way = wayOf(command);
-  if (command.url !== undefined && way !== 'a2a')
-    throw new ConfigurationError('--url', 'it stands in the card of --a2a alone', 'Leave it out.');
-  // Standard output is the protocol's: what a module logs goes elsewhere.
-  if (way === 'mcp' && !isHttp(command)) globalThis.console = new Console(process.stderr);
+  const protocol = protocolOf(command);
+  if (command.url !== undefined && protocol !== 'a2a')
+    throw new ConfigurationError('--url', 'only the card of --a2a has it', 'Leave it out.');
+  // The protocol uses standard output, so the module's console writes to stderr.
+  if (protocol === 'mcp' && !isHttp(command)) globalThis.console = new Console(process.stderr);
   const token = tokenOf(command.tokenEnv, env);
   const { agent, options } = await loadAgent(file, words);
   const { runId: _, ...own } = options;
@@ -47,43 +47,47 @@ export async function serveCommand(
   const trace = options.instrument === undefined ? await traceRun() : undefined;
   const run: RunOptions = {
     ...own,
-    ...chooseModel(agent, options),
+    ...modelOptions(agent, options),
     permissions: ownPermissions(options.permissions, env),
     ...(journal !== undefined && { journal: journal.store }),
     instrument: options.instrument ?? trace?.instrument,
   };
-  const onError = (error: unknown) => tell(`a request could not be served: ${messageOf(error)}`);
+  const onError = (error: unknown) => report(`a request could not be served: ${messageOf(error)}`);
   const server = await serve({ agents: [agent], run, token, onError }, command, journal !== undefined);
-  // Over standard streams stdout is the protocol's.
+  // Without a URL the protocol uses stdout.
   if (server.url !== undefined) process.stdout.write(`${server.url}\n`);
-  tell(`serving ${agent.name} over ${NAMES[way]}; Ctrl-C ends it`);
+  report(`serving ${agent.name} over ${PROTOCOL_NAMES[protocol]}; Ctrl-C ends it`);
   if (token === undefined && server.url !== undefined)
-    tell('nobody is asked for a token: only programs of this machine can reach it');
+    report('no token is required: only programs on this machine can connect');
   await Promise.race([stopped(), ...(server.closed === undefined ? [] : [server.closed])]);
   await server.close();
-  await trace?.shutdown().catch((thrown: unknown) => tell(messageOf(thrown)));
+  await trace?.shutdown().catch((thrown: unknown) => report(messageOf(thrown)));
   journal?.store.close();
   return EXIT.done;
 }
 
-const NAMES = { http: 'HTTP', a2a: 'A2A', mcp: 'MCP' } as const;
+const PROTOCOL_NAMES = { http: 'HTTP', a2a: 'A2A', mcp: 'MCP' } as const;
 
-type Way = keyof typeof NAMES;
+type Protocol = keyof typeof PROTOCOL_NAMES;
 
-function wayOf(command: ServeCommandOptions): Way {
-  const [way, another] = (['http', 'a2a', 'mcp'] as const).filter((one) => command[one] === true);
-  if (way !== undefined && another === undefined) return way;
-  throw new ConfigurationError('--http', 'say what it is to be served over', 'Write one of --http, --a2a, --mcp.');
+function protocolOf(command: ServeCommandOptions): Protocol {
+  const [protocol, another] = (['http', 'a2a', 'mcp'] as const).filter((one) => command[one] === true);
+  if (protocol !== undefined && another === undefined) return protocol;
+  throw new ConfigurationError(
+    '--http',
+    'a protocol is missing, or there are several',
+    'Write one of --http, --a2a, --mcp.',
+  );
 }
 
-/** Of an MCP server: whether it has a place in the network. */
+/** Whether an MCP server listens on HTTP. */
 function isHttp({ host, port, hosts, tokenEnv }: ServeCommandOptions): boolean {
   return [host, port, hosts, tokenEnv].some((one) => one !== undefined);
 }
 
 interface Served {
   readonly url?: string | undefined;
-  /** Resolves when whom it was served to is gone, where that ends it. */
+  /** Resolves when its only client has disconnected, if that ends the server. */
   readonly closed?: Promise<void> | undefined;
   close(): Promise<void>;
 }
@@ -91,20 +95,20 @@ interface Served {
 async function serve(
   common: Pick<ServeHttpOptions, 'agents' | 'run' | 'token' | 'onError'>,
   command: ServeCommandOptions,
-  isKept: boolean,
+  isDurable: boolean,
 ): Promise<Served> {
   const { host, url } = command;
   const hosts = command.hosts?.split(',').map((name) => name.trim());
-  const place = { host, hosts, port: portOf(command.port) };
-  switch (wayOf(command)) {
+  const address = { host, hosts, port: portOf(command.port) };
+  switch (protocolOf(command)) {
     case 'http':
-      return (await import('../../interop/http/serve-http.ts')).serveHttp({ ...common, ...place, resume: isKept });
+      return (await import('../../interop/http/serve-http.ts')).serveHttp({ ...common, ...address, resume: isDurable });
     case 'a2a':
-      return (await import('../../interop/a2a/serve-a2a.ts')).serveA2A({ ...common, ...place, url });
+      return (await import('../../interop/a2a/serve-a2a.ts')).serveA2A({ ...common, ...address, url });
     case 'mcp': {
       const { token, ...rest } = common;
       const { serveMcp } = await import('../../interop/mcp/serve-mcp.ts');
-      return serveMcp({ ...rest, transport: isHttp(command) ? { ...place, token } : 'stdio' });
+      return serveMcp({ ...rest, transport: isHttp(command) ? { ...address, token } : 'stdio' });
     }
   }
 }
@@ -113,7 +117,9 @@ async function serve(
 function stopped(): Promise<void> {
   return new Promise((resolve) => {
     process.once('SIGTERM', () => resolve());
-    onInterrupt(resolve, () => tell('closing: runs with a journal can go on; Ctrl-C again ends it at once'));
+    onInterrupt(resolve, () =>
+      report('closing: runs with a journal can be resumed; Ctrl-C again ends the process at once'),
+    );
   });
 }
 

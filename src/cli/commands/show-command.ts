@@ -9,9 +9,9 @@ import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
 import { loggedRequest } from '../logged-request.ts';
-import { jsonLine, jsonText } from '../print-result.ts';
+import { jsonLine, visibleJson } from '../print-result.ts';
 import { seconds, tokens } from '../progress-lines.ts';
-import { type Request, replayedRequest } from '../replayed-request.ts';
+import { type ReplayedRequest, replayedRequest } from '../replayed-request.ts';
 import { LOG_FOLDER } from '../run-log.ts';
 import { runSpent } from '../run-spent.ts';
 import { runState } from '../run-state.ts';
@@ -78,8 +78,8 @@ function stepLine({ key, depth, status, text, usage, attempts, durationMs }: Run
     durationMs === undefined ? '' : seconds(durationMs),
     attempts === 1 ? '' : `${attempts} attempts`,
   ].filter(Boolean);
-  const told = facts.length === 0 ? '' : ` (${facts.join(', ')})`;
-  return `${'  '.repeat(depth)}${visible(key)}  ${status}${told}${text === '' ? '' : ` ${visible(text)}`}`;
+  const factsText = facts.length === 0 ? '' : ` (${facts.join(', ')})`;
+  return `${'  '.repeat(depth)}${visible(key)}  ${status}${factsText}${text === '' ? '' : ` ${visible(text)}`}`;
 }
 
 async function showRequest(
@@ -97,7 +97,7 @@ async function showRequest(
     );
   }
   const one = { run: runId, key, source, request };
-  process.stdout.write(options.json ? jsonLine(one) : `${jsonText(request, 2)}\n`);
+  process.stdout.write(options.json ? jsonLine(one) : `${visibleJson(request, 2)}\n`);
   return EXIT.done;
 }
 
@@ -120,7 +120,7 @@ async function fromRecords(
   key: string,
   words: readonly string[],
   { agent: file = '', journal }: ShowOptions,
-): Promise<Request | undefined> {
+): Promise<ReplayedRequest | undefined> {
   const { agent, options } = await loadAgent(file, words);
   const { store }: { readonly store: RecordStore } = await openJournal(journal, options.journal);
   try {

@@ -3,9 +3,9 @@ import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
 import { refused } from '../refused.ts';
-import { tell } from '../tell.ts';
+import { report } from '../report.ts';
 
-/** `cox steer`: a message for a node of a run, whatever process has it. */
+/** `cox steer`: sends a message to a node of a run, in whichever process it is. */
 export async function steerCommand(
   runId: string,
   path: string,
@@ -17,7 +17,7 @@ export async function steerCommand(
     return await refused(['status', 'path'], async () => {
       const id = await steerRun(runId, path, words.join(' '), { journal });
       if (options.json) process.stdout.write(jsonLine({ run: runId, path, id }));
-      else tell(`${path} reads it at its next step: soon where the run is under way, else when it is resumed`);
+      else report(`${path} reads it at its next step: soon if the run is active, else when it is resumed`);
       return EXIT.done;
     });
   } finally {

@@ -3,14 +3,14 @@ import type { BundleOptions } from './bundle-command.ts';
 import type { LogCommandOptions } from './log-command.ts';
 import type { TraceExportOptions } from './trace-export-command.ts';
 
-/** The commands that show what a run did: each loads its code when it is called; `ends` is told its exit code. */
+/** The commands for logs, traces and bug reports. Each loads its code when it is called and passes its exit code to `ends`. */
 export function addTelemetryCommands(program: Command, ends: (code: number) => void): void {
   addTrace(program, ends);
   program
     .command('log')
     .description('Show the lines of a step log: of a run, of a file, or of the newest run.')
     .argument('[run|file]', 'a run whose log cox run wrote, or a file; default the newest of .runs/')
-    .option('-f, --follow', 'go on as lines are written, until the run ends or Ctrl-C')
+    .option('-f, --follow', 'print further lines as they are written, until the run ends or Ctrl-C')
     .option('--run <id>', 'of a log that holds several runs')
     .option('--last <n>', 'only the last lines')
     .option('--json', 'write the lines as they are, one JSON a line')
@@ -23,7 +23,7 @@ export function addTelemetryCommands(program: Command, ends: (code: number) => v
     .argument('<run>', 'its id')
     .option('--journal <file>', 'the journal; default COX_JOURNAL, else .runs/runs.db')
     .option('--log <file>', 'the step log; default .runs/<run id>.jsonl')
-    .option('--content', 'with what was said; without it names, counts, sizes and hashes')
+    .option('--content', 'with content; without it names, counts, sizes and hashes')
     .option('--out <file>', 'default cox-bundle-<run>.json; - is stdout')
     .action(async (run: string, options: BundleOptions) => {
       ends(await (await import('./bundle-command.ts')).bundleCommand(run, options));
@@ -31,7 +31,7 @@ export function addTelemetryCommands(program: Command, ends: (code: number) => v
 }
 
 function addTrace(program: Command, ends: (code: number) => void): void {
-  const trace = program.command('trace').description('Traces of runs that are over, or were broken off.');
+  const trace = program.command('trace').description('Traces of runs that are over or were interrupted.');
   trace
     .command('export')
     .description(
@@ -46,14 +46,14 @@ function addTrace(program: Command, ends: (code: number) => void): void {
     )
     .option('--out <file>', 'write OTLP JSON there instead; - is stdout')
     .option('--service <name>', 'default OTEL_SERVICE_NAME, else coxswain')
-    .option('--service-per-agent', 'each agent as a service of its own, as setupOtel has it')
-    .option('--content', 'with what was said, as far as it is kept; secrets are redacted')
+    .option('--service-per-agent', 'each agent as a separate service, as in setupOtel')
+    .option('--content', 'with content, as far as it is stored; secrets are redacted')
     .option('--transfer', 'with the attributes that are proposed for delegates')
     .option('--json', 'write one JSON document')
     .addHelpText(
       'after',
       `
-The spans have the ids and times of the records: what a collector has already, sent live with the same names, it has once.
+The spans have the ids and times of the records: a collector does not duplicate spans that it received live.
 
 Example:
   cox trace export 0198c2 --journal runs.db --endpoint http://localhost:4318`,

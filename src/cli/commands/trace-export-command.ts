@@ -10,8 +10,8 @@ import { loadTraceSdk, otlpExporter, signalUrl } from '../../telemetry/otel/sdk.
 import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
+import { report } from '../report.ts';
 import { runState } from '../run-state.ts';
-import { tell } from '../tell.ts';
 import { visible } from '../visible.ts';
 
 export interface TraceExportOptions {
@@ -48,7 +48,7 @@ export async function traceExportCommand(source: string, options: TraceExportOpt
   const spans = runs.flatMap(({ records, isLive }) => rebuildSpans(records, { ...how, isLive }));
   if (options.out === undefined) await sendSpans(spans, otlpExporter(sdk, url, 1));
   else await write(options.out, spans);
-  report(runs, spans, options);
+  reportSpans(runs, spans, options);
   return EXIT.done;
 }
 
@@ -79,7 +79,7 @@ async function write(file: string, spans: ReturnType<typeof rebuildSpans>): Prom
   }
 }
 
-function report(
+function reportSpans(
   runs: readonly Source[],
   spans: ReturnType<typeof rebuildSpans>,
   { json, out }: TraceExportOptions,
@@ -87,9 +87,9 @@ function report(
   const traces = [...new Set(spans.map((span) => span.spanContext().traceId))];
   if (json && out !== '-')
     process.stdout.write(jsonLine({ runs: runs.map(({ run }) => run), spans: spans.length, traces }));
-  tell(`${spans.length} spans in ${traces.length === 1 ? 'trace' : `${traces.length} traces:`} ${traces.join(', ')}`);
+  report(`${spans.length} spans in ${traces.length === 1 ? 'trace' : `${traces.length} traces:`} ${traces.join(', ')}`);
   for (const { run, isLive } of runs) {
-    tell(`to find them: tag coxswain.run.id=${visible(run)}`);
-    if (isLive) tell('its process is alive: what is under way is left to it');
+    report(`to find them: tag coxswain.run.id=${visible(run)}`);
+    if (isLive) report('its process is alive and will send its open spans itself');
   }
 }

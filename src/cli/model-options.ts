@@ -5,10 +5,10 @@ import { modelFromEnv } from '../models/from-env.ts';
 import type { RunOptions } from '../orchestration/run/run-options.ts';
 
 /**
- * The environment's model for the agents that have none. An agent's own stays, and so does what the options say. Throws a
- * ConfigurationError that names the variables where a model is missing.
+ * Gives agents without a model the environment's model; models of agents and options stay. Throws a ConfigurationError that names
+ * the variables if a model is missing.
  */
-export function chooseModel(
+export function modelOptions(
   root: Agent,
   options: RunOptions,
   env: Environment = process.env,
@@ -19,7 +19,7 @@ export function chooseModel(
   const without = driven.filter((agent) => agent.model === undefined && options.models?.[agent.name] === undefined);
   if (without.length === 0) return {};
   const model = modelFromEnv(env);
-  // For all, so that agents which only show at run time have it as well; but never in place of an agent's own.
+  // Set for the whole run, so that agents that are found only at run time have it too; never instead of an agent's own model.
   if (without.length === driven.length) return { model };
   return { models: { ...Object.fromEntries(without.map(({ name }) => [name, model])), ...options.models } };
 }
