@@ -14,7 +14,7 @@ export interface RunStep {
   readonly record: number;
   /** How many addresses are above it. */
   readonly depth: number;
-  /** How it end, or `open`: it has no outcome (yet). */
+  /** Its outcome, or `open` without one. */
   readonly status: string;
   readonly text: string;
   /** The usage of a model call, or of an invocation with everything below. */
@@ -124,9 +124,9 @@ function messageOf(end: EndRow | undefined): string {
 }
 
 function turnText({ content }: ModelTurn): string {
-  const said = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ');
+  const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ');
   const calls = content.flatMap((part) => (part.type === 'tool_call' ? [part.name] : []));
-  const quoted = said === '' ? '' : `“${firstWords(said, 60)}”`;
+  const quoted = text === '' ? '' : `“${firstWords(text, 60)}”`;
   return [quoted, calls.length === 0 ? '' : `→ ${callNames(calls)}`].filter(Boolean).join(' ');
 }
 

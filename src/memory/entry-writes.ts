@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { deepFreeze } from '../core/values/json.ts';
-import { fieldsOf, idOf, namespaceOf, stringOf, vectorOf } from './file/memory-options.ts';
+import { checkedFields, idOf, namespaceOf, stringOf, vectorOf } from './file/memory-options.ts';
 import { parseEntry, parseUpdate } from './file/parse-entry.ts';
 import { type Memory, memoryOf, versionsOf } from './file/versions.ts';
 import { type Added, addEntry, expectVersion, replace, twinOf } from './file/write-entry.ts';
@@ -12,7 +12,7 @@ import { rewordedOf } from './upkeep/reworded.ts';
 
 type EntryWrites = Pick<LongTermMemory, 'add' | 'addAll' | 'update' | 'remove' | 'removeFrom'>;
 
-/** What writes and removes entries. Texts are embedded before a transaction begins, never within one. */
+/** The methods that write and remove entries. Texts are embedded before a transaction begins, never within one. */
 export function entryWrites(handle: MemoryHandle): EntryWrites {
   return {
     async add(entry, signal) {
@@ -57,7 +57,7 @@ export function entryWrites(handle: MemoryHandle): EntryWrites {
     },
 
     async removeFrom(provenance) {
-      const fields = fieldsOf(provenance, 'provenance', ['namespace', 'source', 'origin']);
+      const fields = checkedFields(provenance, 'provenance', ['namespace', 'source', 'origin']);
       if (fields.source === undefined && fields.origin === undefined) {
         throw new ConfigurationError('provenance', 'names no source and no origin', "Write { source: 'wiki' }.");
       }
@@ -101,10 +101,10 @@ async function addAll(
   const added = again.transaction(() => {
     let next = 0;
     return entries.map(({ memory, vector }, index) => {
-      const place = isNew[index] ? next++ : undefined;
+      const freshIndex = isNew[index] ? next++ : undefined;
       const given = () => (vector === undefined ? undefined : vectorOf(vector, handle.embedder, 'vector'));
-      const own = place === undefined ? given() : ready[place];
-      const other = place === undefined ? undefined : reworded[place];
+      const own = freshIndex === undefined ? given() : ready[freshIndex];
+      const other = freshIndex === undefined ? undefined : reworded[freshIndex];
       const done = addEntry(again, deepFreeze(memory), handle.writing(own), other);
       if (own === undefined && handle.embedder !== undefined && done.merged !== true) missing.push(done);
       return deepFreeze(done);

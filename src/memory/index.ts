@@ -1,19 +1,19 @@
 export type {
   Embedder,
-  LeftQuery,
   MemoryEntry,
   MemoryGrant,
   MemoryHit,
-  MemoryLeft,
   MemoryQuery,
   MemorySelect,
   MemoryStore,
+  PendingExtraction,
+  PendingExtractionQuery,
 } from '../core/contract/memory.ts';
 export type { MemoryUpdate, NewEntry } from './file/parse-entry.ts';
 export type { Memory, MemoryVersion } from './file/versions.ts';
 export type { Added } from './file/write-entry.ts';
 export {
-  type Layer,
+  type FileLayer,
   type LayeredFiles,
   type LayeredFilesOptions,
   type LayeredLine,
@@ -34,7 +34,7 @@ export {
   type ExtractionResult,
   extraction,
 } from './upkeep/extraction.ts';
-export type { Change, Consolidated, PastConsolidation, Read } from './upkeep/operations.ts';
+export type { Consolidated, ConsolidationChange, EntryVersion, PastConsolidation } from './upkeep/operations.ts';
 export type { Proposal, ProposalInput } from './upkeep/proposals.ts';
 export type { Provenance } from './upkeep/removal.ts';
 export type { ConsolidateOptions } from './upkeep/upkeep.ts';

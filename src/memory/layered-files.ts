@@ -2,29 +2,29 @@ import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } fro
 import { homedir } from 'node:os';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { ConfigurationError } from '../core/values/errors.ts';
-import { fieldsOf, stringOf, wholeOf } from './file/memory-options.ts';
+import { checkedFields, stringOf, wholeOf } from './file/memory-options.ts';
 
-/** Later wins, where two say otherwise: the text has them in this order. */
+/** The layers in the order of the text; a later one overrides an earlier one. */
 export const LAYERS = ['organisation', 'user', 'project', 'nested', 'local'] as const;
-export type Layer = (typeof LAYERS)[number];
+export type FileLayer = (typeof LAYERS)[number];
 
 export interface LayeredFilesOptions {
   /** Root of the project: its AGENTS.md and, not to be committed, AGENTS.local.md. */
   readonly project: string;
   /** Where the work is: AGENTS.md of the folders from the root down to this one. Default: the root. */
   readonly folder?: string | undefined;
-  /** Project, nested and local layers are read only if this is true: whoever wrote the project could else instruct the agent. */
+  /** Project, nested and local layers are read only if this is true, since the authors of an untrusted project could otherwise instruct the agent. */
   readonly trusted: boolean;
   /** Default: none. */
   readonly organisation?: string | undefined;
   /** Default: ~/.config/coxswain/AGENTS.md. */
   readonly user?: string | undefined;
-  /** Bytes of one file, default 32,768: a longer one is cut at a line, and says so. */
+  /** Bytes of one file, default 32,768: a longer one is truncated at a line, with a note. */
   readonly maxBytes?: number | undefined;
 }
 
 export interface LayeredLine {
-  readonly layer: Layer;
+  readonly layer: FileLayer;
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -51,8 +51,8 @@ const MAX_NESTED = 16;
  * @example instructions: () => `You review code.\n\n${layeredFiles({ project: '.', trusted: true }).text}`
  */
 export function layeredFiles(options: LayeredFilesOptions): LayeredFiles {
-  const known = ['project', 'folder', 'trusted', 'organisation', 'user', 'maxBytes'];
-  const fields = fieldsOf(options, 'layeredFiles', known);
+  const names = ['project', 'folder', 'trusted', 'organisation', 'user', 'maxBytes'];
+  const fields = checkedFields(options, 'layeredFiles', names);
   const root = realFolder(stringOf(fields, 'project', 'layeredFiles'), 'project');
   const folder = fields.folder === undefined ? root : realFolder(stringOf(fields, 'folder', 'layeredFiles'), 'folder');
   if (folder !== root && !folder.startsWith(root + sep)) {
@@ -71,20 +71,20 @@ export function layeredFiles(options: LayeredFilesOptions): LayeredFiles {
   }
   const maxBytes = fields.maxBytes === undefined ? MAX_BYTES : wholeOf(fields.maxBytes, 'layeredFiles.maxBytes');
   const { organisation, user = join(homedir(), '.config', 'coxswain', NAME), trusted } = options;
-  const outer: [Layer, string][] = [
-    ...(organisation === undefined ? [] : [['organisation', organisation] as [Layer, string]]),
+  const outer: [FileLayer, string][] = [
+    ...(organisation === undefined ? [] : [['organisation', organisation] as [FileLayer, string]]),
     ['user', user],
   ];
-  const own: [Layer, string][] = [
+  const own: [FileLayer, string][] = [
     ['project', join(root, NAME)],
-    ...foldersBetween(root, folder).map((one): [Layer, string] => ['nested', join(one, NAME)]),
+    ...foldersBetween(root, folder).map((one): [FileLayer, string] => ['nested', join(one, NAME)]),
     ['local', join(root, LOCAL)],
   ];
   const notes: string[] = [];
   const lines = outer.flatMap(([layer, file]) => linesOf(layer, resolve(file), maxBytes, undefined, notes));
   if (trusted) lines.push(...own.flatMap(([layer, file]) => linesOf(layer, file, maxBytes, root, notes)));
   else notes.push('the project is not trusted: its layers were not read');
-  return Object.freeze({ text: textOf(lines), lines, notes });
+  return Object.freeze({ text: layeredText(lines), lines, notes });
 }
 
 function foldersBetween(root: string, folder: string): string[] {
@@ -95,7 +95,7 @@ function foldersBetween(root: string, folder: string): string[] {
 }
 
 function linesOf(
-  layer: Layer,
+  layer: FileLayer,
   file: string,
   maxBytes: number,
   root: string | undefined,
@@ -107,22 +107,22 @@ function linesOf(
     notes.push(`${file}: ${read}`);
     return [];
   }
-  if (read.cut) notes.push(`${file}: only its first ${maxBytes} bytes were read`);
+  if (read.isTruncated) notes.push(`${file}: only its first ${maxBytes} bytes were read`);
   return read.text.split(/\r?\n/).map((text, index) => Object.freeze({ layer, file, line: index + 1, text }));
 }
 
-/** The beginning of a plain file; undefined where there is none, a reason where it is not to be read. */
+/** The beginning of a plain file; undefined if there is none, a reason if it must not be read. */
 function readBounded(
   file: string,
   maxBytes: number,
   root: string | undefined,
-): { text: string; cut: boolean } | string | undefined {
+): { text: string; isTruncated: boolean } | string | undefined {
   let handle: number;
   try {
     const real = realpathSync(file);
     // A link of the project's must not show the agent another file of this machine.
     if (root !== undefined && !real.startsWith(root + sep)) return 'leads out of the project';
-    // A pipe would else be waited for.
+    // Without O_NONBLOCK a pipe would block.
     handle = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch {
     return undefined;
@@ -131,17 +131,17 @@ function readBounded(
     if (!fstatSync(handle).isFile()) return 'is no plain file';
     const bytes = Buffer.alloc(maxBytes + 1);
     const length = readSync(handle, bytes, 0, maxBytes + 1, 0);
-    const whole = bytes.subarray(0, length);
-    if (whole.includes(0)) return 'is no text';
-    const cut = length > maxBytes;
-    const end = cut ? Math.max(0, whole.subarray(0, maxBytes).lastIndexOf(10)) : length;
-    return { text: whole.subarray(0, end).toString('utf8').trimEnd(), cut };
+    const content = bytes.subarray(0, length);
+    if (content.includes(0)) return 'is no text';
+    const isTruncated = length > maxBytes;
+    const end = isTruncated ? Math.max(0, content.subarray(0, maxBytes).lastIndexOf(10)) : length;
+    return { text: content.subarray(0, end).toString('utf8').trimEnd(), isTruncated };
   } finally {
     closeSync(handle);
   }
 }
 
-function textOf(lines: readonly LayeredLine[]): string {
+function layeredText(lines: readonly LayeredLine[]): string {
   const parts: string[] = [];
   let file: string | undefined;
   for (const line of lines) {

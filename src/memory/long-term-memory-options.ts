@@ -1,7 +1,7 @@
 import type { Embedder } from '../core/contract/memory.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
-import { type Fields, fieldsOf, stringOf, wholeOf } from './file/memory-options.ts';
+import { checkedFields, type OptionFields, stringOf, wholeOf } from './file/memory-options.ts';
 import { type ConsolidateOptions, parseConsolidate } from './upkeep/upkeep.ts';
 
 /** What `longTermMemory` takes. */
@@ -23,7 +23,7 @@ export function parseMemoryOptions(value: unknown): LongTermMemoryOptions {
       throw new ConfigurationError(`longTermMemory.${name}`, 'belongs to a grant', mend);
     }
   }
-  const options = fieldsOf(value, 'longTermMemory', ['file', 'embedder', 'consolidate']);
+  const options = checkedFields(value, 'longTermMemory', ['file', 'embedder', 'consolidate']);
   return {
     file: stringOf(options, 'file', 'longTermMemory'),
     ...(options.embedder === undefined ? {} : { embedder: parseEmbedder(options.embedder) }),
@@ -36,7 +36,7 @@ function parseEmbedder(embedder: unknown): Embedder {
   if (embedder === null || typeof embedder !== 'object') {
     throw new ConfigurationError(at, 'expected an embedder', 'It has id, dimensions and embed(texts, signal).');
   }
-  const candidate = embedder as Fields;
+  const candidate = embedder as OptionFields;
   stringOf(candidate, 'id', at);
   wholeOf(candidate.dimensions, `${at}.dimensions`);
   if (typeof candidate.embed !== 'function') {

@@ -4,13 +4,13 @@ import type { MemoryUpdate, NewEntry } from './file/parse-entry.ts';
 import type { Memory, MemoryVersion } from './file/versions.ts';
 import type { Added } from './file/write-entry.ts';
 import type { SearchOptions } from './search/search-options.ts';
-import type { Change, Consolidated, PastConsolidation } from './upkeep/operations.ts';
+import type { Consolidated, ConsolidationChange, PastConsolidation } from './upkeep/operations.ts';
 import type { Proposal, ProposalInput } from './upkeep/proposals.ts';
 import type { Provenance } from './upkeep/removal.ts';
 
 /**
- * Hits, best first. `degraded` says why the embedder was not used, where it failed and the search was lexical only; it is
- * not enumerable, so the list compares and prints as a plain one.
+ * Hits, best first. `degraded` tells why the search was lexical only, if the embedder failed; it is not enumerable, so
+ * the list compares and prints as a plain one.
  */
 export type MemoryHits = readonly (MemoryHit & Memory)[] & { readonly degraded?: string };
 
@@ -25,7 +25,7 @@ export interface ListOptions {
 export interface AcceptOptions {
   /** Only a proposal for this namespace. */
   readonly namespace?: string | undefined;
-  /** What the accepted text is trusted with, in the place of the proposer's label: an endorsement, which is the caller's. */
+  /** The label of the accepted text, instead of the proposer's: an endorsement by the caller. */
   readonly label?: Label | undefined;
 }
 
@@ -37,8 +37,7 @@ export interface Namespace {
 
 /**
  * A {@link MemoryStore} whose entries have versions, and can be changed, proposed and removed. Its methods reject with a
- * ConfigurationError for wrong arguments. A version is never changed: what replaces it is a version of its own, and says
- * until when the old one was valid.
+ * ConfigurationError for wrong arguments. A version is never changed: its replacement is a new version, and records until when the old one was valid.
  */
 export interface LongTermMemory extends MemoryStore {
   /**
@@ -58,7 +57,7 @@ export interface LongTermMemory extends MemoryStore {
    * it was merged into is taken apart. True where there was such an entry.
    */
   remove(id: string, expected?: { readonly version: number }): Promise<boolean>;
-  /** Removes what a source or an origin said, wherever it went. Gives how many versions and proposals are gone. */
+  /** Removes everything from a source or an origin, also where it was merged. Returns how many versions and proposals were removed. */
   removeFrom(provenance: Provenance): Promise<number>;
   get(id: string): Promise<MemoryVersion | undefined>;
   getByKey(namespace: string, key: string): Promise<MemoryVersion | undefined>;
@@ -78,7 +77,7 @@ export interface LongTermMemory extends MemoryStore {
   consolidated(
     name: string,
     namespace: string,
-    changes: readonly Change[],
+    changes: readonly ConsolidationChange[],
     signal?: AbortSignal,
   ): Promise<Consolidated>;
   /** The consolidations of a namespace, the newest first: those that started by themselves too. */
@@ -91,15 +90,15 @@ export interface LongTermMemory extends MemoryStore {
   import(lines: Iterable<string> | AsyncIterable<string>): Promise<number>;
   /** Gives every entry a vector of the present embedder; a search starts it by itself. Gives how many were written. */
   reembed(signal?: AbortSignal): Promise<number>;
-  /** Told of work that goes on after a run: {@link settled} and {@link close} wait for it. */
+  /** Announces work that continues after a run: {@link settled} and {@link close} wait for it. */
   background(work: Promise<unknown>): void;
-  /** Told by a run whose grant has `extract`: see {@link MemoryStore}. */
-  keepLeft: NonNullable<MemoryStore['keepLeft']>;
-  takeLeft: NonNullable<MemoryStore['takeLeft']>;
-  /** Resolves when nothing is at work in the background: vectors are made, and what follows a run is over. */
+  /** Stores the pending extraction of a run whose grant has `extract`: see {@link MemoryStore}. */
+  addPendingExtraction: NonNullable<MemoryStore['addPendingExtraction']>;
+  takePendingExtraction: NonNullable<MemoryStore['takePendingExtraction']>;
+  /** Resolves when no background work is active: vectors are made, and the work after runs is over. */
   settled(): Promise<void>;
   /** Rewrites the file without free space, and without vectors of other embedders once every entry has one of this. */
   vacuum(): Promise<void>;
-  /** Waits for what follows a run; re-embedding goes on with the next one that opens the file. */
+  /** Waits for the work after runs; re-embedding continues with the next process that opens the file. */
   close(): Promise<void>;
 }

@@ -11,15 +11,15 @@ import { listEntries, namespacesOf } from './search/list-entries.ts';
 import { searchFile } from './search/search-file.ts';
 import { parseSearch } from './search/search-options.ts';
 import { queryTerms } from './search/terms.ts';
-import { leftovers } from './upkeep/leftovers.ts';
 import { applyChanges, consolidationsIn, undoOperations } from './upkeep/operations.ts';
 import { parseChanges } from './upkeep/parse-changes.ts';
+import { pendingExtractions } from './upkeep/pending-extractions.ts';
 import { dropOtherVectors } from './upkeep/reembed.ts';
 import { reviews } from './upkeep/reviews.ts';
 import { exportLines, importLines } from './upkeep/transfer.ts';
 import { catchUp, upkeepOf } from './upkeep/upkeep.ts';
 
-/** A query is cut here: more words than this say no more. */
+/** Longer queries are truncated: more words add nothing. */
 const MAX_QUERY = 10_000;
 
 /**
@@ -46,7 +46,7 @@ export function longTermMemory(options: LongTermMemoryOptions): LongTermMemory {
     ...reviews(handle),
     ...consolidations(handle),
     ...fileCare(handle),
-    ...leftovers(handle),
+    ...pendingExtractions(handle),
     ...(consolidate === undefined
       ? {}
       : { upkeep: async (namespace: string) => upkeepOf(memory, await handle.open(), namespace, consolidate) }),
@@ -58,10 +58,10 @@ function searches(handle: MemoryHandle): LongTermMemory['search'] {
   return async (query, options, signal) => {
     if (typeof query !== 'string') throw new ConfigurationError('query', 'expected a string', 'Give the words.');
     const { vector: given, ...parsed } = parseSearch(options, handle.embedder);
-    const asked = query.slice(0, MAX_QUERY).toWellFormed();
-    const terms = queryTerms(asked);
+    const words = query.slice(0, MAX_QUERY).toWellFormed();
+    const terms = queryTerms(words);
     if (terms.length === 0) return [];
-    const { vector, degraded } = given === undefined ? await handle.texts.ofQuery(asked, signal) : { vector: given };
+    const { vector, degraded } = given === undefined ? await handle.texts.ofQuery(words, signal) : { vector: given };
     const file = await handle.open();
     signal?.throwIfAborted();
     handle.background.start(file);
@@ -126,7 +126,7 @@ function consolidations(handle: MemoryHandle): Pick<LongTermMemory, 'consolidate
       const file = await handle.open();
       return file.transaction(() => {
         const restored = undoOperations(file, name, Date.now());
-        // Else what came back would be new, and merged again at the next occasion.
+        // Otherwise the restored entries would count as new and be merged again.
         if (restored > 0) catchUp(file, name);
         return restored;
       });
@@ -151,7 +151,7 @@ function fileCare(handle: MemoryHandle): FileCare {
     },
 
     reembed: (signal) => handle.reembed(signal),
-    background: (work) => handle.keepFor(work),
+    background: (work) => handle.keepOpenFor(work),
     settled: () => handle.settled(),
 
     async vacuum() {

@@ -16,7 +16,7 @@ export class MemoryHandle {
   readonly embedder: Embedder | undefined;
   readonly texts: TextVectors;
   readonly background: BackgroundReembedding;
-  /** What a search holds in memory of the file. */
+  /** The parts of the file that a search caches in memory. */
   readonly lexical = new LexicalScores();
   readonly vectors = new VectorIndex();
   readonly begins = new VersionColumn('begins', new Float64Array(0));
@@ -56,14 +56,14 @@ export class MemoryHandle {
     return reembed(() => this.open(), this.embedder, stop);
   }
 
-  /** The file stays open until this is over. */
-  keepFor(work: Promise<unknown>): void {
+  /** Keeps the file open until the work is over. */
+  keepOpenFor(work: Promise<unknown>): void {
     const over = () => void this.#work.delete(work);
     this.#work.add(work);
     work.then(over, over);
   }
 
-  /** Resolves when nothing is at work in the background. */
+  /** Resolves when no background work is active. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.allSettled(this.#work);
     await this.background.settled();

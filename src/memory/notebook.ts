@@ -4,7 +4,7 @@ import type { Embedder, MemoryStore } from '../core/contract/memory.ts';
 import { codePointBorder } from '../core/values/bound.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { type Label, UNTRUSTED } from '../core/values/label.ts';
-import { fieldsOf, labelOf, stringOf } from './file/memory-options.ts';
+import { checkedFields, labelOf, stringOf } from './file/memory-options.ts';
 import { longTermMemory } from './long-term-memory.ts';
 
 export interface NotebookOptions {
@@ -23,25 +23,25 @@ const NAMESPACE = 'notebook';
 
 /**
  * A folder of Markdown files as a store that agents can search, not write: each paragraph with its heading is an entry, whose
- * source is file and line. Files are read at the first search, and again when they changed. Links out of the folder, links
- * to nowhere, and hidden, unreadable and large files are passed over.
+ * source is file and line. Files are read at the first search, and again when they
+ * changed. Links out of the folder, dangling links, and hidden, unreadable and large files are skipped.
  *
  * @throws ConfigurationError at once for options; at a search for a folder that is not there or has too many files.
  * @example memory: [{ store: notebook({ folder: 'notes' }), namespace: 'notes' }]
  */
 export function notebook(options: NotebookOptions): MemoryStore {
-  const fields = fieldsOf(options, 'notebook', ['folder', 'label', 'embedder']);
+  const fields = checkedFields(options, 'notebook', ['folder', 'label', 'embedder']);
   const folder = resolve(stringOf(fields, 'folder', 'notebook'));
   const label = labelOf(fields.label, 'notebook.label') ?? UNTRUSTED;
   const entries = longTermMemory({ file: ':memory:', embedder: options.embedder });
-  const known = new Map<string, { readonly state: string; readonly ids: readonly string[] }>();
+  const readFiles = new Map<string, { readonly state: string; readonly ids: readonly string[] }>();
   let reading: Promise<void> = Promise.resolve();
 
   const refresh = async (signal: AbortSignal | undefined) => {
     const present = filesOf(folder);
-    for (const name of known.keys()) if (!present.has(name)) await forget(name);
+    for (const name of readFiles.keys()) if (!present.has(name)) await forget(name);
     for (const [name, state] of present) {
-      if (known.get(name)?.state === state) continue;
+      if (readFiles.get(name)?.state === state) continue;
       await forget(name);
       const text = readFileSync(join(folder, name), 'utf8').toWellFormed();
       const list = sectionsOf(text).map((section) => ({
@@ -53,12 +53,12 @@ export function notebook(options: NotebookOptions): MemoryStore {
         label,
       }));
       const added = await entries.addAll(list, signal);
-      known.set(name, { state, ids: added.map(({ id }) => id) });
+      readFiles.set(name, { state, ids: added.map(({ id }) => id) });
     }
   };
   const forget = async (name: string) => {
-    for (const id of known.get(name)?.ids ?? []) await entries.remove(id);
-    known.delete(name);
+    for (const id of readFiles.get(name)?.ids ?? []) await entries.remove(id);
+    readFiles.delete(name);
   };
   return Object.freeze({
     id: folder.slice(folder.lastIndexOf(sep) + 1),
@@ -102,12 +102,12 @@ function stateOf(root: string, name: string): string | undefined {
     accessSync(real, constants.R_OK);
     return `${facts.mtimeMs}/${facts.size}/${facts.ino}`;
   } catch {
-    // A link that leads nowhere, a file that has just gone or is not for us.
+    // A dangling link, or a file that was just deleted or is not readable.
     return undefined;
   }
 }
 
-/** Paragraphs with the heading they stand under, and the line they begin in. */
+/** Paragraphs with their heading and their first line. */
 export function sectionsOf(markdown: string): { text: string; line: number }[] {
   const sections: { text: string; line: number }[] = [];
   let heading = '';
@@ -133,7 +133,7 @@ export function sectionsOf(markdown: string): { text: string; line: number }[] {
   return sections;
 }
 
-/** It stands before each paragraph: a long one would stand in the memory a thousand times. */
+/** The heading is stored with each paragraph, so a long one would be repeated many times. */
 function shortHeading(title: string): string {
   const heading = title.trim();
   return heading.slice(0, codePointBorder(heading, MAX_HEADING));

@@ -3,12 +3,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { SavedSummary, SummaryStore } from '../core/contract/working-summary.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { privateFile } from '../core/values/private-file.ts';
-import { fieldsOf, idOf, stringOf } from './file/memory-options.ts';
+import { checkedFields, idOf, stringOf } from './file/memory-options.ts';
 import { purgeLog, WRITE_MS } from './file/purge-log.ts';
 
 /** What `workingSummaries` takes. */
 export interface WorkingSummariesOptions {
-  /** A path, whose folder exists, or ':memory:'. One of its own: no journal and no long-term memory. */
+  /** A path, whose folder exists, or ':memory:'. Not the file of a journal or of a long-term memory. */
   readonly file: string;
 }
 
@@ -21,23 +21,22 @@ export interface WorkingSummaries extends SummaryStore {
   close(): void;
 }
 
-/** "cxco": tells our files from others (https://sqlite.org/pragma.html#pragma_application_id). */
+/** "cxco": marks files of coxswain (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x6378636f;
 const VERSION = 1;
 /** How long one waits for another process's reads before the log can be emptied; in milliseconds. */
 const READ_MS = 200;
 
 /**
- * Keeps conversations between runs in an SQLite file, which is opened at the first use. The last save of an id counts, also where
- * two processes go on with the same conversation.
+ * Keeps conversations between runs in an SQLite file, which is opened at the first use. The last save of an id wins, also if two processes continue the same conversation.
  *
- * @throws ConfigurationError at once for options; at the first use for a file that cannot be opened or is another program's.
+ * @throws ConfigurationError at once for options; at the first use for a file that cannot be opened or belongs to another program.
  * @example
  * const summaries = workingSummaries({ file: 'conversations.db' });
  * defineAgent({ …, context: { compact: 'summarize', conversation: { store: summaries, id: 'ada' } } });
  */
 export function workingSummaries(options: WorkingSummariesOptions): WorkingSummaries {
-  const named = stringOf(fieldsOf(options, 'workingSummaries', ['file']), 'file', 'workingSummaries');
+  const named = stringOf(checkedFields(options, 'workingSummaries', ['file']), 'file', 'workingSummaries');
   // The process may change its folder before the first use.
   const file = named === ':memory:' ? named : resolve(named);
   let opened: Promise<DatabaseSync> | undefined;
@@ -91,9 +90,9 @@ function conversationOf(id: unknown): string {
 
 async function open(file: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite');
-  const shown = JSON.stringify(file);
+  const quoted = JSON.stringify(file);
   const refuse = (problem: string) =>
-    new ConfigurationError('workingSummaries.file', `${shown} ${problem}`, 'Name another file.');
+    new ConfigurationError('workingSummaries.file', `${quoted} ${problem}`, 'Name another file.');
   let database: DatabaseSync | undefined;
   try {
     if (!privateFile(file)) throw refuse('is a link, or a file beside it is');
@@ -115,7 +114,7 @@ function prepare(database: DatabaseSync, refuse: (problem: string) => Configurat
     const version = number('PRAGMA user_version');
     if (version !== VERSION) throw refuse(`has schema ${version}, this coxswain knows ${VERSION}`);
   };
-  // Before anything is set: a foreign file stays as it is.
+  // Checked before any pragma is set, so that a foreign file stays unchanged.
   if (!isEmpty()) check();
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; BEGIN IMMEDIATE');
   // Another process may have been first.

@@ -211,6 +211,6 @@ it('a file of schema 3 gets what runs leave, and keeps what it has', async () =>
   database.close();
   const store = longTermMemory({ file });
   open.push(store);
-  expect(await store.takeLeft({ agent: 'x', namespace: 'team' }, 1)).toBeUndefined();
+  expect(await store.takePendingExtraction({ agent: 'x', namespace: 'team' }, 1)).toBeUndefined();
   expect(await texts(store)).toEqual(['kept']);
 });

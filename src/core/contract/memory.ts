@@ -16,7 +16,7 @@ export interface MemoryHit {
   readonly metadata?: { readonly [key: string]: Json };
 }
 
-/** What is stored. Without a label it is untrusted and public. */
+/** An entry to store. Without a label it is untrusted and public. */
 export interface MemoryEntry {
   readonly text: string;
   readonly namespace: string;
@@ -25,7 +25,7 @@ export interface MemoryEntry {
   readonly label?: Label | undefined;
 }
 
-/** What a search may look at, and how much it gives. */
+/** The scope of a search and the number of its hits. */
 export interface MemoryQuery {
   readonly namespace: string;
   /** Default 5. */
@@ -39,39 +39,39 @@ export interface MemoryQuery {
 export interface Embedder {
   readonly id: string;
   readonly dimensions: number;
-  /** Whom it asks: where a provider asks to wait, all models and embedders with the same gate do. Default: nobody else. */
+  /** The name of its gate: when a provider asks for a pause, all models and embedders with the same gate wait. Default: its own gate. */
   readonly gate?: string | undefined;
-  /** One vector a text, in the order of the texts. */
+  /** Returns one vector per text, in the order of the texts. */
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly (readonly number[] | Float32Array)[]>;
 }
 
-/** Work of a store that is due. Nobody else is given it until it is over, or its lease has run out. */
+/** Work of a store that is due. It is given to no other run until it is over or its lease has expired. */
 export interface MemoryUpkeep {
-  /** To be run as a run of its own, without input. */
+  /** Executed as a separate run, without input. */
   readonly agent: CodeAgent<Record<string, never>, unknown, unknown>;
-  /** Where it did not complete, it is due again when the lease has run out. */
+  /** If it did not complete, it is due again when the lease has expired. */
   end(completed: boolean): Promise<void>;
 }
 
-/** What a run left for a model to remember something of. */
-export interface MemoryLeft {
+/** The conversation of a run from which an extraction is still to save memories. */
+export interface PendingExtraction {
   readonly namespace: string;
   readonly agent: string;
   readonly run: string;
-  /** Of who may only propose. */
+  /** True if its agent may only propose entries. */
   readonly proposes?: boolean | undefined;
-  /** What was said, and the join of its labels. */
+  /** The input of the extraction, and the join of its labels. */
   readonly input: Json;
   readonly label: Label;
 }
 
-/** Whose leftovers are asked for: those of an agent in a namespace, or of one run of it. */
-export interface LeftQuery extends Pick<MemoryLeft, 'agent' | 'proposes'> {
+/** Selects pending extractions: of an agent in a namespace, or of one run. */
+export interface PendingExtractionQuery extends Pick<PendingExtraction, 'agent' | 'proposes'> {
   readonly namespace?: string | undefined;
   readonly run?: string | undefined;
 }
 
-/** The port to a long-term store. With an embedder, `vector`s are made outside and handed in, so that embedding is an effect of its own. */
+/** The port to a long-term store. With an embedder, callers compute `vector`s and pass them in, so that embedding is a separate effect. */
 export interface MemoryStore {
   readonly id: string;
   readonly embedder?: Embedder | undefined;
@@ -79,42 +79,42 @@ export interface MemoryStore {
     entry: MemoryEntry & { readonly vector?: Float32Array },
     signal?: AbortSignal,
   ): Promise<{ readonly id: string; readonly version: number }>;
-  /** `vector: null` searches by words only, whatever the store's embedder. */
+  /** `vector: null` searches by words only, even if the store has an embedder. */
   search(
     query: string,
     options: MemoryQuery & { readonly vector?: Float32Array | null },
     signal?: AbortSignal,
   ): Promise<readonly MemoryHit[]>;
-  /** Told of work that goes on after a run has ended and needs this store: it should not be closed before that is over. */
+  /** Announces work that continues after a run and needs this store, which should not be closed before the work is over. */
   background?(work: Promise<unknown>): void;
-  /** Asked once a run that may write to a namespace has ended: what is due there, if anything is. */
+  /** Called after a run that may write to a namespace. Resolves to the work that is due there, or to undefined. */
   upkeep?(namespace: string): Promise<MemoryUpkeep | undefined>;
-  /** Keeps what a run left until the function it gives is called. After `leaseMs` it is taken for that of a process that died. */
-  keepLeft?(left: MemoryLeft, leaseMs: number): Promise<() => Promise<void>>;
-  /** Gives, once more and to nobody else, what a process that died had left; `end` is called when that is done. */
-  takeLeft?(
-    query: LeftQuery,
+  /** Stores an extraction until the returned function is called. After `leaseMs` milliseconds its process counts as dead. */
+  addPendingExtraction?(pending: PendingExtraction, leaseMs: number): Promise<() => Promise<void>>;
+  /** Takes one extraction of a process that died. It is given out once; call `end` when it is done. */
+  takePendingExtraction?(
+    query: PendingExtractionQuery,
     leaseMs: number,
-  ): Promise<{ readonly left: MemoryLeft; readonly end: () => Promise<void> } | undefined>;
+  ): Promise<{ readonly pending: PendingExtraction; readonly end: () => Promise<void> } | undefined>;
 }
 
-/** A model that picks from what a search of a grant found. Where it fails, the scores decide. */
+/** A model that picks from the hits of a search. If it fails, the scores decide. */
 export interface MemorySelect {
   readonly model: Model;
-  /** How many of the best it is shown; default 20. */
+  /** How many of the best hits it receives; default 20. */
   readonly candidates?: number | undefined;
-  /** Added to what it is told, in your words. */
+  /** Added to its instructions. */
   readonly instructions?: string | undefined;
 }
 
-/** A model that is shown what was new in a run, once that is over, and says what to remember of it. */
+/** A model that reads the new messages of a run after its end and returns what to remember. */
 export interface MemoryExtract {
   readonly model: Model;
-  /** At most so many memories of one run; default 10. */
+  /** The most memories of one run; default 10. */
   readonly most?: number | undefined;
-  /** Added to what it is told, in your words: what is worth remembering, what is not. */
+  /** Added to its instructions: what is worth remembering and what is not. */
   readonly instructions?: string | undefined;
-  /** Of one extraction; what is left of the run's tokens and costs bounds it as well. */
+  /** Limits of one extraction; the rest of the run's tokens and cost bounds it as well. */
   readonly limits?: AgentLimits | undefined;
 }
 
@@ -128,6 +128,6 @@ export interface MemoryGrant<Deps = never> {
   readonly write?: boolean | undefined;
   /** Default: the scores decide. */
   readonly select?: MemorySelect | undefined;
-  /** Default: the agent remembers what it saves by itself. */
+  /** Default: only the agent itself saves entries. */
   readonly extract?: MemoryExtract | undefined;
 }

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
 
-/** SQLite's result codes, as far as somebody can do something about them (https://sqlite.org/rescode.html). */
+/** SQLite's result codes that a user can act on (https://sqlite.org/rescode.html). */
 const FAILURES: { readonly [code: number]: readonly [problem: string, mend: string] } = {
   5: ['is locked by another process', 'Try again later.'],
   6: ['is locked', 'Try again later.'],
@@ -12,10 +12,12 @@ const FAILURES: { readonly [code: number]: readonly [problem: string, mend: stri
   26: ['is no SQLite file, or torn', 'Name another file.'],
 };
 
-/** What SQLite throws, as an error that names the file and the mend; anything else as it is. */
+/** An error of SQLite as one that names the file and the mend; any other error unchanged. */
 export function fileFailure(thrown: unknown, file: string): unknown {
   const { errcode } = (thrown ?? {}) as { readonly errcode?: unknown };
   // Extended codes have the plain one in their lowest byte.
-  const known = typeof errcode === 'number' ? FAILURES[errcode & 0xff] : undefined;
-  return known === undefined ? thrown : new ConfigurationError('file', `${JSON.stringify(file)} ${known[0]}`, known[1]);
+  const failure = typeof errcode === 'number' ? FAILURES[errcode & 0xff] : undefined;
+  return failure === undefined
+    ? thrown
+    : new ConfigurationError('file', `${JSON.stringify(file)} ${failure[0]}`, failure[1]);
 }

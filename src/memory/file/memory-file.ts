@@ -46,14 +46,14 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
   }
   const statements = new Map<string, StatementSync>();
   const statement = (sql: string): StatementSync => {
-    const known = statements.get(sql);
-    if (known !== undefined) return known;
+    const cached = statements.get(sql);
+    if (cached !== undefined) return cached;
     const prepared = database.prepare(sql);
     statements.set(sql, prepared);
     return prepared;
   };
   const check = presence(file);
-  const told = <T>(work: () => T): T => {
+  const translated = <T>(work: () => T): T => {
     try {
       return work();
     } catch (thrown) {
@@ -74,26 +74,27 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
   };
   // Rows have the columns that the statement names: the schema is the parse.
   return {
-    all: <Row>(sql: string, ...values: SQLInputValue[]) => told(() => statement(sql).all(...values) as Row[]),
+    all: <Row>(sql: string, ...values: SQLInputValue[]) => translated(() => statement(sql).all(...values) as Row[]),
     iterate: <Row>(sql: string, ...values: SQLInputValue[]) =>
-      told(() => statement(sql).iterate(...values) as Iterable<Row>),
-    get: <Row>(sql: string, ...values: SQLInputValue[]) => told(() => statement(sql).get(...values) as Row | undefined),
+      translated(() => statement(sql).iterate(...values) as Iterable<Row>),
+    get: <Row>(sql: string, ...values: SQLInputValue[]) =>
+      translated(() => statement(sql).get(...values) as Row | undefined),
     numbers: (sql, ...values) =>
-      JSON.parse(String(told(() => statement(sql).get(...values))?.list ?? '[]')) as number[],
+      JSON.parse(String(translated(() => statement(sql).get(...values))?.list ?? '[]')) as number[],
     run: (sql, ...values) => {
-      told(() => statement(sql).run(...values));
+      translated(() => statement(sql).run(...values));
     },
     transaction: (work) => {
       check();
-      return database.isTransaction ? work() : written(told(() => within(database, 'BEGIN IMMEDIATE', work)));
+      return database.isTransaction ? work() : written(translated(() => within(database, 'BEGIN IMMEDIATE', work)));
     },
     snapshot: (work) => {
       check();
-      return database.isTransaction ? work() : told(() => within(database, 'BEGIN', work));
+      return database.isTransaction ? work() : translated(() => within(database, 'BEGIN', work));
     },
-    purge: () => told(() => purge(READ_MS)),
+    purge: () => translated(() => purge(READ_MS)),
     vacuum: () => {
-      told(() =>
+      translated(() =>
         database.exec("INSERT INTO lexical (lexical) VALUES ('optimize'); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"),
       );
     },
@@ -101,7 +102,7 @@ export async function openMemoryFile(file: string): Promise<MemoryFile> {
   };
 }
 
-/** What is written to a file that was deleted is lost without an error: SQLite holds it open. */
+/** Writes to a deleted file are lost without an error, since SQLite keeps it open. */
 function presence(file: string): () => void {
   if (file === ':memory:') return () => {};
   const opened = statSync(file, { throwIfNoEntry: false })?.ino;
@@ -122,15 +123,15 @@ function connect(open: () => DatabaseSync, file: string): DatabaseSync {
 
 function prepareSchema(database: DatabaseSync, file: string): void {
   const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
-  const shown = JSON.stringify(file);
+  const quoted = JSON.stringify(file);
   const isEmpty = () => number('SELECT count(*) FROM sqlite_schema') === 0;
   const versionOf = (): number => {
     if (number('PRAGMA application_id') !== APPLICATION_ID) {
-      throw new ConfigurationError('file', `${shown} belongs to another program`, 'Name another file.');
+      throw new ConfigurationError('file', `${quoted} belongs to another program`, 'Name another file.');
     }
     const version = number('PRAGMA user_version');
     if (version >= 1 && version <= SCHEMA_VERSION) return version;
-    const problem = `${shown} has schema ${version}, this coxswain knows ${SCHEMA_VERSION}`;
+    const problem = `${quoted} has schema ${version}, this coxswain knows ${SCHEMA_VERSION}`;
     throw new ConfigurationError('file', problem, 'Use the coxswain that wrote it, or a later one.');
   };
   // Before anything is set: a foreign file stays as it is.

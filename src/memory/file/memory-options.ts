@@ -4,20 +4,20 @@ import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Label } from '../../core/values/label.ts';
 import { unitVector } from '../search/cosine-similarity.ts';
 
-export type Fields = { readonly [name: string]: unknown };
+export type OptionFields = { readonly [name: string]: unknown };
 
 /** The value as an object without other fields than these. */
-export function fieldsOf(value: unknown, at: string, known: readonly string[]): Fields {
-  if (!isPlainObject(value)) throw new ConfigurationError(at, 'expected an object', `It has ${known.join(', ')}.`);
+export function checkedFields(value: unknown, at: string, names: readonly string[]): OptionFields {
+  if (!isPlainObject(value)) throw new ConfigurationError(at, 'expected an object', `It has ${names.join(', ')}.`);
   for (const name in value) {
-    if (!known.includes(name)) {
-      throw new ConfigurationError(`${at}.${name}`, 'unknown option', `Known are ${known.join(', ')}.`);
+    if (!names.includes(name)) {
+      throw new ConfigurationError(`${at}.${name}`, 'unknown option', `Known are ${names.join(', ')}.`);
     }
   }
   return value;
 }
 
-export function stringOf(fields: Fields, name: string, at: string): string {
+export function stringOf(fields: OptionFields, name: string, at: string): string {
   const value = fields[name];
   if (typeof value === 'string' && value.trim() !== '' && value.isWellFormed()) return value;
   throw new ConfigurationError(`${at}.${name}`, 'expected a well-formed text that is not blank', 'Give a string.');
@@ -34,18 +34,18 @@ export const MAX_TEXT = 1_000_000;
 const MAX_NAME = 256;
 
 /** A text to store. */
-export function textOf(fields: Fields, name: string, at: string): string {
+export function storedText(fields: OptionFields, name: string, at: string): string {
   const text = stringOf(fields, name, at);
   if (text.length <= MAX_TEXT) return text;
   const problem = `has ${text.length} characters, at most ${MAX_TEXT} are stored`;
   throw new ConfigurationError(`${at}.${name}`, problem, 'Store what matters of it, in pieces.');
 }
 
-/** Parts that lead elsewhere, and those that a template makes of a value that is missing: all who have none would share it. */
+/** Parts that lead to another folder, and the texts that a template makes of a missing value, which all callers without one would share. */
 const NO_PART: ReadonlySet<string> = new Set(['', '.', '..', 'undefined', 'null', 'NaN', '[object Object]']);
 
 /** The name of a namespace, which is compared as a whole: one that could be taken for a path out of another is refused. */
-export function namespaceOf(fields: Fields, at: string): string {
+export function namespaceOf(fields: OptionFields, at: string): string {
   const name = stringOf(fields, 'namespace', at);
   const parts = name.split(/[/\\]/);
   const isName =
@@ -80,7 +80,7 @@ export function jsonObjectOf(value: unknown, at: string): { readonly [key: strin
   );
 }
 
-/** Deeper values would overflow whoever walks them. */
+/** Deeper values would overflow the stack of a recursive reader. */
 const MAX_DEPTH = 64;
 
 function isJson(value: unknown, depth: number): boolean {
@@ -93,7 +93,7 @@ function isJson(value: unknown, depth: number): boolean {
 
 export function labelOf(value: unknown, at: string): Label | undefined {
   if (value === undefined) return undefined;
-  const label = fieldsOf(value, at, ['integrity', 'confidentiality', 'origins']);
+  const label = checkedFields(value, at, ['integrity', 'confidentiality', 'origins']);
   const { integrity, confidentiality, origins } = label;
   if (
     (integrity === 'trusted' || integrity === 'untrusted') &&

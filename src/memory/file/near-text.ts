@@ -20,19 +20,19 @@ export function nearHash(text: string): string {
   return sha256(nearText(text)).slice(0, 32);
 }
 
-/** Words that change nothing of what is said. */
+/** Words without meaning of their own. */
 const FILLERS = new Set(['please', 'also', 'just', 'really', 'note', 'remember', 'that']);
 const NEGATION = /^(not|no|nor|never|none|without|cannot|.*n['’]t)$/u;
-/** Of fewer words the order is most of what they say. */
+/** With fewer words the order carries most of the meaning. */
 const MOVABLE = 5;
 
 /**
- * Whether two texts may say the same in other words: they differ in fillers and plurals, or in the place of one part ("On Mondays
+ * Whether two texts may say the same in other words: they differ in fillers and plurals, or in the position of one part ("On Mondays
  * it is reset", "It is reset on Mondays"). Another word, number, sign, name or tense, or another order of them, is another fact,
  * however alike the vectors are.
  */
 export function mayBeReworded(one: string, other: string): boolean {
-  const [a, b] = [tellingWords(one), tellingWords(other)];
+  const [a, b] = [comparedWords(one), comparedWords(other)];
   if (a.length !== b.length || a.length === 0) return false;
   const isMovable = a.length >= MOVABLE && !a.some((word) => NEGATION.test(word));
   const shifts = isMovable ? a.length : 1;
@@ -42,7 +42,7 @@ export function mayBeReworded(one: string, other: string): boolean {
   return false;
 }
 
-function tellingWords(text: string): string[] {
+function comparedWords(text: string): string[] {
   const words = nearText(text)
     .split(' ')
     .filter((word) => word !== '' && !FILLERS.has(word));

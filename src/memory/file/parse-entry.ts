@@ -3,13 +3,13 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { type Label, UNTRUSTED } from '../../core/values/label.ts';
 import {
-  type Fields,
-  fieldsOf,
+  checkedFields,
   jsonObjectOf,
   labelOf,
   namespaceOf,
+  type OptionFields,
+  storedText,
   stringOf,
-  textOf,
   wholeOf,
 } from './memory-options.ts';
 import type { Memory } from './versions.ts';
@@ -47,11 +47,11 @@ const UPDATE = ['text', 'version', 'source', 'metadata', 'label', 'vector', 'kin
 
 /** @throws ConfigurationError that names the field. */
 export function parseEntry(value: unknown, id: string, at = 'entry'): { memory: Memory; vector: unknown } {
-  const fields = fieldsOf(value, at, ENTRY);
+  const fields = checkedFields(value, at, ENTRY);
   const memory: Memory = {
     id,
     version: 1,
-    text: textOf(fields, 'text', at),
+    text: storedText(fields, 'text', at),
     namespace: namespaceOf(fields, at),
     source: stringOf(fields, 'source', at),
     label: structuredClone(labelOf(fields.label, `${at}.label`) ?? UNTRUSTED),
@@ -67,10 +67,10 @@ export function parseUpdate(value: unknown): {
   changes: Partial<Memory> & { text: string };
   vector: unknown;
 } {
-  const fields = fieldsOf(value, 'update', UPDATE);
+  const fields = checkedFields(value, 'update', UPDATE);
   const label = labelOf(fields.label, 'update.label');
   const changes = {
-    text: textOf(fields, 'text', 'update'),
+    text: storedText(fields, 'text', 'update'),
     ...optional(fields, ['source', 'kind', 'agent', 'run'], 'update'),
     ...(label === undefined ? {} : { label: structuredClone(label) }),
     ...metadataOf(fields.metadata, 'update.metadata'),
@@ -78,7 +78,7 @@ export function parseUpdate(value: unknown): {
   return { version: wholeOf(fields.version, 'update.version'), changes, vector: fields.vector };
 }
 
-function optional(fields: Fields, names: readonly string[], at: string): { [name: string]: string } {
+function optional(fields: OptionFields, names: readonly string[], at: string): { [name: string]: string } {
   const given = names.filter((name) => fields[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, stringOf(fields, name, at)]));
 }

@@ -4,8 +4,8 @@ import type { DatabaseSync } from 'node:sqlite';
 export const WRITE_MS = 5_000;
 
 /**
- * Empties the write-ahead log, so that what was removed is in no file. False where somebody still reads what was there before,
- * after so many milliseconds.
+ * Empties the write-ahead log, so that removed texts are in no file. False if a reader still uses the old state after this many
+ * milliseconds.
  */
 export function purgeLog(database: DatabaseSync, waitMs: number): boolean {
   database.exec(`PRAGMA busy_timeout = ${waitMs}`);

@@ -105,7 +105,7 @@ const EMBEDDINGS = `
   );
   CREATE INDEX embeddings_by_age ON embeddings (made);`;
 
-/** What runs left to be remembered, until it is. Whoever is at it holds it from `since` until its lease has run out. */
+/** Pending extractions. A process that works on one holds it from `since` until its lease expires. */
 const LEFTOVERS = `
   CREATE TABLE leftovers (
     number INTEGER PRIMARY KEY AUTOINCREMENT, namespace TEXT NOT NULL, agent TEXT NOT NULL, run TEXT NOT NULL,

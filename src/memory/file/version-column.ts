@@ -13,7 +13,7 @@ const COLUMNS = {
 /** Numbers by row number. */
 export type Column = Float64Array | Uint32Array;
 
-/** A fact of each version by row number, read when it is first asked for. A version never changes, so this only grows. */
+/** A fact of each version by row number, read on first use. A version never changes, so this only grows. */
 export class VersionColumn<Values extends Column> {
   readonly #sql: string;
   /** Texts are numbered in the order in which they were met, from 1. */
@@ -21,7 +21,7 @@ export class VersionColumn<Values extends Column> {
   #values: Values;
   #known = 0;
 
-  /** `empty` says of what kind the numbers are. */
+  /** `empty` determines the type of the numbers. */
   constructor(name: keyof typeof COLUMNS, empty: Values) {
     this.#values = empty;
     this.#sql = `SELECT json_group_array(number) AS numbers, json_group_array(${COLUMNS[name]}) AS list

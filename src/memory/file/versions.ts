@@ -2,9 +2,9 @@ import type { Embedder } from '../../core/contract/memory.ts';
 import { canonical, type Json } from '../../core/values/json.ts';
 import type { Label } from '../../core/values/label.ts';
 import { termsOf } from '../search/terms.ts';
-import { dropKept } from './known-vectors.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { nearHash } from './near-text.ts';
+import { dropCachedVector } from './stored-vectors.ts';
 
 /** One entry as it is now. */
 export interface Memory {
@@ -71,7 +71,7 @@ export function currentByKey(file: MemoryFile, namespace: string, key: string): 
   return file.get<VersionRow>(`${SELECT} WHERE n.name = ? AND e.key = ? ${CURRENT}`, namespace, key);
 }
 
-/** Current entries of a namespace whose text says the same, oldest first. */
+/** Current entries of a namespace whose text is a duplicate, oldest first. */
 export function currentByText(file: MemoryFile, namespace: string, text: string): VersionRow[] {
   const sql = `${SELECT} WHERE n.name = ? AND e.near = ? ${CURRENT} ORDER BY e.number`;
   return file.all<VersionRow>(sql, namespace, nearHash(text));
@@ -86,7 +86,7 @@ export function versionsOf(file: MemoryFile, id: string): VersionRow[] {
   return file.all<VersionRow>(`${SELECT} WHERE e.id = ? ORDER BY e.version`, id);
 }
 
-/** The entry that a row holds. */
+/** The entry in a row. */
 export function memoryOf(row: VersionRow): Memory {
   const { id, version, text, name, source, metadata, kind, key, agent, run } = row;
   return {
@@ -164,7 +164,7 @@ export function insertVersion(file: MemoryFile, insert: Insert): number {
     closed?.operation ?? null,
   );
   const number = row?.number ?? 0;
-  // Whoever is further behind than this reads the segment anew.
+  // A reader that is further behind than this reads the whole segment again.
   if (number % 1_024 === 0)
     file.run('DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?', KEPT_CHANGES);
   if (closed === undefined) countIn(file, namespace, terms.length, 1);
@@ -175,7 +175,7 @@ export function insertVersion(file: MemoryFile, insert: Insert): number {
   see(file, number, memory, validFrom);
   if (insert.vector !== undefined && insert.embedder !== undefined) {
     insertVector(file, namespace, number, insert.embedder, insert.vector);
-    dropKept(file, memory.text);
+    dropCachedVector(file, memory.text);
   }
   return number;
 }
@@ -189,7 +189,7 @@ function facetsOf(memory: Memory): [string, string][] {
   return memory.kind === undefined ? own : [...own, ['@kind', canonical(memory.kind)]];
 }
 
-/** Somebody said so: a version goes when the last who said it is removed. */
+/** Records a source of a version: the version goes when its last source is removed. */
 export function see(
   file: MemoryFile,
   version: number,
@@ -255,7 +255,7 @@ export function closeVectors(file: MemoryFile, version: number): void {
 
 /** Takes a version out of every table; within a transaction. */
 export function eraseVersion(file: MemoryFile, row: VersionRow): void {
-  dropKept(file, row.text);
+  dropCachedVector(file, row.text);
   file.run('DELETE FROM lexical WHERE rowid = ?', row.number);
   if (row.valid_to === null) countIn(file, row.namespace, row.terms, -1);
   file.run('DELETE FROM versions WHERE number = ?', row.number);

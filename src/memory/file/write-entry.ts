@@ -16,7 +16,7 @@ import {
   type VersionRow,
 } from './versions.ts';
 
-/** What is written beside an entry: its vector, whose it is, and the time in milliseconds since 1970. */
+/** What is written beside an entry: its vector, the embedder of it, and the time in milliseconds since 1970. */
 export interface Writing {
   readonly vector: Float32Array | undefined;
   readonly embedder: Embedder | undefined;
@@ -28,9 +28,9 @@ export type Added = Memory & { readonly merged?: true };
 
 /**
  * Adds an entry, unless the namespace has its text already: then it is counted as seen again. With the key of a current entry
- * it is that entry's next version, and the old one's validity ends. `reworded` is what it says in other words. Within a transaction.
+ * it is that entry's next version, and the old one's validity ends. `reworded` is an entry with the same meaning in other words. Within a transaction.
  *
- * @throws MemoryConflict where an untrusted text would take the place of a trusted one.
+ * @throws MemoryConflict if an untrusted text would replace a trusted one.
  */
 export function addEntry(file: MemoryFile, memory: Memory, writing: Writing, reworded?: VersionRow): Added {
   const twin = twinOf(file, memory) ?? (reworded && stillCurrent(file, reworded));
@@ -46,7 +46,7 @@ export function addEntry(file: MemoryFile, memory: Memory, writing: Writing, rew
   return replace(file, before, { ...memory, id: before.id, version: before.version + 1 }, writing, 'contradiction');
 }
 
-/** The current entry that says the same already. */
+/** The current entry that is a duplicate of it. */
 export function twinOf(file: MemoryFile, memory: Memory): VersionRow | undefined {
   return currentByText(file, memory.namespace, memory.text).find(
     (row) => nearText(row.text) === nearText(memory.text) && mayMerge(row, memory),
@@ -84,7 +84,7 @@ export function expectVersion(file: MemoryFile, id: string, version: number): Ve
   );
 }
 
-/** An untrusted text may stand beside a trusted one, and be proposed in its place, but not take it. */
+/** An untrusted text may be stored beside a trusted one, and be proposed as its replacement, but not replace it. */
 export function mayReplace(before: VersionRow, label: Label): void {
   const old = JSON.parse(before.label) as Label;
   if (old.integrity !== 'trusted' || label.integrity === 'trusted') return;

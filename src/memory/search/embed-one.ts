@@ -15,8 +15,8 @@ export async function embedOne(
 }
 
 /**
- * The unit vectors of texts, in their order; equal texts are sent once. `patient`: what a ModelError says can be tried again
- * is, with the waits of a model call; a search does better to go on by words.
+ * The unit vectors of texts, in their order; equal texts are sent once. `patient`: retries retryable
+ * ModelErrors with the waits of a model call; a search falls back to words instead.
  */
 export async function embedAll(
   embedder: Embedder,

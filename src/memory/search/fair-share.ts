@@ -4,12 +4,12 @@
  * @example fairShare([10, 500, 900], 610) // 300
  */
 export function fairShare(lengths: readonly number[], room: number): number {
-  let left = room;
+  let remaining = room;
   const sorted = lengths.toSorted((a, b) => a - b);
   for (const [index, length] of sorted.entries()) {
-    const share = Math.floor(left / (sorted.length - index));
+    const share = Math.floor(remaining / (sorted.length - index));
     if (length > share) return share;
-    left -= length;
+    remaining -= length;
   }
   return Math.max(room, 0);
 }

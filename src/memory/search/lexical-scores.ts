@@ -6,7 +6,7 @@ import { type Allowed, WordScores } from './word-scores.ts';
 /** BM25 (Robertson & Zaragoza 2009) with its usual constants. */
 const K1 = 1.2;
 const B = 0.75;
-/** Entries without the term that are assumed beside the namespace's own: with three notes, what is rare is not known yet. */
+/** Entries without the term that are assumed beside the namespace's own: three notes do not show yet which terms are rare. */
 const BACKGROUND = 20;
 
 export interface LexicalScope {
@@ -20,9 +20,8 @@ export interface LexicalScope {
 }
 
 /**
- * BM25 over the most the query could score: the share of the query's information that an entry holds, by row number. All
- * statistics are of the namespace, so that a score tells nothing of another. Words that the namespace does not know count as
- * missing.
+ * BM25 over the most the query could score: the share of the query's information that an entry holds, by row number. All statistics are of the namespace, so that a
+ * score reveals nothing of another. Words that are not in the namespace count as missing.
  */
 export class LexicalScores {
   readonly postings = new Postings();
@@ -39,9 +38,9 @@ export class LexicalScores {
     for (const term of terms) {
       const list = this.postings.list(file, scope.namespace, term);
       const old = scope.history ? readPostings(file, `${scope.namespace}h_${term}`) : undefined;
-      const known = list.size + (old?.size ?? 0);
-      const entries = Math.max(scope.entries, known) + BACKGROUND;
-      const ofTerm = Math.log(1 + (entries - known + 0.5) / (known + 0.5)) * (K1 + 1);
+      const matching = list.size + (old?.size ?? 0);
+      const entries = Math.max(scope.entries, matching) + BACKGROUND;
+      const ofTerm = Math.log(1 + (entries - matching + 0.5) / (matching + 0.5)) * (K1 + 1);
       most += ofTerm;
       this.#words.addTerm(list, ofTerm, saturation, scope.allowed);
       if (old !== undefined) this.#words.addTerm(old, ofTerm, saturation, scope.allowed);

@@ -1,6 +1,6 @@
 import { canonical, deepFreeze } from '../../core/values/json.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
-import { fieldsOf, namespaceOf, stringOf, wholeOf } from '../file/memory-options.ts';
+import { checkedFields, namespaceOf, stringOf, wholeOf } from '../file/memory-options.ts';
 import { type MemoryVersion, memoryVersionOf, type VersionRow } from '../file/versions.ts';
 import type { ListOptions, Namespace } from '../long-term-memory-type.ts';
 
@@ -8,7 +8,7 @@ const DEFAULT_LIMIT = 100;
 
 /** Current entries of a namespace, the newest first. */
 export function listEntries(file: MemoryFile, options: ListOptions): MemoryVersion[] {
-  const fields = fieldsOf(options, 'options', ['namespace', 'kind', 'limit', 'offset']);
+  const fields = checkedFields(options, 'options', ['namespace', 'kind', 'limit', 'offset']);
   const namespace = namespaceOf(fields, 'options');
   const kind = fields.kind === undefined ? undefined : stringOf(fields, 'kind', 'options');
   const limit = fields.limit === undefined ? DEFAULT_LIMIT : wholeOf(fields.limit, 'options.limit');

@@ -1,11 +1,11 @@
-/** How many of so many hits one source may give while others have something that fits. */
+/** How many of `topK` hits one source may have while other sources have matching entries. */
 export function perSource(topK: number): number {
   return Math.ceil(topK / 2);
 }
 
 /**
- * The best hits, none of whose sources gives more than half while others have something that fits: a poisoned one could else
- * fill an answer. What the others leave is filled with the best of the rest.
+ * The best hits, at most half of them from one source while other sources match: a poisoned source could otherwise fill an
+ * answer. Remaining slots are filled with the best of the rest.
  */
 export function manySources<Hit extends { readonly source: string; readonly score: number }>(
   hits: readonly Hit[],
@@ -20,6 +20,6 @@ export function manySources<Hit extends { readonly source: string; readonly scor
     bySource.set(hit.source, before + 1);
     (before < perSource(topK) ? within : over).push(hit);
   }
-  const kept = within.slice(0, topK);
-  return [...kept, ...over.slice(0, topK - kept.length)].sort((a, b) => b.score - a.score);
+  const best = within.slice(0, topK);
+  return [...best, ...over.slice(0, topK - best.length)].sort((a, b) => b.score - a.score);
 }

@@ -1,31 +1,31 @@
 import type { MemoryFile } from '../file/memory-file.ts';
 import { termsOf } from './terms.ts';
 
-/** Where a term stands: versions by number, each with how often; the first `size` of each array. */
+/** The versions with a term, by number, each with its count; the first `size` of each array. */
 export interface PostingList {
   readonly numbers: Uint32Array;
   readonly counts: Uint32Array;
   readonly size: number;
 }
 
-/** One that follows the file. */
-interface Kept {
+/** A list that follows changes of the file. */
+interface CachedList {
   numbers: Uint32Array;
   counts: Uint32Array;
   size: number;
-  /** The closings that it knows of. */
+  /** The number of closings that it contains. */
   closings: number;
 }
 
-/** Places kept in lists, all together; about 64 MB. */
-const MAX_PLACES = 8_000_000;
+/** Postings in all cached lists together; about 64 MB. */
+const MAX_POSTINGS = 8_000_000;
 /** After so many new versions the lists are read anew. */
 const MAX_MISSED = 500;
 
-/** Where terms stand in a file, read when they are first searched and kept in step with every process's writes. */
+/** Postings of a file, read when a term is first searched and updated with every process's writes. */
 export class Postings {
-  readonly #lists = new Map<string, Kept>();
-  #places = 0;
+  readonly #lists = new Map<string, CachedList>();
+  #postings = 0;
   /** The last version and the last change that the lists have. */
   #version = 0;
   #change = 0;
@@ -36,25 +36,25 @@ export class Postings {
   /** The current versions with a term; within a snapshot, after {@link follow}. */
   list(file: MemoryFile, namespace: number, term: string): PostingList {
     const key = `${namespace}_${term}`;
-    return this.#kept(key, () => readPostings(file, key));
+    return this.#cached(key, () => readPostings(file, key));
   }
 
-  #kept(key: string, read: () => PostingList): Kept {
-    const known = this.#lists.get(key);
-    if (known !== undefined) {
-      if (known.closings !== this.#closings) this.#withoutClosed(known);
-      return known;
+  #cached(key: string, read: () => PostingList): CachedList {
+    const cached = this.#lists.get(key);
+    if (cached !== undefined) {
+      if (cached.closings !== this.#closings) this.#withoutClosed(cached);
+      return cached;
     }
     const list = { ...read(), closings: this.#closings };
-    if (this.#places + list.size > MAX_PLACES) this.#clear();
+    if (this.#postings + list.size > MAX_POSTINGS) this.#clear();
     this.#lists.set(key, list);
-    this.#places += list.size;
+    this.#postings += list.size;
     return list;
   }
 
   /** The current versions of a namespace, ascending; within a snapshot, after {@link follow}. */
   current(file: MemoryFile, namespace: number): Uint32Array {
-    const { numbers, size } = this.#kept(everyOf(namespace), () => {
+    const { numbers, size } = this.#cached(everyOf(namespace), () => {
       const sql = 'SELECT json_group_array(number) AS list FROM versions WHERE namespace = ? AND valid_to IS NULL';
       const all = Uint32Array.from(file.numbers(sql, namespace)).sort();
       return { numbers: all, counts: new Uint32Array(all.length), size: all.length };
@@ -91,7 +91,7 @@ export class Postings {
     this.#closings += 1;
   }
 
-  #withoutClosed(list: Kept): void {
+  #withoutClosed(list: CachedList): void {
     const { numbers, counts } = list;
     let size = 0;
     for (let at = 0; at < list.size; at++) {
@@ -124,7 +124,7 @@ export class Postings {
 
   #clear(): void {
     this.#lists.clear();
-    this.#places = 0;
+    this.#postings = 0;
     this.#closed = new Uint8Array(0);
   }
 }
@@ -134,7 +134,7 @@ function everyOf(namespace: number): string {
   return `${namespace}_ every`;
 }
 
-function append(list: Kept, number: number, count: number): void {
+function append(list: CachedList, number: number, count: number): void {
   if (list.size === list.numbers.length) {
     list.numbers = longer(list.numbers, list.size + 1);
     list.counts = longer(list.counts, list.size + 1);
@@ -144,13 +144,13 @@ function append(list: Kept, number: number, count: number): void {
   list.size += 1;
 }
 
-/** The versions in which a key stands, each with how often. */
+/** The versions with a key, each with its count. */
 export function readPostings(file: MemoryFile, key: string): PostingList {
-  const places = file.numbers('SELECT json_group_array(doc) AS list FROM postings WHERE term = ?', key);
-  const numbers = new Uint32Array(places.length);
-  const counts = new Uint32Array(places.length);
+  const documents = file.numbers('SELECT json_group_array(doc) AS list FROM postings WHERE term = ?', key);
+  const numbers = new Uint32Array(documents.length);
+  const counts = new Uint32Array(documents.length);
   let size = 0;
-  for (const number of places) {
+  for (const number of documents) {
     if (size > 0 && numbers[size - 1] === number) counts[size - 1] = (counts[size - 1] as number) + 1;
     else {
       numbers[size] = number;
@@ -161,7 +161,7 @@ export function readPostings(file: MemoryFile, key: string): PostingList {
   return { numbers, counts, size };
 }
 
-/** A copy with room for so many and half of that again. */
+/** A copy with capacity for 1.5 times `length`. */
 export function longer<T extends Uint8Array | Uint32Array | Float64Array>(list: T, length: number): T {
   const more = new (list.constructor as new (length: number) => T)(Math.ceil(length * 1.5));
   more.set(list);

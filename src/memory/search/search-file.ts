@@ -11,7 +11,7 @@ import type { ParsedSearch } from './search-options.ts';
 import { floatsOf, type VectorIndex } from './vector-index.ts';
 import type { Allowed, WordScores } from './word-scores.ts';
 
-/** Share of the vector leg where both legs speak; the rest is the lexical leg's. */
+/** The weight of the vector score if both scores exist; the rest is the lexical weight. */
 const VECTOR_WEIGHT = 0.5;
 
 export interface FileQuery extends Omit<ParsedSearch, 'vector'> {
@@ -63,7 +63,7 @@ interface Ranking {
   readonly scope: { readonly number: number; readonly entries: number };
   readonly words: WordScores;
   readonly allowed: Allowed | undefined;
-  /** Those that are valid at the time asked for, and no longer. */
+  /** Entries that are valid at the requested time. */
   readonly closed: readonly number[];
   readonly age: (number: number) => number;
   readonly k: number;

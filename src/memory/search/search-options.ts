@@ -2,7 +2,15 @@ import type { Embedder, MemoryQuery } from '../../core/contract/memory.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
-import { fieldsOf, finiteOf, jsonObjectOf, namespaceOf, stringOf, vectorOf, wholeOf } from '../file/memory-options.ts';
+import {
+  checkedFields,
+  finiteOf,
+  jsonObjectOf,
+  namespaceOf,
+  stringOf,
+  vectorOf,
+  wholeOf,
+} from '../file/memory-options.ts';
 
 /** Below this a match is chance: a common word out of a long query. */
 export const DEFAULT_MIN_SCORE = 0.1;
@@ -18,8 +26,8 @@ export interface SearchOptions extends MemoryQuery {
   /** At most so many hits of one source. Default: no bound. */
   readonly perSource?: number | undefined;
   /**
-   * An entry also gains so much, 0 to 1, of the words' score of the entries added just before and after it from the same
-   * source: the answer to a question often stands in the turn behind it. Default 0; 0.35 helps with stored conversations.
+   * The share, 0 to 1, of the lexical score of the entries before and after it from the same source that an entry gains: the
+   * answer to a question is often in the next turn. Default 0; 0.35 helps with stored conversations.
    */
   readonly neighbours?: number | undefined;
   /** An entry's score is multiplied by 1 − weight × (1 − 2^(−age / halfLifeMs)). Default: age does not matter. */
@@ -43,7 +51,7 @@ const KNOWN = ['namespace', 'topK', 'minScore', 'where', 'vector', 'kind', 'at',
 
 /** @throws ConfigurationError that names the field. */
 export function parseSearch(options: unknown, embedder: Embedder | undefined): ParsedSearch {
-  const fields = fieldsOf(options, 'options', KNOWN);
+  const fields = checkedFields(options, 'options', KNOWN);
   const { vector, recency } = fields;
   return {
     namespace: namespaceOf(fields, 'options'),
@@ -60,7 +68,7 @@ export function parseSearch(options: unknown, embedder: Embedder | undefined): P
 }
 
 function recencyOf(value: unknown): { halfLifeMs: number; weight: number } {
-  const fields = fieldsOf(value, 'options.recency', ['halfLifeMs', 'weight']);
+  const fields = checkedFields(value, 'options.recency', ['halfLifeMs', 'weight']);
   const halfLifeMs = finiteOf(fields.halfLifeMs, 'options.recency.halfLifeMs');
   const weight = shareOf(fields.weight, 'options.recency.weight');
   if (halfLifeMs > 0 && weight !== undefined) return { halfLifeMs, weight };

@@ -40,8 +40,8 @@ export async function selectHits(
 }
 
 /**
- * The candidates of these numbers, in the order in which they were named. A source that others stand beside gives half of the
- * hits at most: a text that asks to be picked gets no further than one that scores high.
+ * The candidates with these numbers, in the order of the answer. If there are several sources, one gives at most half of the hits: a
+ * text that asks to be picked gains no more than one with a high score.
  */
 export function picked<Hit extends { readonly source: string }>(
   pick: readonly number[],
@@ -74,8 +74,8 @@ Give the numbers of the entries that help with the query, the most helpful first
 const selectors = new WeakMap<MemorySelect, ModelAgent<Question, { readonly pick: readonly number[] }>>();
 
 function selectorOf(select: MemorySelect): ModelAgent<Question, { readonly pick: readonly number[] }> {
-  const known = selectors.get(select);
-  if (known !== undefined) return known;
+  const existing = selectors.get(select);
+  if (existing !== undefined) return existing;
   const selector = judgeAgent<Question, { readonly pick: readonly number[] }>({
     name: 'memory_select',
     description: 'Picks what of a memory helps with a query',

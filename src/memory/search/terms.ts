@@ -1,4 +1,4 @@
-/** A term is cut here: nobody searches for more, and a pasted blob must not become one key. In UTF-16 code units. */
+/** Longer terms are truncated, so that a pasted blob does not become one key. In UTF-16 code units. */
 const MAX_TERM = 64;
 
 const WORD = /[\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*/gu;
@@ -7,26 +7,26 @@ const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々][\p{M}]*/gu;
 const PIECE = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 
-/** English words that say nothing alone: a query leaves them out where it has others. Rare words carry other languages by themselves. */
+/** English stop words: a query leaves them out if it has other words. Other languages need none, since rare words weigh more. */
 const STOP_WORDS = new Set(
   `a about an and any are as at be been but by can could did do does for from had has have how i if in is it its me my of on or our
   should so that the their them then there these they this to us was we were what when where which who why will with would you
   your`.split(/\s+/),
 );
 
-/** What a query looks for: its distinct terms, without words that say nothing unless there are no others. */
+/** The distinct terms of a query, without stop words unless there are no others. */
 export function queryTerms(query: string): string[] {
-  const telling = query
+  const withoutStopWords = query
     .normalize('NFKC')
     .replace(/(?<![\p{L}\p{N}\p{M}_])[a-z]+(?![\p{L}\p{N}\p{M}_])/giu, (word) =>
       STOP_WORDS.has(word.toLowerCase()) ? ' ' : word,
     );
-  const terms = termsOf(telling, 'query');
+  const terms = termsOf(withoutStopWords, 'query');
   return [...new Set(terms.length > 0 ? terms : termsOf(query, 'query'))];
 }
 
 /**
- * The terms of a text, for the index or for a query. Letters lose case and accents; English endings are cut; an identifier
+ * The terms of a text, for the index or for a query. Letters lose case and accents; English endings are stripped; an identifier
  * (`parseHttpHeader`, `max_tokens`) also gives its pieces; scripts without spaces give pairs of characters, and for the index
  * single ones too, so that a query of one character finds something.
  */
@@ -44,9 +44,9 @@ export function termsOf(text: string, side: 'index' | 'query'): string[] {
 }
 
 function spacedTerms(word: string, terms: string[]): void {
-  const whole = plain(word);
-  if (/^_*$/.test(whole)) return;
-  terms.push(stem(whole).slice(0, MAX_TERM).toWellFormed());
+  const folded = plain(word);
+  if (/^_*$/.test(folded)) return;
+  terms.push(stem(folded).slice(0, MAX_TERM).toWellFormed());
   const pieces = /[_A-Z0-9]/.test(word) ? word.match(PIECE) : null;
   if (pieces === null || pieces.length < 2 || pieces.length > 16) return;
   for (const piece of pieces) terms.push(stem(piece.toLowerCase()).slice(0, MAX_TERM));
@@ -69,13 +69,14 @@ function plain(word: string): string {
     .normalize('NFC');
 }
 
-/** Cuts the commonest English endings; crude, but the same on both sides. */
+/** Strips the commonest English endings; crude, but equal for index and query. */
 function stem(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
   if (word.endsWith('ies') && word.length > 4) return `${word.slice(0, -3)}y`;
   let root = word;
   if (/[^su]s$/.test(root)) root = root.slice(0, -1);
-  const cut = root.replace(/(ing|ed)$/, '');
-  if (cut !== root && cut.length >= 3 && /[aeiouy]/.test(cut)) root = cut.replace(/([^aeiouls])\1$/, '$1');
+  const stripped = root.replace(/(ing|ed)$/, '');
+  if (stripped !== root && stripped.length >= 3 && /[aeiouy]/.test(stripped))
+    root = stripped.replace(/([^aeiouls])\1$/, '$1');
   return root.length > 4 && root.endsWith('e') ? root.slice(0, -1) : root;
 }

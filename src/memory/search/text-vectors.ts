@@ -1,18 +1,18 @@
 import type { Embedder } from '../../core/contract/memory.ts';
 import { messageOf } from '../../core/values/errors.ts';
-import { keepVectors, knownVectors } from '../file/known-vectors.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
 import { vectorOf } from '../file/memory-options.ts';
+import { cacheVectors, storedVectors } from '../file/stored-vectors.ts';
 import { embedAll } from './embed-one.ts';
 
-/** Vectors of queries that are kept: the same question is often asked again. */
+/** The number of cached query vectors: equal questions are frequent. */
 const KNOWN_QUERIES = 256;
 /** A search does not wait longer for its vector: words find something too. In milliseconds. */
 const QUERY_MS = 10_000;
 /** Of more texts than this each part is kept as soon as it is there. */
 const PART = 256;
 
-/** The vectors of texts and queries by one embedder, or none without one. It is asked only for what the file does not have. */
+/** The vectors of texts and queries by one embedder, or none without one. It embeds only texts that the file does not have. */
 export class TextVectors {
   readonly #embedder: Embedder | undefined;
   readonly #open: () => Promise<MemoryFile>;
@@ -23,7 +23,7 @@ export class TextVectors {
     this.#open = open;
   }
 
-  /** The embedder for whoever embeds outside of the store. */
+  /** The embedder for callers that embed outside of the store. */
   get embedder(): Embedder | undefined {
     const embedder = this.#embedder;
     if (embedder === undefined) return undefined;
@@ -32,7 +32,7 @@ export class TextVectors {
     return { id, dimensions, ...(gate === undefined ? {} : { gate }), embed };
   }
 
-  /** One a text, those given first. Rejects where the embedder fails or gives a bad one. */
+  /** One a text, those given first. Rejects if the embedder fails or returns an invalid vector. */
   async ofTexts(
     texts: readonly string[],
     given: readonly unknown[],
@@ -55,8 +55,8 @@ export class TextVectors {
   ): Promise<{ readonly vector?: Float32Array; readonly degraded?: string }> {
     const embedder = this.#embedder;
     if (embedder === undefined) return {};
-    const known = this.#queries.get(query);
-    if (known !== undefined) return { vector: known };
+    const cached = this.#queries.get(query);
+    if (cached !== undefined) return { vector: cached };
     try {
       const [vector] = await soon(signal, (stop) => this.#made(embedder, [query], stop, false));
       if (vector === undefined) return {};
@@ -78,7 +78,7 @@ export class TextVectors {
   ): Promise<Float32Array[]> {
     if (texts.length === 0) return [];
     const distinct = new Set(texts);
-    const vectors = knownVectors(await this.#open(), embedder, distinct);
+    const vectors = storedVectors(await this.#open(), embedder, distinct);
     const missing = [...distinct].filter((text) => !vectors.has(text));
     for (let from = 0; from < missing.length; from += PART) {
       const part = missing.slice(from, from + PART);
@@ -89,13 +89,13 @@ export class TextVectors {
       });
       if (missing.length <= PART) break;
       const file = await this.#open();
-      file.transaction(() => keepVectors(file, embedder, part, made, Date.now()));
+      file.transaction(() => cacheVectors(file, embedder, part, made, Date.now()));
     }
     return texts.flatMap((text) => vectors.get(text) ?? []);
   }
 }
 
-/** What `work` gives within the time of a query, also where it does not heed its signal. */
+/** The result of `work` within the time of a query, even if `work` ignores its signal. */
 async function soon<T>(signal: AbortSignal | undefined, work: (stop: AbortSignal) => Promise<T>): Promise<T> {
   signal?.throwIfAborted();
   const late = AbortSignal.timeout(QUERY_MS);

@@ -1,7 +1,7 @@
 import type { MemoryFile } from '../file/memory-file.ts';
 import { Segment } from '../vectors/segment.ts';
 
-/** From so many vectors on a segment is held as i8, a quarter of the bytes, and the best are scored again from the file. */
+/** From this many vectors on a segment is stored as i8, a quarter of the bytes, and the best are scored again from the file. */
 export const I8_FROM = 20_000;
 /** All segments together; the one that is searched stays, however large. */
 const MAX_BYTES = 1_073_741_824;

@@ -8,8 +8,7 @@ import type { RetryOptions } from '../../core/values/model.ts';
 import { embedOne } from '../search/embed-one.ts';
 
 /**
- * The vector as it was recorded, so that a resume searches with the same one; undefined for a text without a word. A save is
- * worth `retry`; a search does better to go on by words.
+ * The vector as it was recorded, so that a resume searches with the same one; undefined for a text without a word. A save uses `retry`; a search falls back to words.
  */
 export async function embedEffect(
   embedder: Embedder,
@@ -32,7 +31,7 @@ export async function embedEffect(
   return outcome.ok ? Float32Array.from(outcome.value as readonly number[]) : 'failed';
 }
 
-/** What a model asked for (a blank text) or an embedder gave is no mistake in the run's configuration: it fails the call, not the run. */
+/** A bad argument of a model (a blank text) or a bad vector is no mistake in the run's configuration: it fails the call, not the run. */
 export async function asData(work: () => Promise<Json>): Promise<Json> {
   try {
     return await work();

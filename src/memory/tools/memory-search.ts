@@ -16,7 +16,7 @@ import { isEditable } from './propose-only.ts';
 import type { Recalled } from './recalled.ts';
 
 const MAX_TOP_K = 20;
-/** For the texts of all hits, beside what else is said of them: one long text must not push the others out of the result. */
+/** Characters for the texts of all hits: one long text must not push the others out of the result. */
 const ROOM = 6_000;
 
 /** Searches all namespaces that an agent may read; what it gives is marked as recalled. */
@@ -57,9 +57,9 @@ async function search(
   { query, topK = DEFAULTS.memoryTopK }: { query: string; topK?: number },
   ctx: BuiltinProcedureContext,
 ): Promise<Json> {
-  const asked = { query, topK };
-  const { lists, byWords } = await candidatesOf(grants, asked, ctx);
-  const { chosen, byScore } = await chosenOf(grants, lists, asked, ctx);
+  const request = { query, topK };
+  const { lists, byWords } = await candidatesOf(grants, request, ctx);
+  const { chosen, byScore } = await chosenOf(grants, lists, request, ctx);
   const hits = manySources(distinct(chosen.flat()), topK);
   for (const { text } of hits) recalled.mark(text);
   const most = fairShare(
@@ -71,11 +71,11 @@ async function search(
     ...(byWords ? ['Searched by words only: the embedder did not answer.'] : []),
     ...(byScore ? ['Chosen by score: the model that selects did not answer.'] : []),
   ];
-  const found = hits.map((hit) => shown({ ...hit, text: boundText(hit.text, most) }, grants));
+  const found = hits.map((hit) => hitResult({ ...hit, text: boundText(hit.text, most) }, grants));
   return notes.length === 0 ? { hits: found } : { hits: found, note: notes.join(' ') };
 }
 
-/** What each grant's search found. */
+/** The hits of each grant's search. */
 async function candidatesOf(
   grants: readonly ResolvedGrant[],
   { query, topK }: Query,
@@ -91,7 +91,7 @@ async function candidatesOf(
       const own = store.embedder;
       const vector =
         own && vectors[embedders.findIndex(({ id, dimensions }) => id === own.id && dimensions === own.dimensions)];
-      // An embedder that failed is not asked again inside of the search, where nobody would see it.
+      // An embedder that failed is not called again within the search, where its call would not be recorded.
       const ready = vector === undefined ? {} : { vector: vector === 'failed' ? null : vector };
       const most = select === undefined ? topK : Math.max(topK, select.candidates ?? CANDIDATES);
       const outcome = await ctx.effect({
@@ -166,8 +166,8 @@ async function fromManySources(
   return manySources(distinct([...capped, ...(await store.search(query, options, signal))]), topK);
 }
 
-/** Who may change an entry is told which it is. */
-function shown({ id, version, text, source, score, namespace }: MemoryHit, grants: readonly ResolvedGrant[]): Json {
+/** An agent that may change an entry receives its id and version. */
+function hitResult({ id, version, text, source, score, namespace }: MemoryHit, grants: readonly ResolvedGrant[]): Json {
   const hit = { text, source, score: Number(score.toFixed(3)), namespace };
   const mayChange = grants.some((grant) => grant.write && grant.namespace === namespace && isEditable(grant.store));
   return mayChange ? { id, version, ...hit } : hit;

@@ -4,11 +4,18 @@ import type { ProcedureContext } from '../../core/contract/procedure-context.ts'
 import type { Tool } from '../../core/contract/tool.ts';
 import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { memorySearch } from './memory-search.ts';
-import { type Changeable, type Entry, forgetEntry, type Save, saveEntry, updateEntry } from './memory-writes.ts';
+import {
+  type Changeable,
+  forgetEntry,
+  type Save,
+  saveEntry,
+  updateEntry,
+  type WritableEntry,
+} from './memory-writes.ts';
 import { isEditable } from './propose-only.ts';
 import { Recalled } from './recalled.ts';
 
-/** A grant whose functions and defaults were decided. */
+/** A grant whose functions and defaults are resolved. */
 export interface ResolvedGrant {
   readonly store: MemoryStore;
   readonly namespace: string;
@@ -19,10 +26,10 @@ export interface ResolvedGrant {
 }
 
 /**
- * What an agent gets of its grants: `memory_search` over all that it may read; `memory_save` into the first that it may write;
- * `memory_update` and `memory_forget` for entries of those that it may read and write, where their store can do that.
- * Namespaces and rights are the grants', never the model's. Each embedding, search and write is an effect of its own.
- * `recalled` is one an invocation.
+ * The tools of an agent's grants: `memory_search` over all that it may read; `memory_save` into the first that it may write;
+ * `memory_update` and `memory_forget` for entries of those that it may read and write, if
+ * their store supports it. Namespaces and rights come from the grants, never from the model. Each embedding, search and write is a
+ * separate effect. There is one `recalled` per invocation.
  */
 export function memoryTools(grants: readonly ResolvedGrant[], recalled = new Recalled()): Tool[] {
   const readable = grants.filter((grant) => grant.read);
@@ -88,7 +95,8 @@ function memoryUpdate(grants: readonly Changeable[]): Tool {
       required: ['id', 'version', 'text'],
       additionalProperties: false,
     },
-    run: (input, ctx: ProcedureContext) => updateEntry(grants, input as Save & Entry, ctx as BuiltinProcedureContext),
+    run: (input, ctx: ProcedureContext) =>
+      updateEntry(grants, input as Save & WritableEntry, ctx as BuiltinProcedureContext),
   });
 }
 
@@ -98,6 +106,6 @@ function memoryForget(grants: readonly Changeable[]): Tool {
     description: 'Removes an entry that memory_search gave, with all its versions, for good.',
     ...WRITING,
     input: { type: 'object', properties: ENTRY, required: ['id', 'version'], additionalProperties: false },
-    run: (input, ctx: ProcedureContext) => forgetEntry(grants, input as Entry, ctx as BuiltinProcedureContext),
+    run: (input, ctx: ProcedureContext) => forgetEntry(grants, input as WritableEntry, ctx as BuiltinProcedureContext),
   });
 }

@@ -20,7 +20,7 @@ export interface Save {
   readonly kind?: string;
   readonly key?: string;
 }
-export interface Entry {
+export interface WritableEntry {
   readonly id: string;
   readonly version: number;
 }
@@ -57,7 +57,7 @@ export async function saveEntry(saving: Saving, input: Save, index = 0): Promise
 /** Replaces an entry of the version that was read. */
 export async function updateEntry(
   grants: readonly Changeable[],
-  { id, version, text }: Save & Entry,
+  { id, version, text }: Save & WritableEntry,
   ctx: BuiltinProcedureContext,
 ): Promise<Json> {
   const writer = { source: `${ctx.agent}/${ctx.runId}`, agent: ctx.agent, run: ctx.runId };
@@ -78,7 +78,7 @@ export async function updateEntry(
 /** Removes an entry of the version that was read. */
 export async function forgetEntry(
   grants: readonly Changeable[],
-  { id, version }: Entry,
+  { id, version }: WritableEntry,
   ctx: BuiltinProcedureContext,
 ): Promise<Json> {
   const source = `${ctx.agent}/${ctx.runId}`;
@@ -95,7 +95,7 @@ export async function forgetEntry(
   });
 }
 
-/** The store whose grant covers the entry; an entry elsewhere is as unknown as one that is nowhere. */
+/** The store whose grant covers the entry; an entry of another namespace is reported as unknown. */
 async function storeOf(grants: readonly Changeable[], id: string): Promise<EditableStore> {
   for (const { store, namespace } of grants) if ((await store.get(id))?.namespace === namespace) return store;
   throw new ToolError('threw', 'there is no such entry: search for it again');
@@ -135,7 +135,7 @@ async function write(
   return value.forgotten === true ? { forgotten: true } : { saved: true };
 }
 
-function stored({ id, version }: Entry): Json {
+function stored({ id, version }: WritableEntry): Json {
   return { id, version };
 }
 

@@ -1,10 +1,15 @@
-import type { LeftQuery, MemoryEntry, MemoryLeft, MemoryStore } from '../../core/contract/memory.ts';
+import type {
+  MemoryEntry,
+  MemoryStore,
+  PendingExtraction,
+  PendingExtractionQuery,
+} from '../../core/contract/memory.ts';
 import type { MemoryUpdate, NewEntry } from '../file/parse-entry.ts';
 import type { LongTermMemory } from '../long-term-memory-type.ts';
 
 /** A store that memory tools can change entries of. */
 export interface EditableStore extends MemoryStore, Pick<LongTermMemory, 'get' | 'propose'> {
-  /** What is written waits for a reviewer. */
+  /** Writes wait for a reviewer. */
   readonly proposes?: true;
   add(entry: NewEntry, signal?: AbortSignal): Promise<{ readonly id: string; readonly version: number }>;
   search: LongTermMemory['search'];
@@ -17,8 +22,8 @@ export interface EditableStore extends MemoryStore, Pick<LongTermMemory, 'get' |
 }
 
 /**
- * The same store for who may propose, not write: what is added, changed or removed through it waits in `notes.proposals` until
- * a person's code, or an agent with {@link memoryReviewTools}, accepts or rejects it.
+ * The same store for agents that may propose but not write: additions, changes and removals wait in `notes.proposals` until your
+ * code, or an agent with {@link memoryReviewTools}, accepts or rejects them.
  *
  * @example memory: [{ store: proposeOnly(notes), namespace: 'team', read: true, write: true }]
  */
@@ -32,9 +37,11 @@ export function proposeOnly(store: LongTermMemory): EditableStore {
     get: (id: string) => store.get(id),
     propose: (proposal) => store.propose(proposal),
     background: (work: Promise<unknown>) => store.background(work),
-    // What who may only propose left is never taken up by who may write.
-    keepLeft: (left: MemoryLeft, leaseMs: number) => store.keepLeft({ ...left, proposes: true }, leaseMs),
-    takeLeft: (query: LeftQuery, leaseMs: number) => store.takeLeft({ ...query, proposes: true }, leaseMs),
+    // Extractions of an agent that may only propose stay separate from those of agents that may write.
+    addPendingExtraction: (pending: PendingExtraction, leaseMs: number) =>
+      store.addPendingExtraction({ ...pending, proposes: true }, leaseMs),
+    takePendingExtraction: (query: PendingExtractionQuery, leaseMs: number) =>
+      store.takePendingExtraction({ ...query, proposes: true }, leaseMs),
     search: (query, options, signal) => store.search(query, options, signal),
     async add(entry: MemoryEntry & NewEntry) {
       const { vector: _, ...rest } = entry;
@@ -55,7 +62,7 @@ export function proposeOnly(store: LongTermMemory): EditableStore {
   } satisfies EditableStore);
 }
 
-/** Whether entries of a store can be changed: a user's own store may be able to add and search only. */
+/** Whether entries of a store can be changed: a custom store may support only add and search. */
 export function isEditable(store: MemoryStore): store is EditableStore {
   const methods = ['get', 'propose', 'update', 'remove'] as const;
   return methods.every((name) => typeof (store as Partial<EditableStore>)[name] === 'function');

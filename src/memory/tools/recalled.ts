@@ -1,8 +1,8 @@
 import { nearHash, nearText } from '../file/near-text.ts';
 
 /**
- * What an invocation was shown from memory. It is not stored again: a fact that is saved each time it is read stands in the
- * store a hundred times, each time with a source that looks new.
+ * The texts that an invocation read from memory. They are not stored again: otherwise a fact would be saved each time it is read,
+ * each time with a source that looks new.
  */
 export class Recalled {
   /** Whole texts and their sentences, as hashes. */
@@ -20,7 +20,7 @@ export class Recalled {
     for (const sentence of sentencesOf(text)) this.#hashes.add(nearHash(sentence));
   }
 
-  /** True where a text says nothing but what was recalled. */
+  /** True if a text only repeats what was recalled. */
   has(text: string): boolean {
     if (this.#hashes.size === 0) return false;
     if (this.#hashes.has(nearHash(text))) return true;

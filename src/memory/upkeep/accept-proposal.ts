@@ -15,7 +15,7 @@ export function proposedText(file: MemoryFile, id: string): string | undefined {
   return row && (JSON.parse(row.body) as Proposal).text;
 }
 
-/** Does what a proposal says, and takes it out; undefined where it removed an entry. Within a transaction. */
+/** Applies a proposal and deletes it; undefined if it removed an entry. Within a transaction. */
 export function acceptProposal(
   file: MemoryFile,
   id: string,

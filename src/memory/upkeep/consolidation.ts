@@ -7,19 +7,19 @@ import type { Json } from '../../core/values/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../../core/values/label.ts';
 import { type AgentLimits, DEFAULTS } from '../../core/values/limits.ts';
 import type { Model } from '../../core/values/model.ts';
-import { fieldsOf, finiteOf, MAX_TEXT, namespaceOf, wholeOf } from '../file/memory-options.ts';
+import { checkedFields, finiteOf, MAX_TEXT, namespaceOf, wholeOf } from '../file/memory-options.ts';
 import type { MemoryVersion } from '../file/versions.ts';
 import type { LongTermMemory } from '../long-term-memory-type.ts';
 import { asData } from '../tools/memory-effects.ts';
 import { checkJudge, judgeAgent } from './judge-agent.ts';
-import { type Change, type Consolidated, partName } from './operations.ts';
+import { type Consolidated, type ConsolidationChange, partName } from './operations.ts';
 import { type Pair, packed, relatedEntries } from './related-entries.ts';
 
 export interface ConsolidationOptions {
   readonly namespace: string;
   /** Default: the run's. */
   readonly model?: Model | undefined;
-  /** Added to what the model is told, in your words: what to keep, what to let go. */
+  /** Added to the model's instructions: what to keep and what to drop. */
   readonly instructions?: string | undefined;
   /** Of the whole consolidation. */
   readonly limits?: AgentLimits | undefined;
@@ -35,8 +35,8 @@ export type ConsolidationResult = Consolidated & { readonly name: string };
 const MAX_ENTRIES = 2_000;
 
 /**
- * An agent that merges what a namespace says twice and closes what is outdated: run it as any other, with a budget, a journal
- * and views. What was written while it thought stays as it is. Entries are judged among those of the same trust and secrecy,
+ * An agent that merges duplicate entries of a namespace and closes outdated ones: run it like any agent, with a budget, a journal
+ * and views. Entries that change meanwhile stay as they are. Entries are judged among those of the same trust and secrecy,
  * so that nothing gains trust by being merged. `notes.undo(output.name)` takes it back.
  *
  * @throws ConfigurationError that names the option.
@@ -48,7 +48,14 @@ export function consolidation(
   store: LongTermMemory,
   options: ConsolidationOptions,
 ): CodeAgent<Record<string, never>, ConsolidationResult, unknown> {
-  const fields = fieldsOf(options, 'consolidation', ['namespace', 'model', 'instructions', 'limits', 'batch', 'since']);
+  const fields = checkedFields(options, 'consolidation', [
+    'namespace',
+    'model',
+    'instructions',
+    'limits',
+    'batch',
+    'since',
+  ]);
   const namespace = namespaceOf(fields, 'consolidation');
   const batch = fields.batch === undefined ? 100 : wholeOf(fields.batch, 'consolidation.batch');
   if (typeof store?.consolidated !== 'function') {
@@ -127,17 +134,17 @@ interface Readout {
   readonly related: readonly Pair[];
 }
 
-/** What is new, and what else of the namespace is about the same, however old. */
+/** The new entries, and older entries of the namespace that are similar. */
 async function readout({ store, namespace, batch, since }: Night, signal: AbortSignal): Promise<Readout> {
   const newest = await store.list({ namespace, limit: MAX_ENTRIES });
   const fresh = newest.filter(({ validFrom }) => validFrom > since);
   const isAll = fresh.length === newest.length && newest.length < MAX_ENTRIES;
   if (fresh.length === 0 || (isAll && fresh.length <= batch)) return { entries: fresh, related: [] };
   const related = await relatedEntries(store, namespace, fresh, signal);
-  const shown = new Set(fresh.map(({ id }) => id));
+  const included = new Set(fresh.map(({ id }) => id));
   const older: MemoryVersion[] = [];
   for (const id of new Set(related.map(({ b }) => b))) {
-    const entry = shown.has(id) ? undefined : await store.get(id);
+    const entry = included.has(id) ? undefined : await store.get(id);
     if (entry !== undefined) older.push(entry);
   }
   return { entries: [...fresh, ...older], related };
@@ -161,8 +168,8 @@ interface Verdict {
   readonly outdated: readonly number[];
 }
 
-/** What a model said as changes of what it saw: an entry it names twice or that is not there is left out, and a text that no entry may have. */
-export function changesOf({ merge, outdated }: Verdict, seen: readonly MemoryVersion[]): Change[] {
+/** The changes in a model's answer. An entry that is named twice or does not exist is left out, and so is an invalid text. */
+export function changesOf({ merge, outdated }: Verdict, seen: readonly MemoryVersion[]): ConsolidationChange[] {
   const used = new Set<number>();
   const take = (numbers: readonly number[]) => {
     const wanted = [...new Set(numbers)];

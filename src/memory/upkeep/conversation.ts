@@ -1,10 +1,10 @@
 import { boundText } from '../../core/values/bound.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 
-/** One message as a model that judges a conversation is shown it. */
-export interface Said {
+/** One message in the form in which a model that judges a conversation receives it. */
+export interface ConversationText {
   readonly role: string;
-  /** Of the tool that gave it. */
+  /** The tool whose result it is. */
   readonly tool?: string;
   readonly text: string;
 }
@@ -13,15 +13,15 @@ export interface Said {
 const MAX_MESSAGE = 4_000;
 const MAX_CONVERSATION = 60_000;
 
-/** Tools whose results are what is remembered already. */
+/** Tools whose results are already in memory. */
 const MEMORY_TOOL = /^memory_/;
 
 /**
- * What was said in a transcript, the oldest first: texts of the user and the assistant, and results of tools, without what was
- * recalled from memory and without what the loop itself told the model.
+ * The texts of a transcript, the oldest first: those of the user and the assistant, and results of tools, without results of memory
+ * tools and without messages of the loop itself.
  */
-export function conversationOf(messages: readonly unknown[]): Said[] {
-  const said = messages.flatMap((message): Said[] => {
+export function conversationOf(messages: readonly unknown[]): ConversationText[] {
+  const texts = messages.flatMap((message): ConversationText[] => {
     if (!isPlainObject(message) || message.from === 'coxswain') return [];
     const { role, name, content } = message;
     const tool = typeof name === 'string' ? name : undefined;
@@ -31,14 +31,14 @@ export function conversationOf(messages: readonly unknown[]): Said[] {
     return [role === 'tool' && tool !== undefined ? { role, tool, text } : { role, text }];
   });
   let room = MAX_CONVERSATION;
-  const from = said.findLastIndex(({ text }) => {
+  const from = texts.findLastIndex(({ text }) => {
     room -= text.length;
     return room < 0;
   });
-  return said.slice(from + 1);
+  return texts.slice(from + 1);
 }
 
-/** The texts of what `memory_search` gave in a transcript. */
+/** The texts of all `memory_search` results in a transcript. */
 export function recalledIn(messages: readonly unknown[]): string[] {
   return messages.flatMap((message) => {
     if (!isPlainObject(message) || message.role !== 'tool' || message.name !== 'memory_search') return [];
@@ -47,7 +47,7 @@ export function recalledIn(messages: readonly unknown[]): string[] {
       const hits = isPlainObject(result) && Array.isArray(result.hits) ? result.hits : [];
       return hits.flatMap((hit: unknown) => (isPlainObject(hit) && typeof hit.text === 'string' ? [hit.text] : []));
     } catch {
-      // A result that was cut: what it held is not known any more.
+      // A truncated result cannot be parsed.
       return [];
     }
   });

@@ -9,11 +9,11 @@ import type { Json } from '../../core/values/json.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from '../../core/values/label.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import type { InputMessage } from '../../core/values/message.ts';
-import { fieldsOf, labelOf, namespaceOf, wholeOf } from '../file/memory-options.ts';
+import { checkedFields, labelOf, namespaceOf, wholeOf } from '../file/memory-options.ts';
 import { asData, embedEffect } from '../tools/memory-effects.ts';
 import { saveEntry } from '../tools/memory-writes.ts';
 import { Recalled } from '../tools/recalled.ts';
-import { conversationOf, recalledIn, type Said } from './conversation.ts';
+import { type ConversationText, conversationOf, recalledIn } from './conversation.ts';
 import { checkJudge, judgeAgent } from './judge-agent.ts';
 
 export interface ExtractionOptions extends Partial<MemoryExtract> {
@@ -33,24 +33,24 @@ export interface ExtractionInput {
 
 export interface ExtractionResult {
   readonly saved: number;
-  /** What waits for a reviewer. */
+  /** Entries that wait for a reviewer. */
   readonly proposed: number;
-  /** What the memory had already. */
+  /** Entries that the memory had already. */
   readonly known: number;
-  /** What could not be saved. */
+  /** Entries that could not be saved. */
   readonly failed: number;
 }
 
 const MOST = 10;
-/** What is there already, as far as it may matter. */
+/** The most existing texts that the model receives. */
 const KNOWN = 30;
 const MAX_TEXT = 2_000;
 const MAX_NAME = 200;
 const MAX_KNOWN = 500;
 
 /**
- * An agent that remembers what mattered in a conversation: a model is shown it and says what to keep, and that is saved with the
- * label of all messages. Run it as any other; with `extract` in a grant it runs by itself, after each run.
+ * An agent that saves memories of a conversation: a model reads it and returns what to keep, which is saved with the label of all
+ * messages. Run it like any agent; with `extract` in a grant it runs by itself, after each run.
  *
  * @throws ConfigurationError that names the option.
  * @example await runAgent(extraction(notes, { namespace: 'team', model }), { messages: result.messages }, { journal });
@@ -60,7 +60,7 @@ export function extraction(
   options: ExtractionOptions,
 ): CodeAgent<ExtractionInput, ExtractionResult, unknown> {
   const known = ['namespace', 'read', 'model', 'most', 'instructions', 'limits'];
-  const fields = fieldsOf(options, 'extraction', known);
+  const fields = checkedFields(options, 'extraction', known);
   const grant = { store, namespace: namespaceOf(fields, 'extraction'), read: fields.read !== false };
   const most = fields.most === undefined ? MOST : wholeOf(fields.most, 'extraction.most');
   if (typeof store?.add !== 'function') {
@@ -99,13 +99,13 @@ async function extract(
   });
   const conversation = conversationOf(messages);
   if (!conversation.some(({ role }) => role !== 'tool')) return result;
-  const there = grant.read ? await thereAlready(grant, conversation, ctx) : [];
-  const seen = [...before, ...recalledIn(messages)].map((text): Known => ({ text }));
+  const existing = grant.read ? await existingEntries(grant, conversation, ctx) : [];
+  const seen = [...before, ...recalledIn(messages)].map((text): KnownText => ({ text }));
   const recalled = new Recalled();
-  for (const { text } of [...seen, ...there]) recalled.mark(text);
-  // What would taint the conversation is not shown: what a user said stays as trusted as it was.
-  const shown = there.filter(({ label }) => joinLabels(ctx.label, label) === ctx.label);
-  const known = [...seen, ...shown].slice(-KNOWN).map(asKnown);
+  for (const { text } of [...seen, ...existing]) recalled.mark(text);
+  // Entries that would taint the conversation are not visible to the model, so that memories of a user's words keep their trust.
+  const visible = existing.filter(({ label }) => joinLabels(ctx.label, label) === ctx.label);
+  const known = [...seen, ...visible].slice(-KNOWN).map(boundedText);
   const { memories } = await ctx.call(judge, { conversation, known, most }, { id: 'judge' });
   const saving = { grant, recalled, ctx, ...(writer === undefined ? {} : { writer }) };
   for (const [index, { text, kind, key }] of memories.slice(0, most).entries()) {
@@ -120,7 +120,7 @@ async function extract(
   return result;
 }
 
-/** One that fails does not keep the others from being saved. */
+/** A failed save does not prevent the others. */
 async function saved(save: () => Promise<Json>): Promise<keyof ExtractionResult> {
   try {
     const done = (await save()) as { readonly saved?: boolean; readonly proposed?: boolean };
@@ -132,12 +132,12 @@ async function saved(save: () => Promise<Json>): Promise<keyof ExtractionResult>
   }
 }
 
-/** What the memory has of what the conversation is about. */
-async function thereAlready(
+/** Existing entries about the topics of the conversation. */
+async function existingEntries(
   { store, namespace }: Grant,
-  conversation: readonly Said[],
+  conversation: readonly ConversationText[],
   ctx: BuiltinProcedureContext<never>,
-): Promise<readonly (MemoryHit & Known)[]> {
+): Promise<readonly (MemoryHit & KnownText)[]> {
   const query = conversation
     .flatMap(({ role, text }) => (role === 'user' ? text : []))
     .join('\n')
@@ -156,23 +156,23 @@ async function thereAlready(
         return JSON.parse(JSON.stringify(hits)) as Json;
       }),
   });
-  // Without it the worst is that something is said twice.
-  return outcome.ok ? (outcome.value as readonly (MemoryHit & Known)[]) : [];
+  // Without the hits a fact may be saved twice, which is harmless.
+  return outcome.ok ? (outcome.value as readonly (MemoryHit & KnownText)[]) : [];
 }
 
-function asKnown({ text, key }: Known): Known {
+function boundedText({ text, key }: KnownText): KnownText {
   const bounded = boundText(text, MAX_KNOWN);
   return key === undefined ? { text: bounded } : { text: bounded, key };
 }
 
-interface Known {
+interface KnownText {
   readonly text: string;
   readonly key?: string;
 }
 
 interface Question {
-  readonly conversation: readonly Said[];
-  readonly known: readonly Known[];
+  readonly conversation: readonly ConversationText[];
+  readonly known: readonly KnownText[];
   readonly most: number;
 }
 

@@ -4,7 +4,7 @@ import { checkLimits } from '../../core/values/check-limits.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { Model } from '../../core/values/model.ts';
-import { type Fields, stringOf } from '../file/memory-options.ts';
+import { type OptionFields, stringOf } from '../file/memory-options.ts';
 
 type JsonSchema = { readonly [keyword: string]: Json };
 
@@ -21,8 +21,8 @@ interface JudgeOptions {
   readonly model: Model | undefined;
 }
 
-/** Refuses what is wrong of the options that whoever asks a judge has in common. */
-export function checkJudge({ model, instructions, limits }: Fields, at: string): void {
+/** Checks the options that all judges share. */
+export function checkJudge({ model, instructions, limits }: OptionFields, at: string): void {
   if (model !== undefined && !(typeof model === 'object' && model !== null && 'generate' in model)) {
     throw new ConfigurationError(`${at}.model`, 'expected a Model', "Pass for example openai('…').");
   }
@@ -30,7 +30,7 @@ export function checkJudge({ model, instructions, limits }: Fields, at: string):
   checkLimits(`${at}.limits`, limits, 'agent');
 }
 
-/** A model that is shown data and answers one question in a form: it has no tools and no memory of its own. */
+/** A model that reads data and answers one question in a fixed form: it has no tools and no memory. */
 export function judgeAgent<Input, Verdict>(options: JudgeOptions): ModelAgent<Input, Verdict> {
   const { name, description, instructions, more, model } = options;
   const schema = (side: 'input' | 'output', root: 'object' | 'any') => {

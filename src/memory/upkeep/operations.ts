@@ -12,15 +12,15 @@ import {
   versionByNumber,
 } from '../file/versions.ts';
 
-/** An entry as somebody read it. */
-export interface Read {
+/** An entry at the version at which it was read. */
+export interface EntryVersion {
   readonly id: string;
   readonly version: number;
 }
 
-/** One change of a consolidation: `entries` say together what `text` says, or, without a text, say nothing that is still true. */
-export interface Change {
-  readonly entries: readonly Read[];
+/** One change of a consolidation: `text` replaces `entries`; without a text they are outdated and are closed. */
+export interface ConsolidationChange {
+  readonly entries: readonly EntryVersion[];
   readonly text?: string | undefined;
 }
 
@@ -44,14 +44,14 @@ export interface PastConsolidation {
 }
 
 /**
- * Makes the changes of a consolidation, each whole or not at all, and none whose entries are not as they were read. Under the
- * same name it is done once: a second call changes nothing, and says again what was done. Within a transaction.
+ * Makes the changes of a consolidation, each whole or not at all, and none whose entries have changed since they were read.
+ * A name is applied once: a second call changes nothing and returns the same counts. Within a transaction.
  */
 export function applyChanges(
   file: MemoryFile,
   name: string,
   namespace: string,
-  changes: readonly Change[],
+  changes: readonly ConsolidationChange[],
   vectors: readonly (Float32Array | undefined)[],
   writing: { readonly embedder: Insert['embedder']; readonly now: number },
 ): Consolidated {
@@ -89,7 +89,7 @@ export function applyChanges(
   return { closed, merged, skipped };
 }
 
-/** What an operation did, and still stands; undefined where there was none of this name. */
+/** The counts of an operation that is still in effect; undefined if there is none of this name. */
 function doneBefore(file: MemoryFile, name: string): { closed: number; merged: number } | undefined {
   return file.get<{ closed: number; merged: number }>(
     `SELECT iif(undone IS NULL, (SELECT count(*) FROM versions v WHERE v.closed_in = o.number), 0) AS closed,
@@ -136,8 +136,8 @@ export function undoOperations(file: MemoryFile, name: string, now: number): num
 }
 
 /**
- * Gives how many entries came back; within a transaction. None where a later operation that stands has used what it wrote: that one
- * has to be undone before.
+ * Returns how many entries were restored; within a transaction. Restores none if a later operation used its entries: that one
+ * must be undone first.
  */
 export function undoOperation(file: MemoryFile, operation: number, now: number): number {
   const isUsed = file.get(
@@ -186,7 +186,7 @@ export function reopen(file: MemoryFile, row: VersionRow, now: number): boolean 
   return true;
 }
 
-function asRead(file: MemoryFile, namespace: string, { entries, text }: Change): VersionRow[] | undefined {
+function asRead(file: MemoryFile, namespace: string, { entries, text }: ConsolidationChange): VersionRow[] | undefined {
   const ids = new Set(entries.map((entry) => entry.id));
   if (ids.size === 0 || ids.size < entries.length) return undefined;
   const rows = entries.flatMap(({ id, version }) => {

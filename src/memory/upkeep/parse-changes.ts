@@ -1,20 +1,20 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
-import { fieldsOf, idOf, textOf, wholeOf } from '../file/memory-options.ts';
-import type { Change } from './operations.ts';
+import { checkedFields, idOf, storedText, wholeOf } from '../file/memory-options.ts';
+import type { ConsolidationChange } from './operations.ts';
 
 /** @throws ConfigurationError that names the field. */
-export function parseChanges(value: unknown): Change[] {
+export function parseChanges(value: unknown): ConsolidationChange[] {
   return listOf(value, 'changes').map((change, index) => {
     const at = `changes[${index}]`;
-    const fields = fieldsOf(change, at, ['entries', 'text']);
-    const entries = listOf(fields.entries, `${at}.entries`).map((entry, place) => {
-      const { id, version } = fieldsOf(entry, `${at}.entries[${place}]`, ['id', 'version']);
+    const fields = checkedFields(change, at, ['entries', 'text']);
+    const entries = listOf(fields.entries, `${at}.entries`).map((entry, entryIndex) => {
+      const { id, version } = checkedFields(entry, `${at}.entries[${entryIndex}]`, ['id', 'version']);
       return {
-        id: idOf(id, `${at}.entries[${place}].id`),
-        version: wholeOf(version, `${at}.entries[${place}].version`),
+        id: idOf(id, `${at}.entries[${entryIndex}].id`),
+        version: wholeOf(version, `${at}.entries[${entryIndex}].version`),
       };
     });
-    return fields.text === undefined ? { entries } : { entries, text: textOf(fields, 'text', at) };
+    return fields.text === undefined ? { entries } : { entries, text: storedText(fields, 'text', at) };
   });
 }
 

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { Label } from '../../core/values/label.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
-import { fieldsOf, idOf, namespaceOf, stringOf, wholeOf } from '../file/memory-options.ts';
+import { checkedFields, idOf, namespaceOf, stringOf, wholeOf } from '../file/memory-options.ts';
 import { parseEntry, parseUpdate } from '../file/parse-entry.ts';
 import { currentById } from '../file/versions.ts';
 import type { Provenance } from './removal.ts';
@@ -52,7 +52,7 @@ const OPERATIONS: readonly unknown[] = ['add', 'update', 'remove'];
 
 /** Parses what is proposed as it would be parsed if it were done. @throws ConfigurationError */
 export function parseProposal(file: MemoryFile, value: ProposalInput): Omit<Proposal, 'id'> {
-  const { operation } = fieldsOf(value, 'proposal', ['operation', 'entry', 'id', 'update', 'version', 'source']);
+  const { operation } = checkedFields(value, 'proposal', ['operation', 'entry', 'id', 'update', 'version', 'source']);
   if (!OPERATIONS.includes(operation)) {
     throw new ConfigurationError('proposal.operation', 'is none', `Write one of ${OPERATIONS.join(', ')}.`);
   }
@@ -93,7 +93,7 @@ export function takeProposal(file: MemoryFile, id: string, namespace: string | u
   return JSON.parse(row.body) as Proposal;
 }
 
-/** Drops what waits for an entry that is removed: it could only fail, and may say what the entry said. Within a transaction. */
+/** Drops proposals for a removed entry: they could only fail, and may repeat its text. Within a transaction. */
 export function dropProposalsFor(file: MemoryFile, entry: string): void {
   file.run("DELETE FROM proposals WHERE json_extract(body, '$.entry.id') = ?", entry);
 }

@@ -17,8 +17,8 @@ const WITHOUT = `FROM versions e WHERE e.valid_to IS NULL AND NOT EXISTS (
   WHERE v.version = e.number AND s.embedder = ? AND s.dimensions = ?)`;
 
 /**
- * Gives every current entry a vector of this embedder, in batches, each written whole: after a kill it goes on where it was.
- * Vectors of other embedders stay, for processes that still use them, until `vacuum`. Gives how many were written.
+ * Gives every current entry a vector of this embedder, in batches, each written as a whole: after a kill it continues where it
+ * was. Vectors of other embedders stay, for processes that still use them, until `vacuum`. Returns how many were written.
  */
 export async function reembed(
   open: () => Promise<MemoryFile>,
@@ -70,7 +70,7 @@ export function dropOtherVectors(file: MemoryFile, embedder: Embedder): void {
   );
 }
 
-/** An embedder that failed in the background is asked again after this, by the next search. */
+/** Milliseconds after which the next search calls an embedder again that failed in the background. */
 const AGAIN_MS = 60_000;
 
 /** Re-embedding off the caller's path: at most one at a time; what fails is tried again by a later search. */

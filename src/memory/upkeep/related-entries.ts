@@ -32,8 +32,7 @@ export async function relatedEntries(
 }
 
 /**
- * Batches of at most `size`, in which what is related stands together as far as it fits, the most alike first; what has nothing
- * beside it comes last. Each item is in one batch; within a batch they keep their order.
+ * Batches of at most `size`, in which related items are together as far as they fit, the most similar first; unrelated items come last. Each item is in one batch; within a batch they keep their order.
  */
 export function packed<Item extends { readonly id: string }>(
   items: readonly Item[],

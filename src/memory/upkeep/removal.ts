@@ -1,8 +1,8 @@
 import type { Label } from '../../core/values/label.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
 import { eraseVersion, type VersionRow, versionByNumber, versionsOf } from '../file/versions.ts';
-import { dropLeftFrom, dropLeftWith } from './leftovers.ts';
 import { reopen, undoOperation } from './operations.ts';
+import { dropPendingFrom, dropPendingWith } from './pending-extractions.ts';
 import { dropProposalsFor, dropProposalsFrom } from './proposals.ts';
 
 /** What is removed by where it came from. At least one is given; all that are given must fit. */
@@ -26,12 +26,12 @@ export function removeEntry(file: MemoryFile, id: string, now: number): boolean 
   const parts = rows.flatMap((row) => partsOf(file, row));
   for (const row of versionsOf(file, id)) eraseVersion(file, row);
   dropProposalsFor(file, id);
-  for (const { name, text } of rows) dropLeftWith(file, name, text);
+  for (const { name, text } of rows) dropPendingWith(file, name, text);
   for (const part of new Set(parts)) removeEntry(file, part, now);
   return rows.length > 0;
 }
 
-/** The operations that made of an entry another one, directly or by way of further ones: the last first. */
+/** The operations that derived other entries from an entry, directly or indirectly: the last first. */
 function mergesOf(file: MemoryFile, id: string): { operation: number; undone: number | null }[] {
   return file.all(
     `WITH RECURSIVE used (operation) AS (
@@ -62,9 +62,9 @@ function openedIn(file: MemoryFile, operation: number): VersionRow[] {
 }
 
 /**
- * Removes what a source or origin said, in every version, and what of it waits for a reviewer or to be remembered. What others said
- * too stays theirs; what was merged from it is taken apart first; what it had replaced is current again. Gives how many versions
- * and proposals are gone; within a transaction.
+ * Removes every version, proposal and pending extraction from a source or an origin. Versions with other sources keep those;
+ * consolidations that used it are undone first; versions that it had replaced become current again. Returns how many versions and
+ * proposals were removed; within a transaction.
  */
 export function removeByProvenance(file: MemoryFile, provenance: Provenance, now: number): number {
   const match = `FROM sightings s JOIN versions e ON e.number = s.version JOIN namespaces n ON n.number = e.namespace
@@ -84,12 +84,12 @@ export function removeByProvenance(file: MemoryFile, provenance: Provenance, now
     const row = eraseSighting(file, version, said);
     if (row !== undefined) erased.push(row);
   }
-  // Only now, when nothing is left of what was said.
+  // Only now, when all versions of the source are removed.
   for (const row of erased) if (row.valid_to === null) reopenLast(file, row.id, now);
-  return erased.length + dropProposalsFrom(file, provenance) + dropLeftFrom(file, provenance);
+  return erased.length + dropProposalsFrom(file, provenance) + dropPendingFrom(file, provenance);
 }
 
-/** The row, where nobody else said it and it is gone. */
+/** The row, if it had no other source and was removed. */
 function eraseSighting(file: MemoryFile, version: number, source: string): VersionRow | undefined {
   const row = versionByNumber(file, version);
   if (row === undefined) return undefined;
@@ -99,7 +99,7 @@ function eraseSighting(file: MemoryFile, version: number, source: string): Versi
     version,
   );
   const [first] = others;
-  // A text of a consolidation is nobody's own.
+  // The text of a consolidation has no single source.
   if (first === undefined || row.opened_in !== null) {
     eraseVersion(file, row);
     return row;
@@ -113,7 +113,7 @@ function eraseSighting(file: MemoryFile, version: number, source: string): Versi
   return undefined;
 }
 
-/** The label of a version, with the origins of those who still say so. */
+/** The label of a version, with the origins of its remaining sources. */
 function labelFrom({ label }: VersionRow, others: readonly { readonly origins: string }[]): string {
   const origins = [...new Set(others.flatMap((other) => JSON.parse(other.origins) as string[]))];
   return JSON.stringify({ ...(JSON.parse(label) as Label), origins });

@@ -6,7 +6,7 @@ import { insertProposal, parseProposal, proposalsIn, takeProposal } from './prop
 
 type Reviews = Pick<LongTermMemory, 'propose' | 'proposals' | 'accept' | 'reject'>;
 
-/** Changes that wait for a reviewer, and what the reviewer says. */
+/** The methods for proposals: list, accept and reject. */
 export function reviews(handle: MemoryHandle): Reviews {
   return {
     async propose(input) {

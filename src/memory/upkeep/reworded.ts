@@ -8,15 +8,14 @@ import { searchFile } from '../search/search-file.ts';
 import { queryTerms } from '../search/terms.ts';
 import { floatsOf } from '../search/vector-index.ts';
 
-/** From this cosine on, with words that allow it, two texts say the same. */
+/** From this cosine on two texts count as equal, if their words allow it. */
 const SAME = 0.95;
 /** Longer texts are not looked up: they are no facts. In characters. */
 const LONGEST = 500;
 const CANDIDATES = 5;
 
 /**
- * The current entry that says in other words what a memory says: the words have to allow it, and the vectors to say so. One alone
- * would lose facts: vectors of "the budget is 50" and "the budget is 60" are as alike. Undefined without a vector; within a snapshot.
+ * The current entry with the meaning of a memory in other words: both words and vectors must agree, since one alone would lose facts: vectors of "the budget is 50" and "the budget is 60" are as alike. Undefined without a vector; within a snapshot.
  */
 export function rewordedOf(
   file: MemoryFile,

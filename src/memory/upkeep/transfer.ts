@@ -1,7 +1,7 @@
 import { ConfigurationError, MemoryConflict } from '../../core/values/errors.ts';
 import { canonical, isPlainObject } from '../../core/values/json.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
-import { fieldsOf, wholeOf } from '../file/memory-options.ts';
+import { checkedFields, wholeOf } from '../file/memory-options.ts';
 import { parseEntry } from '../file/parse-entry.ts';
 import {
   type Closed,
@@ -23,8 +23,8 @@ import { beginOperation } from './operations.ts';
 const HEADER = { coxswain: 'memory', format: 1 };
 
 /**
- * Every version of the moment it begins as one line of JSON, oldest first, after a header; with `vectors` also those, as base64 of
- * little-endian f32. What is removed meanwhile is left out, what is closed meanwhile is still current in it.
+ * A header, then every version that exists at the start as one line of JSON, oldest first; with `vectors` also those, as base64 of
+ * little-endian f32. Versions that are removed meanwhile are left out; versions that are closed meanwhile are exported as current.
  */
 export function* exportLines(file: MemoryFile, namespace: string | undefined, vectors: boolean): Generator<string> {
   yield JSON.stringify(HEADER);
@@ -48,7 +48,7 @@ export function* exportLines(file: MemoryFile, namespace: string | undefined, ve
   }
 }
 
-/** Who else said it, and which consolidations wrote and closed it: without these nothing could be removed by its source any more. */
+/** Its other sources, and the consolidations that wrote and closed it: without them an import could not be removed by its source. */
 function provenanceOf(file: MemoryFile, row: VersionRow): Provenance {
   const all = file.all<{ source: string; origins: string; seen: number }>(
     'SELECT source, origins, seen FROM sightings WHERE version = ? ORDER BY seen, source',
@@ -110,11 +110,8 @@ export function importLines(file: MemoryFile, lines: readonly string[]): number 
 }
 
 function importVersion(file: MemoryFile, value: unknown, at: string): boolean {
-  const { id, version, validFrom, validTo, closedBy, created, vectors, seen, openedIn, closedIn, ...entry } = fieldsOf(
-    value,
-    at,
-    [...FIELDS, ...TIMES],
-  );
+  const { id, version, validFrom, validTo, closedBy, created, vectors, seen, openedIn, closedIn, ...entry } =
+    checkedFields(value, at, [...FIELDS, ...TIMES]);
   if (typeof id !== 'string' || id === '') throw wrong(`${at}.id`, 'a text');
   if (validTo !== undefined && !CLOSED.includes(closedBy)) throw wrong(`${at}.closedBy`, 'why it was closed');
   const memory = { ...parseEntry(entry, id, at).memory, version: wholeOf(version, `${at}.version`) };
@@ -156,7 +153,7 @@ function sightingsOf(value: unknown, at: string): { source: string; label: { ori
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw wrong(at, 'a list of who said it');
   return value.map((one: unknown, index) => {
-    const { source, origins, seen } = fieldsOf(one, `${at}[${index}]`, ['source', 'origins', 'seen']);
+    const { source, origins, seen } = checkedFields(one, `${at}[${index}]`, ['source', 'origins', 'seen']);
     const isList = Array.isArray(origins) && origins.every((origin) => typeof origin === 'string');
     if (!isList) throw wrong(`${at}[${index}].origins`, 'a list of texts');
     return {

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import type { Model } from '../../core/values/model.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
-import { fieldsOf, wholeOf } from '../file/memory-options.ts';
+import { checkedFields, wholeOf } from '../file/memory-options.ts';
 import { namespaceNumber } from '../file/versions.ts';
 import type { LongTermMemory } from '../long-term-memory-type.ts';
 import { type ConsolidationOptions, consolidation } from './consolidation.ts';
@@ -23,8 +23,8 @@ const SLACK_MS = 60_000;
 /** @throws ConfigurationError that names the option. */
 export function parseConsolidate(value: unknown): ConsolidateOptions {
   const at = 'longTermMemory.consolidate';
-  const fields = fieldsOf(value, at, ['after', 'model', 'instructions', 'limits', 'batch']);
-  const after = fieldsOf(fields.after, `${at}.after`, ['entries', 'sessions']);
+  const fields = checkedFields(value, at, ['after', 'model', 'instructions', 'limits', 'batch']);
+  const after = checkedFields(fields.after, `${at}.after`, ['entries', 'sessions']);
   for (const name of ['entries', 'sessions'])
     if (after[name] !== undefined) wholeOf(after[name], `${at}.after.${name}`);
   if (after.entries === undefined && after.sessions === undefined) {
@@ -44,8 +44,8 @@ export function parseConsolidate(value: unknown): ConsolidateOptions {
 }
 
 /**
- * The consolidation of a namespace, where it is due and nobody else is at it. Whoever gets it holds a lease for as long as it
- * may take; after a failure it is due again when that has run out.
+ * The consolidation of a namespace, if it is due and no other process works on it. The caller holds a lease for its longest
+ * duration; after a failure it is due again when the lease has expired.
  */
 export async function upkeepOf(
   store: LongTermMemory,

@@ -1,6 +1,6 @@
 import { KERNEL_BYTES } from './kernel-bytes.ts';
 
-/** Dot products of `count` rows with a query, one result a row. All places are byte offsets in one memory. */
+/** Dot products of `count` rows with a query, one result per row. All positions are byte offsets in one memory. */
 export type DotRows = (row: number, count: number, bytes: number, query: number, out: number) => void;
 
 /** What scans a segment. `dotF32`: rows and query of f32, results f32. `dotI8`: rows of i8, query of i16, results i32. */
@@ -27,7 +27,7 @@ export interface SharedMemory {
 }
 
 const PAGE = 65_536;
-/** As kernel.wat says. */
+/** The signatures of kernel.wat. */
 const MAX_PAGES = 65_536;
 let compiled: object | undefined;
 
@@ -99,9 +99,9 @@ function dotF32(buffer: ArrayBuffer, row: number, count: number, length: number,
     let even = 0;
     let odd = 0;
     // Two sums, so that one addition need not wait for the other.
-    for (let place = 0; place < length; place += 2) {
-      even += (rows[at + place] as number) * (q[place] as number);
-      odd += (rows[at + place + 1] as number) * (q[place + 1] as number);
+    for (let component = 0; component < length; component += 2) {
+      even += (rows[at + component] as number) * (q[component] as number);
+      odd += (rows[at + component + 1] as number) * (q[component + 1] as number);
     }
     results[index] = even + odd;
   }
@@ -113,7 +113,8 @@ function dotI8(buffer: ArrayBuffer, row: number, count: number, length: number, 
   const results = new Int32Array(buffer, out, count);
   for (let index = 0, at = 0; index < count; index++, at += length) {
     let sum = 0;
-    for (let place = 0; place < length; place++) sum += (rows[at + place] as number) * (q[place] as number);
+    for (let component = 0; component < length; component++)
+      sum += (rows[at + component] as number) * (q[component] as number);
     results[index] = sum;
   }
 }

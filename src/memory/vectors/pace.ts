@@ -1,4 +1,4 @@
-/** Both ways are tried in turn so often at first, and the slower one once in so many scans: it may have become the faster. */
+/** How often both methods are tried in turn at first, and after how many scans the slower one is tried again. */
 const TRIALS = 8;
 const AGAIN = 32;
 /** Weight of the newest measure. */

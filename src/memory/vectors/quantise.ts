@@ -1,4 +1,4 @@
-/** Whole numbers that stand for a vector: `vector ≈ scale × values`; `error` is the length of what that leaves out. */
+/** A vector as integers: `vector ≈ scale × values`; `error` is the length of the difference. */
 export interface Quantised {
   readonly scale: number;
   readonly error: number;
@@ -23,14 +23,14 @@ function quantise(vector: Float32Array, into: Int8Array | Int16Array, levels: nu
   let max = 0;
   for (let index = 0; index < length; index++) max = Math.max(max, Math.abs(vector[index] as number));
   const scale = max / levels;
-  const toWhole = levels / max;
+  const toInteger = levels / max;
   let squares = 0;
   for (let index = 0; index < length; index++) {
     const value = vector[index] as number;
     // A tenth of the time of Math.round, and what it rounds otherwise is in the error as well.
-    const whole = Math.floor(value * toWhole + 0.5);
-    into[index] = whole;
-    squares += (value - whole * scale) ** 2;
+    const integer = Math.floor(value * toInteger + 0.5);
+    into[index] = integer;
+    squares += (value - integer * scale) ** 2;
   }
   return { scale, error: Math.sqrt(squares) };
 }

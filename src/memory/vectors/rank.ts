@@ -22,7 +22,7 @@ export interface RankQuery {
   readonly k: number;
   /** Only these numbers; all where there is none. Applied before anything is scored or counted. */
   readonly allowed?: { readonly numbers: readonly number[]; has(number: number): boolean } | undefined;
-  /** Gives the exact unit vector of a number: asked only where the segment holds approximations. */
+  /** Returns the exact unit vector of a number; called only if the segment has approximations. */
   readonly exact: (number: number) => Float32Array;
   /** Without one a number's score is its cosine. */
   readonly fusion?: Fusion | undefined;
@@ -32,8 +32,8 @@ export interface RankQuery {
 const NARROW = 0.05;
 
 /**
- * The K best of a segment, exactly. Approximate scores come with a bound: whoever may belong to the K best by it is scored
- * again with the exact vector, so that the result is that of an exact scan.
+ * The K best of a segment, exactly. Approximate scores have an error bound: every row that may belong to the K best within it is
+ * scored again with its exact vector, so that the result equals that of an exact scan.
  */
 export function rank(segment: Segment, query: RankQuery): Ranked[] {
   const { allowed, vector } = query;

@@ -2,7 +2,7 @@ import { F32_STEP, I8_STEP, plainMemory, type ScanMemory, wasmMemory } from './k
 import { Pace } from './pace.ts';
 import { MOST_BLOCKS, type ScanThreads, scanThreads } from './scan-threads.ts';
 
-/** `i8` holds a quarter of the bytes and gives approximations with a bound; `f32` is exact. */
+/** `i8` needs a quarter of the bytes and gives approximations with an error bound; `f32` is exact. */
 export type Precision = 'f32' | 'i8';
 
 export interface RowOptions {
@@ -20,14 +20,14 @@ const WASM_ROWS = 1_024;
 export const THREADS_FROM = 33_554_432;
 /** Rows of one call of the kernel: its results stay in the processor's cache. */
 export const BLOCK = 1_024;
-/** Places for the results of one block: the caller's, and one for each thread. */
+/** Buffers for the results of one block: the caller's, and one for each thread. */
 const OUTS = 4;
 const FIRST_ROWS = 16;
 
 /** Results of a block, f32 or i32 as the rows are. */
 export type Results = Float32Array | Int32Array;
 
-/** Rows of one length behind the other in one memory, with places for a query and for results, and the kernel that scans them. */
+/** Rows of equal length in one memory, with buffers for a query and for results, and the kernel that scans them. */
 export class RowMemory {
   readonly #options: RowOptions;
   readonly #isF32: boolean;
@@ -77,7 +77,7 @@ export class RowMemory {
     return new Int8Array(this.#memory.buffer(), this.#at(slot), this.#options.dimensions);
   }
 
-  /** Puts one row in the place of another, and zeros in its own. */
+  /** Moves one row over another and zeroes its old position. */
   move(from: number, to: number): void {
     const bytes = new Uint8Array(this.#memory.buffer());
     if (from !== to) bytes.copyWithin(this.#at(to), this.#at(from), this.#at(from) + this.#stride);
@@ -92,7 +92,7 @@ export class RowMemory {
     return new Int16Array(this.#memory.buffer(), this.#query, this.#stride);
   }
 
-  /** Scores the first rows, block by block in any order: `take` is told the first row of each. */
+  /** Scores the first rows, block by block in any order: `take` receives the first row of each. */
   scan(count: number, take: (results: Results, from: number) => void): void {
     const score = (from: number, length: number) => {
       this.#dot(from, length, this.#outs);
@@ -128,7 +128,7 @@ export class RowMemory {
     );
   }
 
-  /** Scores these rows: `take` is told the slots of each block. */
+  /** Scores these rows: `take` receives the slots of each block. */
   scanSlots(slots: readonly number[], take: (results: Results, block: readonly number[]) => void): void {
     for (let from = 0; from < slots.length; from += BLOCK) {
       const block = slots.slice(from, from + BLOCK);

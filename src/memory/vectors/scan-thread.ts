@@ -1,4 +1,4 @@
-/** Places in the control words that the caller and its threads share. */
+/** Indices of the control words that the caller and its threads share. */
 export const CONTROL = {
   /** The lower bits of the scan's number in its upper half, the next block in its lower; {@link CLOSED} between two scans. */
   claim: 0,
@@ -19,7 +19,7 @@ export const CLOSED = -1;
 /** What of a scan's number a claim has. */
 export const SCAN_BITS = 0x7fff;
 
-/** What a thread is told of a segment; without a memory the segment is gone. */
+/** A message to a thread about a segment; without a memory the segment is removed. */
 export interface SegmentNote {
   readonly id: number;
   readonly memory?: { readonly buffer: SharedArrayBuffer };
@@ -45,9 +45,9 @@ interface Threads {
 type Dot = (row: number, count: number, bytes: number, query: number, out: number) => void;
 
 /**
- * What runs in a thread: sleeps until there is a scan, then takes block after block until there is none left. It is handed over
- * as its source, so it uses nothing from outside of itself. A block that it is late with is scored by the caller too; what it
- * writes then carries the number of a scan that is over, and nobody reads it.
+ * The code of a thread: sleeps until there is a scan, then takes block after block until all are taken. It is passed as source text,
+ * so it uses no outer names. The caller also scores a block whose thread is late; the late result has the number of a finished
+ * scan and is ignored.
  */
 export function scanThread({ workerData, parentPort, receiveMessageOnPort }: Threads, wasm: never): void {
   const { control, kernel, at, bits } = workerData;
@@ -55,10 +55,14 @@ export function scanThread({ workerData, parentPort, receiveMessageOnPort }: Thr
   let scan = 0;
   for (;;) {
     Atomics.wait(control, at.scan, scan);
-    // Before what was told of it is read: of a later scan something may be missing, and nothing of it can be claimed.
+    // Loaded before the messages are read: messages of a later scan may be missing, and no block of that scan can be claimed.
     scan = Atomics.load(control, at.scan);
-    for (let told = receiveMessageOnPort(parentPort); told !== undefined; told = receiveMessageOnPort(parentPort)) {
-      const note = told.message as Required<SegmentNote>;
+    for (
+      let received = receiveMessageOnPort(parentPort);
+      received !== undefined;
+      received = receiveMessageOnPort(parentPort)
+    ) {
+      const note = received.message as Required<SegmentNote>;
       segments.delete(note.id);
       if (note.memory === undefined) continue;
       const { Instance } = wasm as { Instance: new (module: object, imports: object) => { exports: object } };

@@ -7,10 +7,10 @@ import { CLOSED, CONTROL, SCAN_BITS, type SegmentNote, scanThread } from './scan
 const MOST = 3;
 /** As many as the half of a control word can count. */
 export const MOST_BLOCKS = 0xfff0;
-/** How long a thread is waited for that has a block under way; then it was put aside by the system, and the caller does it. */
+/** How long the caller waits for a thread with an open block; after that the system has suspended the thread, and the caller scores the block. */
 const PATIENCE_MS = 0.2;
 
-/** One scan of all rows of a segment. Places are byte offsets. */
+/** One scan of all rows of a segment. Positions are byte offsets. */
 export interface Scan {
   readonly rows: number;
   readonly count: number;
@@ -35,8 +35,8 @@ interface Member {
 }
 
 /**
- * Threads that score blocks of large segments beside the caller: whoever is free takes the next block. A thread that the system
- * put aside costs the caller one block at most. They keep no process alive, and end with the last segment.
+ * Threads that score blocks of large segments beside the caller: a free one takes the next block. A thread that the system suspended
+ * costs the caller at most one block. They do not keep the process alive, and end with the last segment.
  */
 class ScanThreads {
   readonly size: number;
@@ -56,7 +56,7 @@ class ScanThreads {
     return this.#next;
   }
 
-  /** Tells the threads of a segment, or of its new memory; `outs` are the places for the results of each. */
+  /** Announces a segment, or its new memory, to the threads; `outs` are the buffers for the results of each. */
   enter(id: number, memory: SharedMemory, capacity: number, block: number, outs: readonly number[]): void {
     if (this.#workers.length === 0) this.#start();
     const members = outs.map(() => ({
@@ -106,7 +106,7 @@ class ScanThreads {
   #announce(id: number, { rows, count, stride, query, block, isI8 }: Scan): number {
     const control = this.#control;
     this.#scan = (this.#scan + 1) | 0;
-    // Nobody may claim a block while the words are of two scans.
+    // No thread may claim a block while the control words mix two scans.
     Atomics.store(control, CONTROL.claim, CLOSED);
     control[CONTROL.segment] = id;
     control[CONTROL.rows] = rows;

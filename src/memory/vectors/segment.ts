@@ -37,7 +37,7 @@ export class Segment {
     return this.#count;
   }
 
-  /** Bytes held, about. */
+  /** The approximate size in bytes. */
   get bytes(): number {
     return this.#memory.bytes + this.#memory.capacity * 8 + this.#count * 48;
   }
@@ -101,8 +101,7 @@ export class Segment {
   }
 
   /**
-   * Scores the given slots, or all, against a unit vector: cosines by slot, valid until the next call. What they may be
-   * off by says {@link error}.
+   * Scores the given slots, or all, against a unit vector: cosines by slot, valid until the next call. {@link error} bounds their error.
    */
   score(query: Float32Array, slots?: readonly number[]): Float32Array {
     const scale = this.#writeQuery(query);
@@ -128,7 +127,7 @@ export class Segment {
     return this.precision === 'f32' ? 0 : dotError(this.#worstRow, this.#queryError);
   }
 
-  /** Gives back what others hold of it. */
+  /** Releases its shared memory. */
   dispose(): void {
     this.#memory.dispose();
   }

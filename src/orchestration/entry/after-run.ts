@@ -1,10 +1,10 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import type { LeftQuery, MemoryExtract, MemoryStore } from '../../core/contract/memory.ts';
+import type { MemoryExtract, MemoryStore, PendingExtractionQuery } from '../../core/contract/memory.ts';
 import { AgentError, messageOf } from '../../core/values/errors.ts';
 import { type Label, TRUSTED } from '../../core/values/label.ts';
 import { DEFAULTS, type Limits } from '../../core/values/limits.ts';
 import { extraction } from '../../memory/upkeep/extraction.ts';
-import { leftInput } from '../../memory/upkeep/left-input.ts';
+import { pendingInput } from '../../memory/upkeep/pending-input.ts';
 import { type Follows, following } from '../run/origin-span.ts';
 import type { Afterwards, Left } from '../run/run-memories.ts';
 import type { RunOptions } from '../run/run-options.ts';
@@ -69,10 +69,10 @@ class AfterRun {
   async kept({ self, grant, messages, label, recalled }: Left, place: number): Promise<Held['forget']> {
     const { store, namespace, extract } = grant;
     const writer = { agent: self.agent, run: this.#tree.id };
-    const left = { namespace, ...writer, label, input: leftInput({ messages, label, recalled, writer }) };
+    const left = { namespace, ...writer, label, input: pendingInput({ messages, label, recalled, writer }) };
     let forget: Held['forget'];
     await this.#quietly(async () => {
-      forget = await store.keepLeft?.(left, this.#isForParent ? 0 : place * leaseOf(extract));
+      forget = await store.addPendingExtraction?.(left, this.#isForParent ? 0 : place * leaseOf(extract));
     });
     return forget;
   }
@@ -102,11 +102,11 @@ class AfterRun {
   }
 
   /** What a run of the same agent and right left, whose process died or which had nothing left for it. */
-  async #takeUp(grant: Extracting, store: MemoryStore, query: LeftQuery): Promise<void> {
+  async #takeUp(grant: Extracting, store: MemoryStore, query: PendingExtractionQuery): Promise<void> {
     if (this.#isSpent) return;
-    const taken = await store.takeLeft?.(query, leaseOf(grant.extract));
+    const taken = await store.takePendingExtraction?.(query, leaseOf(grant.extract));
     if (taken === undefined) return;
-    const { namespace, input, label } = taken.left;
+    const { namespace, input, label } = taken.pending;
     try {
       await this.#run('extract', extractionOf({ ...grant, namespace }), input, label, this.#left);
     } finally {

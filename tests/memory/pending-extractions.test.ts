@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineAgent, defineSupervisor, delegate, startRun } from 'coxswain';
-import { type LongTermMemory, longTermMemory, type MemoryLeft, proposeOnly } from 'coxswain/memory';
+import { type LongTermMemory, longTermMemory, type PendingExtraction, proposeOnly } from 'coxswain/memory';
 import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 const label = { integrity: 'untrusted', confidentiality: 'private', origins: ['mail'] } as const;
-const left = (more: Partial<MemoryLeft> = {}): MemoryLeft => ({
+const pending = (more: Partial<PendingExtraction> = {}): PendingExtraction => ({
   namespace: 'team',
   agent: 'clerk',
   run: 'one',
@@ -28,20 +28,24 @@ const left = (more: Partial<MemoryLeft> = {}): MemoryLeft => ({
   label,
   ...more,
 });
-const take = (more = {}) => store.takeLeft({ agent: 'clerk', namespace: 'team', ...more }, 1_000);
+const take = (more = {}) => store.takePendingExtraction({ agent: 'clerk', namespace: 'team', ...more }, 1_000);
 const pass = (ms: number) => vi.setSystemTime(Date.now() + ms);
 const isInFiles = (word: string) =>
   readdirSync(folder).some((name) => readFileSync(join(folder, name), 'latin1').includes(word));
 
-describe('what a run left', () => {
+describe('a pending extraction', () => {
   it('is given out once more when its lease has run out, to one of those that ask', async () => {
-    await store.keepLeft(left(), 1_000);
+    await store.addPendingExtraction(pending(), 1_000);
     expect(await take()).toBeUndefined();
     pass(1_001);
     const other = longTermMemory({ file: join(folder, 'memory.db') });
-    const asked = await Promise.all([take(), other.takeLeft({ agent: 'clerk', namespace: 'team' }, 1_000), take()]);
-    expect(asked.flatMap((one) => one?.left ?? [])).toEqual([{ ...left(), proposes: false }]);
-    // Who took it died too: that was the last time.
+    const taken = await Promise.all([
+      take(),
+      other.takePendingExtraction({ agent: 'clerk', namespace: 'team' }, 1_000),
+      take(),
+    ]);
+    expect(taken.flatMap((one) => one?.pending ?? [])).toEqual([{ ...pending(), proposes: false }]);
+    // The process that took it died too: it is not given out a third time.
     pass(1_001);
     expect(await take()).toBeUndefined();
     pass(-100_000);
@@ -50,44 +54,46 @@ describe('what a run left', () => {
   });
 
   it('is gone when that is done', async () => {
-    const forget = await store.keepLeft(left(), 1_000);
+    const forget = await store.addPendingExtraction(pending(), 1_000);
     await forget();
     pass(1_001);
     expect(await take()).toBeUndefined();
   });
 
   it('is given to no other agent, namespace or right', async () => {
-    await store.keepLeft(left(), 0);
-    await proposeOnly(store).keepLeft?.(left({ run: 'two' }), 0);
+    await store.addPendingExtraction(pending(), 0);
+    await proposeOnly(store).addPendingExtraction?.(pending({ run: 'two' }), 0);
     for (const more of [{ agent: 'other' }, { namespace: 'team/x' }, { namespace: '%' }, { run: 'three' }])
       expect(await take(more)).toBeUndefined();
-    expect((await proposeOnly(store).takeLeft?.({ agent: 'clerk', namespace: 'team' }, 1_000))?.left.run).toBe('two');
-    expect((await take())?.left.run).toBe('one');
+    expect(
+      (await proposeOnly(store).takePendingExtraction?.({ agent: 'clerk', namespace: 'team' }, 1_000))?.pending.run,
+    ).toBe('two');
+    expect((await take())?.pending.run).toBe('one');
     expect(await take()).toBeUndefined();
   });
 
-  it('is due where the clock was set back since', async () => {
-    await store.keepLeft(left(), 1_000);
+  it('is due if the clock was set back since', async () => {
+    await store.addPendingExtraction(pending(), 1_000);
     pass(-1e10);
     expect(await take()).toBeDefined();
   });
 
   it('goes with its source, its origin, and a text that it repeats', async () => {
     const { id } = await store.add({ text: 'zyzzogeton', namespace: 'team', source: 'x' });
-    await store.keepLeft(left(), 0);
+    await store.addPendingExtraction(pending(), 0);
     await store.remove(id);
     expect(isInFiles('zyzzogeton')).toBe(false);
-    await store.keepLeft(left(), 0);
+    await store.addPendingExtraction(pending(), 0);
     expect(await store.removeFrom({ source: 'clerk/one' })).toBe(1);
-    await store.keepLeft(left(), 0);
+    await store.addPendingExtraction(pending(), 0);
     expect(await store.removeFrom({ origin: 'mail' })).toBe(1);
     expect(isInFiles('zyzzogeton')).toBe(false);
   });
 
   it('is bounded: the oldest go', async () => {
-    for (let run = 0; run < 130; run++) await store.keepLeft(left({ run: `run-${run}` }), 0);
+    for (let run = 0; run < 130; run++) await store.addPendingExtraction(pending({ run: `run-${run}` }), 0);
     expect(await take({ run: 'run-29' })).toBeUndefined();
-    expect((await take())?.left.run).toBe('run-30');
+    expect((await take())?.pending.run).toBe('run-30');
   });
 });
 
@@ -129,7 +135,7 @@ describe('a detached worker under a cap', () => {
       expect(list).toMatchObject([{ text: 'The door is blue', agent: 'worker' }]);
       expect(list[0]?.source).toMatch(/^worker\/lead-run-/);
       pass(1e7);
-      expect(await store.takeLeft({ agent: 'worker' }, 1)).toBeUndefined();
+      expect(await store.takePendingExtraction({ agent: 'worker' }, 1)).toBeUndefined();
     },
   );
 });

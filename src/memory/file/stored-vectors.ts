@@ -6,12 +6,12 @@ import { nearHash } from './near-text.ts';
 
 type Of = Pick<Embedder, 'id' | 'dimensions'>;
 
-/** What was embedded for an add that failed is kept for so long. */
-const KEPT_MS = 86_400_000;
+/** Vectors of an add that failed are cached for this long. */
+const CACHED_MS = 86_400_000;
 
-/** The vectors that a file has of these texts by this embedder, of whatever version or namespace: equal texts have equal ones. */
-export function knownVectors(file: MemoryFile, embedder: Of, texts: Iterable<string>): Map<string, Float32Array> {
-  const known = new Map<string, Float32Array>();
+/** The stored or cached vectors of these texts by this embedder, in any version or namespace: equal texts have equal vectors. */
+export function storedVectors(file: MemoryFile, embedder: Of, texts: Iterable<string>): Map<string, Float32Array> {
+  const found = new Map<string, Float32Array>();
   for (const text of texts) {
     const row =
       file.get<{ data: Uint8Array }>(
@@ -28,20 +28,20 @@ export function knownVectors(file: MemoryFile, embedder: Of, texts: Iterable<str
         embedder.id,
         embedder.dimensions,
       );
-    if (row !== undefined) known.set(text, floatsOf(row.data));
+    if (row !== undefined) found.set(text, floatsOf(row.data));
   }
-  return known;
+  return found;
 }
 
-/** Keeps vectors whose texts are not stored yet: where that fails, they need not be paid for again. Within a transaction. */
-export function keepVectors(
+/** Caches vectors whose texts are not stored yet, so that a retry need not pay for them again. Within a transaction. */
+export function cacheVectors(
   file: MemoryFile,
   embedder: Of,
   texts: readonly string[],
   vectors: readonly Float32Array[],
   now: number,
 ): void {
-  file.run('DELETE FROM embeddings WHERE made < ?', now - KEPT_MS);
+  file.run('DELETE FROM embeddings WHERE made < ?', now - CACHED_MS);
   vectors.forEach(({ buffer, byteOffset, byteLength }, index) => {
     file.run(
       'INSERT INTO embeddings (hash, embedder, dimensions, made, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
@@ -54,7 +54,7 @@ export function keepVectors(
   });
 }
 
-/** What is stored, or was removed, is not kept beside; within a transaction. */
-export function dropKept(file: MemoryFile, text: string): void {
+/** Drops the cached vector of a text that is stored or removed. Within a transaction. */
+export function dropCachedVector(file: MemoryFile, text: string): void {
   file.run('DELETE FROM embeddings WHERE hash = ?', sha256(text));
 }
