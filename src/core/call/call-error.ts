@@ -7,7 +7,7 @@ import { NO_USAGE } from '../values/usage.ts';
 
 /** A child that was never started is a failed one for the code that asked for its output. */
 export function refusedChild(
-  run: RunContext,
+  run: Pick<RunContext, 'id' | 'traceId'>,
   { key, agent }: { key: string; agent: Agent },
   refused: ToolError,
 ): AgentError {
@@ -19,7 +19,7 @@ export function refusedChild(
   return new AgentError(`${agent.name} was not started: ${refused.message}`, result);
 }
 
-export function agentError(run: RunContext, outcome: AgentOutcome): AgentError {
+export function agentError(run: Pick<RunContext, 'id' | 'traceId'>, outcome: AgentOutcome): AgentError {
   const cause = outcome.error?.message ?? 'no cause given';
   const message = `${outcome.self.agent} ended with ${outcome.status}: ${cause}`;
   const result = agentResult(outcome, run);

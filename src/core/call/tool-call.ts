@@ -16,6 +16,9 @@ import type { ToolOut } from '../values/tool-value.ts';
 import { type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
 import type { CallSite } from './call-site.ts';
 
+/** What a tool call uses of its run. */
+type ToolCallRun = Pick<RunContext, 'id' | 'traceId' | 'deps' | 'graceMs' | 'observers'>;
+
 /** The effect of one leaf call. */
 export class ToolCallEffect implements Call<ToolValue> {
   readonly kind = 'tool';
@@ -25,7 +28,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   readonly parent: Span;
   readonly tool: LeafTool;
   readonly in: ToolIn;
-  readonly #run: RunContext;
+  readonly #run: ToolCallRun;
   readonly #args: Json;
   readonly given: string;
   readonly #label: Label;
@@ -33,7 +36,7 @@ export class ToolCallEffect implements Call<ToolValue> {
   #out: ToolOut | undefined;
 
   constructor(
-    run: RunContext,
+    run: ToolCallRun,
     site: CallSite,
     of: { readonly tool: LeafTool; readonly in: ToolIn; readonly args: Json; readonly label: Label },
   ) {
@@ -158,10 +161,10 @@ class CallContext implements ToolContext<never> {
     return #call in context ? context.#call.self : undefined;
   }
   readonly attempt: number;
-  readonly #run: RunContext;
+  readonly #run: ToolCallRun;
   readonly #call: ToolCallEffect;
   readonly #attempt: Attempt;
-  constructor(run: RunContext, call: ToolCallEffect, attempt: Attempt) {
+  constructor(run: ToolCallRun, call: ToolCallEffect, attempt: Attempt) {
     this.#run = run;
     this.#call = call;
     this.#attempt = attempt;

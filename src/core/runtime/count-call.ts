@@ -8,7 +8,7 @@ import type { RunContext } from './run-context.ts';
 
 /** Counts what a model call spent; `asked` is the model that was asked, where that is not the one that drives the invocation. */
 export function countCall(
-  run: RunContext,
+  run: Pick<RunContext, 'count'>,
   self: Invocation,
   outcome: Outcome<ModelTurn>,
   asked?: { readonly provider: string; readonly id: string },

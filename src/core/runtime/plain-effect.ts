@@ -10,7 +10,7 @@ import type { RunContext } from './run-context.ts';
 
 /** An embedding, a memory read or write as a call of the port. */
 export function plainEffect(
-  run: RunContext,
+  run: Pick<RunContext, 'graceMs'>,
   at: { readonly key: string; readonly self: Invocation; readonly step: number; readonly parent: Span },
   effect: Omit<ProcedureEffect, 'id'>,
 ): Call<Json> {

@@ -11,31 +11,33 @@ import { endError, type Kind, type OnceKey } from './stored-entry.ts';
  * begins now every answer is that of an address without records.
  */
 
+type WithJournal = Pick<RunContext, 'journal'>;
+
 /** Kinds of which an end may have an error. */
 type Endable = 'agent' | 'tool' | 'wait' | 'sleep';
 
 /** Whether anything is recorded at an address. */
-export function isRecorded(run: RunContext, key: string): boolean {
+export function isRecorded(run: WithJournal, key: string): boolean {
   return run.journal.has(key);
 }
 
 /** Whether a call, an agent or a wait has a recorded start. */
-export function hasStarted(run: RunContext, kind: Kind, key: string): boolean {
+export function hasStarted(run: WithJournal, kind: Kind, key: string): boolean {
   return run.journal.recallStart(kind, key) !== undefined;
 }
 
 /** Whether a call, an agent or a wait has a recorded end. */
-export function hasEnded(run: RunContext, kind: Kind, key: string): boolean {
+export function hasEnded(run: WithJournal, kind: Kind, key: string): boolean {
   return run.journal.recall(kind, key) !== undefined;
 }
 
 /** The value that was decided once at an address. */
-export function recordedValue<T>(run: Pick<RunContext, 'journal'>, key: OnceKey<T>): T | undefined {
+export function recordedValue<T>(run: WithJournal, key: OnceKey<T>): T | undefined {
   return run.journal.recallOnce(key);
 }
 
 /** The error with which something ended. */
-export function recordedError(run: RunContext, kind: Endable, key: string): ErrorRecord | undefined {
+export function recordedError(run: WithJournal, kind: Endable, key: string): ErrorRecord | undefined {
   return endError(run.journal.recall(kind, key));
 }
 
@@ -43,24 +45,27 @@ export function recordedError(run: RunContext, kind: Endable, key: string): Erro
  * Whether a stop interrupted what is at an address: undefined where that has no recorded end. What ended otherwise ended before
  * the stop came.
  */
-export function wasInterrupted(run: RunContext, kind: Endable, key: string, stop: Stop): boolean | undefined {
+export function wasInterrupted(run: WithJournal, kind: Endable, key: string, stop: Stop): boolean | undefined {
   const end = run.journal.recall(kind, key);
   return end && isEndOf(stop, endError(end));
 }
 
 /** Whether the code of an agent ran before. It did not where a stop came before its start. */
-export function hasRunCode(run: RunContext, path: string): boolean {
+export function hasRunCode(run: WithJournal, path: string): boolean {
   return run.journal.hasBegun(path);
 }
 
 /** In a replay whose records end here: the stop that ends it. No step begins. */
-export function endOfReplay(run: RunContext, { path, step }: Invocation): Stop | undefined {
+export function endOfReplay(
+  run: WithJournal & Pick<RunContext, 'isReplay' | 'cancellation'>,
+  { path, step }: Invocation,
+): Stop | undefined {
   const next = `${path}/${step + 1}`;
   return !run.isReplay || isRecorded(run, next) ? undefined : run.cancellation.endsBefore(`${next}/model`);
 }
 
 /** The stop that ends an invocation after a step. Where the records show more after the step, the stop came later. */
-export function stopAfterStep(run: RunContext, self: Invocation): Stop | undefined {
+export function stopAfterStep(run: WithJournal & Pick<RunContext, 'stops'>, self: Invocation): Stop | undefined {
   const stop = run.stops.at(self.path);
   if (stop === undefined || !run.journal.isResumed) return stop;
   const cameLater = continuedAfterStep(run, self) || wasInterrupted(run, 'agent', self.path, stop) === false;
@@ -68,7 +73,7 @@ export function stopAfterStep(run: RunContext, self: Invocation): Stop | undefin
 }
 
 /** Whether the records show more after the step: the next one, or the limit that prevented it. */
-function continuedAfterStep(run: RunContext, { path, step }: Invocation): boolean {
+function continuedAfterStep(run: WithJournal, { path, step }: Invocation): boolean {
   const at = `${path}/${step}`;
   return isRecorded(run, `${path}/${step + 1}`) || isRecorded(run, `${at}/@limit`) || isRecorded(run, `${at}/@wrapup`);
 }
@@ -77,7 +82,7 @@ function continuedAfterStep(run: RunContext, { path, step }: Invocation): boolea
  * Whether the invocation continued after the answer of the step: undefined where the records end before that. What came for it
  * after it ended, or was about to, came too late; a stop may have ended it in between.
  */
-export function continuedAfterAnswer(run: RunContext, self: Invocation): boolean | undefined {
+export function continuedAfterAnswer(run: WithJournal, self: Invocation): boolean | undefined {
   if (!run.journal.isResumed) return undefined;
   if (isRecorded(run, `${self.path}/${self.step + 1}/@inbox`)) return true;
   if (hasEnded(run, 'agent', self.path)) return continuedAfterStep(run, self);
@@ -85,7 +90,7 @@ export function continuedAfterAnswer(run: RunContext, self: Invocation): boolean
 }
 
 /** Whether the permission step has judged a call: it has an outcome, or it is replayed and had started. */
-export function wasJudged(run: RunContext, key: string): boolean {
+export function wasJudged(run: WithJournal & Pick<RunContext, 'isReplay'>, key: string): boolean {
   return hasEnded(run, 'tool', key) || (run.isReplay && hasStarted(run, 'tool', key));
 }
 
@@ -98,7 +103,7 @@ export interface PriorCall {
   readonly args: Json | undefined;
 }
 
-export function priorCall(run: RunContext, key: string): PriorCall | undefined {
+export function priorCall(run: WithJournal, key: string): PriorCall | undefined {
   if (!hasFixedArguments(run, key)) return undefined;
   const end = run.journal.recall('tool', key)?.value;
   const start = run.journal.recallStart('tool', key);
@@ -112,24 +117,28 @@ export function priorCall(run: RunContext, key: string): PriorCall | undefined {
 }
 
 /** Whether the arguments of a call were shown to a person, or it has started with them: nothing may change them now. */
-export function hasFixedArguments(run: RunContext, key: string): boolean {
+export function hasFixedArguments(run: WithJournal, key: string): boolean {
   return isRecorded(run, key) || isRecorded(run, `${key}/@approval`);
 }
 
 /** The arguments with which a call started. */
-export function startedArguments(run: RunContext, key: string): Json | undefined {
+export function startedArguments(run: WithJournal, key: string): Json | undefined {
   const args = run.journal.recallStart('tool', key)?.request.args;
   return args === undefined ? undefined : deepFreeze(args);
 }
 
 /** True where no hooks were asked at an address, and what they come before or after is recorded: none are asked now. */
-export function passedWithoutHooks(run: RunContext, at: string, isPast: boolean): boolean {
+export function passedWithoutHooks(
+  run: WithJournal & Pick<RunContext, 'isReplay'>,
+  at: string,
+  isPast: boolean,
+): boolean {
   return run.journal.isResumed && !isRecorded(run, at) && (isPast || run.isReplay);
 }
 
 /** The limit that was reached at an address, or null where `admitted` shows that none was; undefined where neither is recorded. */
 export function recordedLimit<Which extends 'steps' | 'toolCalls'>(
-  run: RunContext,
+  run: WithJournal,
   which: Which,
   at: string,
   admitted: string,
@@ -140,6 +149,6 @@ export function recordedLimit<Which extends 'steps' | 'toolCalls'>(
 }
 
 /** Where the window began when a call was sent before; undefined where nothing was dropped or compacted for it. */
-export function recordedCut(run: RunContext, window: string): number | undefined {
+export function recordedCut(run: WithJournal, window: string): number | undefined {
   return run.journal.recall('context', window)?.value.cut;
 }

@@ -15,7 +15,7 @@ type Decided<T> = { readonly ok: true; readonly value: T } | { readonly ok: fals
  * what JSON can hold.
  */
 export async function recordOnce<T extends Json>(
-  run: RunContext,
+  run: Pick<RunContext, 'activity' | 'stops' | 'graceMs' | 'journal'>,
   self: Invocation,
   key: string,
   name: string,

@@ -12,7 +12,10 @@ import { wasInterrupted } from './prior.ts';
 import type { RunContext } from './run-context.ts';
 import { workerId } from './worker-id.ts';
 
-/** A worker that goes on while its supervisor does. */
+/** What background workers use of their run. */
+type WorkersRun = Pick<RunContext, 'children' | 'cancellation' | 'inbox' | 'stops' | 'journal'>;
+
+/** A worker that runs beside its supervisor. */
 interface Worker {
   readonly id: string;
   readonly self: Invocation;
@@ -30,11 +33,11 @@ export interface WorkerResult {
 
 /** The background workers of one invocation. What has ended and was not given waits in the invocation's inbox. */
 export class Workers {
-  readonly #run: RunContext;
+  readonly #run: WorkersRun;
   readonly #self: Invocation;
   readonly #all = new Map<string, Worker>();
 
-  constructor(run: RunContext, self: Invocation) {
+  constructor(run: WorkersRun, self: Invocation) {
     this.#run = run;
     this.#self = self;
   }

@@ -16,6 +16,9 @@ import { checkDelta, checkTurn, modelFailure } from '../values/turn.ts';
 import { type CallUsage, sumOf } from '../values/usage.ts';
 import { partsOf, type Question } from './question.ts';
 
+/** What a model call uses of its run. */
+type ModelCallRun = Pick<RunContext, 'id' | 'graceMs' | 'models' | 'context' | 'observers'>;
+
 /** What is sent of the transcript. */
 interface Sent {
   readonly messages: Message[];
@@ -33,7 +36,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   readonly key: string;
   readonly self: Invocation;
   readonly step: number;
-  readonly #run: RunContext;
+  readonly #run: ModelCallRun;
   readonly #question: Question;
   readonly #sent: Sent;
   readonly #toolChoice: ToolChoice | undefined;
@@ -46,13 +49,13 @@ export class ModelCallEffect implements Call<ModelTurn> {
   #lost: { readonly usage: CallUsage; readonly costUsd?: number } | undefined;
 
   constructor(
-    run: RunContext,
+    run: ModelCallRun,
     self: Invocation,
     key: string,
     question: Question,
     sent: Sent,
     toolChoice: ToolChoice | undefined,
-    /** Of what asks beside the invocation's own calls; nobody who listens to the invocation hears that. */
+    /** The span of a call that is not the invocation's own; listeners of the invocation do not receive its chunks. */
     span?: Span,
   ) {
     this.#run = run;
