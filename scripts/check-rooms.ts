@@ -43,6 +43,7 @@ const OWN = '.';
 const FLOORS: Record<string, readonly (string | readonly string[])[]> = {
   core: ['values', 'schema', 'contract', 'runtime', 'turn', 'call', 'loop', OWN],
   journal: [OWN, 'sqlite'],
+  orchestration: ['budget', 'approvals', 'detached', 'run', 'entry', OWN],
   telemetry: ['otel', 'log'],
   tools: ['workspace', ['commands', 'fetch', 'skills'], OWN],
   interop: [OWN, 'http', ['a2a', 'ai-sdk', 'langchain', 'mcp', 'openai-agents']],

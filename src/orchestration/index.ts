@@ -1,5 +1,4 @@
 export type { Approve } from './approvals/ask-approver.ts';
-export { type DetachedOptions, runDetached } from './detached/run-detached.ts';
 export { type AuditOptions, auditRun } from './entry/audit-run.ts';
 export { callAgent } from './entry/call-agent.ts';
 export { cancelRun } from './entry/cancel-run.ts';
@@ -9,6 +8,7 @@ export { forkRun } from './entry/fork-run.ts';
 export type { ForkOptions } from './entry/forked-rows.ts';
 export { type ReplayOptions, type ReplaySource, replayRun } from './entry/replay-run.ts';
 export { type ResumeArgument, resumeRun } from './entry/resume-run.ts';
+export { type DetachedOptions, runDetached } from './entry/run-detached.ts';
 export { runAgent, startRun } from './entry/start-run.ts';
 export { steerRun } from './entry/steer-run.ts';
 export { type PlainTool, toTool } from './entry/to-tool.ts';

@@ -49,7 +49,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   ),
   {
     duty,
-    file: 'src/orchestration/run/reentrancy-guard.ts',
+    file: 'src/orchestration/approvals/reentrancy-guard.ts',
     search: 'if (!isInside(run)) return;',
     replacement: 'if (run !== undefined) return;',
     test: attack('AP-018'),
@@ -150,7 +150,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   {
     duty,
     file: 'src/orchestration/approvals/plans.ts',
-    search: "if (typeof rule === 'string' && rule.startsWith(PLAN)) this.#takenBy.set(rule, key);",
+    search: 'if (rule?.startsWith(PLAN)) this.#takenBy.set(rule, row.key);',
     replacement: 'void rule;',
     test: test('security/endorse-and-plans'),
   },

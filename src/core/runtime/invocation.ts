@@ -1,5 +1,5 @@
 import type { Agent } from '../contract/agent.ts';
-import type { DetachedOutcome } from '../contract/detached.ts';
+import { type DetachedOutcome, nodesOf } from '../contract/detached.ts';
 import type { NodeRef, ParentStep, Span } from '../contract/record.ts';
 import type { Delegate } from '../contract/tool.ts';
 import type { Label } from '../values/label.ts';
@@ -124,6 +124,22 @@ export class Invocation implements NodeRef {
     const before = this.elsewhere.get(name) ?? NOTHING_SPENT;
     this.elsewhere.set(name, addSpending(before, spending) ?? before);
     return true;
+  }
+
+  /** The node at a path, at or below it. */
+  find(path: string): Invocation | undefined {
+    if (this.path === path) return this;
+    for (const child of this.children) {
+      const found = child.find(path);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Invocations at and below it. */
+  treeSize(): number {
+    if (this.detached !== undefined) return nodesOf(this.detached.tree);
+    return this.children.reduce((sum, child) => sum + child.treeSize(), 1);
   }
 
   /** Of its subtree; each call counts once. */

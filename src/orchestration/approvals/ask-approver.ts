@@ -4,7 +4,7 @@ import { messageOf } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { Waits } from '../../journal/waits.ts';
 import { readDecision } from '../../security/approval.ts';
-import { outside } from '../run/reentrancy-guard.ts';
+import { outside } from './reentrancy-guard.ts';
 
 /** Called for each request of the tree at once. A throw or a non-decision is a denial. */
 export type Approve = (request: ApprovalRequest) => Decision | Promise<Decision>;

@@ -4,12 +4,10 @@ import type { ChildCall } from '../../core/runtime/child-starter.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { signatureOf } from '../../core/turn/repeats.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
-import { countOf } from '../run/child.ts';
-import type { CheckedOptions } from '../run/run-options.ts';
 
 /** What admission uses of a run; a resume changes its limits and root. */
 export interface AdmissionParts {
-  readonly limits: CheckedOptions['limits'];
+  readonly limits: { readonly depth: number; readonly agents: number };
   readonly root: Invocation;
   readonly count: { readonly agents: number };
   /** Set in the run of a detached child. */
@@ -32,7 +30,7 @@ export class Admission {
     for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent) {
       if (node.agent === agent.name) return `cycle: ${agent.name} is already above in this branch`;
       const max = node.limits.agents;
-      if (max !== undefined && countOf(node) >= max)
+      if (max !== undefined && node.treeSize() >= max)
         return `the limit of ${max} agents below and with ${node.agent} is reached`;
     }
     if (child?.grant.above.includes(agent.name)) return `cycle: ${agent.name} is already above in this branch`;

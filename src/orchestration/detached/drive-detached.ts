@@ -1,7 +1,8 @@
-import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
+import type { DetachedChild, DetachedOutcome, Grant } from '../../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import type { TreeNode } from '../../core/contract/result.ts';
 import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
+import type { InitialMessages } from '../../core/runtime/initial-messages.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Failure, Outcome } from '../../core/runtime/journal.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
@@ -11,17 +12,25 @@ import { spendingOf } from '../../core/values/spending.ts';
 import { statusOfFailure } from '../../core/values/status.ts';
 import { asJson } from '../../journal/row.ts';
 import { putRequest, type RequestParts } from '../approvals/put-request.ts';
-import type { DetachedInput } from '../run/children.ts';
-import type { InitialInput } from '../run/initial-input.ts';
-import { Interruptions } from '../run/interruptions.ts';
+import type { ReservedCounts } from '../budget/reserved-counts.ts';
 import { type DetachedRun, DetachedStretch } from './detached-call.ts';
 import { detachedRunId } from './detached-run-id.ts';
+import { Interruptions } from './interruptions.ts';
 
 type Request = ApprovalRequest | WaitRequest;
+
+/** What a detached child begins with. */
+export interface DetachedInput {
+  readonly input: unknown;
+  readonly grant: Grant;
+  /** The part of its grant that it has not used. */
+  readonly reserved: ReservedCounts;
+}
 
 /** What a detached child uses of the run it belongs to. */
 export interface DetachedParts extends DetachedRun, Omit<RequestParts, 'options'> {
   readonly id: string;
+  readonly options: DetachedRun['options'] & RequestParts['options'];
   readonly stops: Stops;
 }
 
@@ -29,7 +38,7 @@ export interface DetachedParts extends DetachedRun, Omit<RequestParts, 'options'
 export async function driveDetached(
   run: DetachedParts,
   self: Invocation,
-  initial: InitialInput,
+  initial: InitialMessages,
   { input, grant, reserved }: DetachedInput,
 ): Promise<AgentOutcome> {
   const { parentStep } = self;
@@ -152,7 +161,7 @@ function countChild(self: Invocation, outcome: DetachedOutcome): void {
 
 function ended(
   self: Invocation,
-  initial: InitialInput,
+  initial: InitialMessages,
   { status, text, output, error }: DetachedOutcome,
 ): AgentOutcome {
   const facts = { self, text, messages: initial.brief, label: self.label };
@@ -160,7 +169,7 @@ function ended(
   return { ...facts, status, error: error ?? { kind: status, message: 'no cause given', retryable: false } };
 }
 
-function failed(self: Invocation, { brief }: InitialInput, { error, stop }: Failure): AgentOutcome {
+function failed(self: Invocation, { brief }: InitialMessages, { error, stop }: Failure): AgentOutcome {
   const facts = { self, text: self.detached?.text ?? '', messages: brief, label: self.label, error };
   return { ...facts, status: stop?.status ?? statusOfFailure(error.kind) };
 }

@@ -6,8 +6,8 @@ import type { StoredRun } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
 import { LiveRun } from '../run/run.ts';
 import type { CheckedOptions } from '../run/run-options.ts';
-import { RunTree } from '../run/run-tree.ts';
 import { forkedRows } from './forked-rows.ts';
+import { newTree } from './live-run.ts';
 
 /**
  * The records of a run that the code of now would make as well: those before the first difference. Found by replaying them,
@@ -26,7 +26,7 @@ export async function commonRows(stored: StoredRun, agent: Agent, options: Check
 async function firstDifference(stored: StoredRun, agent: Agent, options: CheckedOptions): Promise<string | undefined> {
   const unseen = { journal: undefined, views: [], instrument: undefined, signal: undefined, approve: undefined };
   const quiet = { ...options, ...unseen };
-  const tree = new RunTree(stored.id, agent, quiet);
+  const tree = newTree(stored.id, agent, quiet);
   const begin = async () => {
     const { brief, value } = beginningOf(stored);
     tree.replay(new History(stored.rows), beginningOf(stored), 'of the code');

@@ -5,7 +5,7 @@ import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
 import { readDecision } from '../../security/approval.ts';
 import { alreadyDecided } from '../approvals/fitting-decision.ts';
-import { refuseInside } from '../run/reentrancy-guard.ts';
+import { refuseInside } from '../approvals/reentrancy-guard.ts';
 import { readRun } from './resume-run.ts';
 
 /**

@@ -7,7 +7,7 @@ import { AgentError, ConfigurationError, isA } from '../../core/values/errors.ts
 import { canonical } from '../../core/values/json.ts';
 import { shown } from '../../core/values/options.ts';
 import { beginningOf } from '../../journal/beginning.ts';
-import { isInsideAny } from '../run/reentrancy-guard.ts';
+import { isInsideAny } from '../approvals/reentrancy-guard.ts';
 import type { Run } from '../run/run-handle.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import { resumeRun } from './resume-run.ts';

@@ -1,11 +1,11 @@
 import type { Agent } from '../../core/contract/agent.ts';
 import { checkOptions } from '../../core/values/options.ts';
-import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
 import type { ResumeOptions } from '../run/run-options.ts';
-import { RunTree } from '../run/run-tree.ts';
+import type { RunTree } from '../run/run-tree.ts';
 import { checkEdit, checkPoint, type ForkOptions, forkedRows } from './forked-rows.ts';
-import { checkAgent, checkResume, forkTo, isTeam, type ResumeArgument, readRun } from './resume-run.ts';
+import { liveRun } from './live-run.ts';
+import { checkAgent, checkResume, forkTo, type ResumeArgument, readRun } from './resume-run.ts';
 
 /**
  * A new run that shares the records of another up to a point and goes on by itself, under keys of its own: its idempotency keys
@@ -30,5 +30,5 @@ export function forkRun<Input, Output, Deps>(
     const rows = forkedRows(stored, before, edit);
     return forkTo(id, tree, journal, stored, rows);
   };
-  return new LiveRun<Output>(new RunTree(id, definition, checked), { begin }, checked, isTeam(definition));
+  return liveRun(id, definition, checked, { begin });
 }

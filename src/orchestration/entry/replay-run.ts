@@ -9,12 +9,12 @@ import { beginningOf } from '../../journal/beginning.ts';
 import { History } from '../../journal/history.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
 import { briefOf } from '../run/initial-input.ts';
-import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
-import { RunTree } from '../run/run-tree.ts';
+import type { RunTree } from '../run/run-tree.ts';
 import { checkPoint } from './forked-rows.ts';
+import { liveRun } from './live-run.ts';
 import { loggedRun } from './logged-run.ts';
-import { checkAgent, checkReplay, isTeam, readRun } from './resume-run.ts';
+import { checkAgent, checkReplay, readRun } from './resume-run.ts';
 
 export interface ReplayOptions {
   /** Replays up to and with the records of this address, or up to a record. */
@@ -64,7 +64,7 @@ export function replayRun<Input, Output, Deps>(
     // A log has the input of a procedure alone.
     return { brief: brief.length > 0 ? brief : briefOf(definition, value, TRUSTED), value };
   };
-  return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
+  return liveRun(runId, definition, checked, { begin });
 }
 
 /** Where the records are: in a journal, or in a step log with full content (the one run that it holds, or `runId`). */

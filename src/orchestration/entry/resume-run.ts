@@ -1,5 +1,4 @@
 import { isAgent } from '../../agents/delegate.ts';
-import { treeFacts } from '../../agents/tree-facts.ts';
 import type { Agent } from '../../core/contract/agent.ts';
 import type { RunResult } from '../../core/contract/result.ts';
 import { ConfigurationError, FencedError, isA } from '../../core/values/errors.ts';
@@ -10,18 +9,18 @@ import { shown } from '../../core/values/options.ts';
 import { isFinal, limitOf } from '../../core/values/status.ts';
 import { advanceTime } from '../../core/values/time.ts';
 import { type Beginning, beginningOf } from '../../journal/beginning.ts';
+import { checkJournal } from '../../journal/check-journal.ts';
 import { History } from '../../journal/history.ts';
 import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore, RunLog, RunSummary, StoredRun } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
 import type { InitialInput } from '../run/initial-input.ts';
-import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
 import { checkRunId } from '../run/run-id.ts';
 import { type CheckedOptions, checkRunOptions, type ResumeOptions } from '../run/run-options.ts';
-import { RunTree } from '../run/run-tree.ts';
-import { checkJournal } from './check-journal.ts';
+import type { RunTree } from '../run/run-tree.ts';
 import { commonRows } from './common-rows.ts';
+import { liveRun } from './live-run.ts';
 
 /** Options of a resume, with the journal that it needs. */
 export type ResumeArgument<Deps> = ResumeOptions<Deps> & { readonly journal: RecordStore } & (unknown extends Deps
@@ -45,7 +44,7 @@ export function resumeRun<Input, Output, Deps>(
 ): Run<Output> {
   const { definition, checked, journal } = checkResume(agent as Agent, runId, options as ResumeOptions);
   const begin = resumeOrigin(definition, runId, checked, journal);
-  return new LiveRun<Output>(new RunTree(runId, definition, checked), { begin }, checked, isTeam(definition));
+  return liveRun(runId, definition, checked, { begin });
 }
 
 /** What a run goes on from: its records, or the result that it ended with. */
@@ -157,11 +156,6 @@ export function restore(
   if (isFork) history.inherit();
   tree.restore(history, beginning);
   return { brief: deepFreeze(beginning.brief), value: deepFreeze(beginning.value) };
-}
-
-export function isTeam(agent: Agent): boolean {
-  const { agents, open } = treeFacts(agent);
-  return agents.size > 1 || open;
 }
 
 /** Whether the limit that a run ended on is now larger. */

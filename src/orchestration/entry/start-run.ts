@@ -1,5 +1,4 @@
 import { isAgent } from '../../agents/delegate.ts';
-import { treeFacts } from '../../agents/tree-facts.ts';
 import type { Agent, InputArgument } from '../../core/contract/agent.ts';
 import type { RunResult } from '../../core/contract/result.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
@@ -7,10 +6,9 @@ import { type Label, TRUSTED } from '../../core/values/label.ts';
 import { shown } from '../../core/values/options.ts';
 import { initialInput } from '../run/initial-input.ts';
 import type { Follows } from '../run/origin-span.ts';
-import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
 import { checkRunOptions, type OptionsArgument, type RunOptions } from '../run/run-options.ts';
-import { RunTree } from '../run/run-tree.ts';
+import { liveRun } from './live-run.ts';
 
 /**
  * Starts a run of an agent and all below it. Throws a ConfigurationError at once where a definition, the input or an option is
@@ -42,14 +40,7 @@ export function startRunWith<Input, Output, Deps>(
   const definition = agent as Agent;
   const checked = checkRunOptions(definition, options);
   const initial = initialInput(definition, input, label);
-  const facts = treeFacts(definition);
-  const team = facts.agents.size > 1 || facts.open;
-  return new LiveRun<Output>(
-    new RunTree(checked.runId ?? newRunId(), definition, checked),
-    { initial, follows },
-    checked,
-    team,
-  );
+  return liveRun(checked.runId ?? newRunId(), definition, checked, { initial, follows });
 }
 
 /** `startRun(…).result`: for those who only want the end. Rejects where `startRun` throws. */

@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import { isFinal } from '../../core/values/status.ts';
 import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
-import { refuseInside } from '../run/reentrancy-guard.ts';
+import { refuseInside } from '../approvals/reentrancy-guard.ts';
 import { recordedProblem, refusal, type SteerMessage, steerSignal } from '../run/steer.ts';
 import { readRun } from './resume-run.ts';
 

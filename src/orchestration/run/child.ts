@@ -1,5 +1,4 @@
 import type { Agent } from '../../core/contract/agent.ts';
-import { nodesOf } from '../../core/contract/detached.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
 import type { Label } from '../../core/values/label.ts';
@@ -38,20 +37,4 @@ export function shareOfCaps(share: number | undefined, run: AgentLimits, parent:
   };
   const tokens = least('tokens');
   return { tokens: tokens && Math.max(1, Math.floor(tokens)), costUsd: least('costUsd') };
-}
-
-/** The node at a path. */
-export function find(node: Invocation, path: string): Invocation | undefined {
-  if (node.path === path) return node;
-  for (const child of node.children) {
-    const found = find(child, path);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-/** Invocations at and below a node. */
-export function countOf(node: Invocation): number {
-  if (node.detached !== undefined) return nodesOf(node.detached.tree);
-  return node.children.reduce((sum, child) => sum + countOf(child), 1);
 }

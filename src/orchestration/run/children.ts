@@ -1,4 +1,3 @@
-import type { Grant } from '../../core/contract/detached.ts';
 import type { Delegate } from '../../core/contract/tool.ts';
 import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Cancellation } from '../../core/runtime/cancellation.ts';
@@ -20,25 +19,18 @@ import type { Activity } from '../budget/activity.ts';
 import { Admission, type AdmissionParts, loopOf } from '../budget/admission.ts';
 import { type DeadlineParts, deadlineOf } from '../budget/deadline.ts';
 import { type GrantSource, grantFor, reservedFor } from '../budget/grant.ts';
-import type { Counts, ReservedCounts } from '../budget/reserved-counts.ts';
+import type { Counts } from '../budget/reserved-counts.ts';
 import { WorkerSlots } from '../budget/worker-slots.ts';
+import type { DetachedInput } from '../detached/drive-detached.ts';
 import { childInput, narrow, shareOfCaps } from './child.ts';
 import type { InitialInput } from './initial-input.ts';
 import { copyShared, type Shared } from './shared-store.ts';
 
-/** What a detached child begins with. */
-export interface DetachedInput {
-  readonly input: unknown;
-  readonly grant: Grant;
-  /** The part of its grant that it has not used. */
-  readonly reserved: ReservedCounts;
-}
-
 /** What starting children uses of a run. */
 export interface ChildrenParts extends AdmissionParts, GrantSource, DeadlineParts {
+  readonly limits: GrantSource['limits'];
   readonly id: string;
   readonly deps: unknown;
-  readonly limits: AdmissionParts['limits'];
   readonly count: Counts;
   readonly redact: Redact | undefined;
   readonly stops: Stops;

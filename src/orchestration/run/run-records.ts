@@ -4,10 +4,7 @@ import type { Draft, Span } from '../../core/contract/record.ts';
 import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import { envelope } from '../../core/runtime/envelope.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Call } from '../../core/runtime/journal.ts';
 import { costUsd } from '../../core/values/spending.ts';
-import type { GateNote } from '../budget/gate.ts';
-import type { Reached } from '../budget/ledger.ts';
 import type { InitialInput } from './initial-input.ts';
 import type { ModelFacts } from './run-models.ts';
 
@@ -78,15 +75,6 @@ export function divergedNote(self: Invocation, key: string, epoch: number, parts
     event: 'done',
     value: { parts },
   };
-}
-
-export function limitNote({ key, self }: Call<never>, reached: Reached): Draft {
-  return { ...envelope(self, `${key}/@limit`), kind: 'limit', event: 'done', value: { ...reached } };
-}
-
-/** Each of a run's notes about gates has its own number, since several may have one address. */
-export function gateNote({ key, self }: Call<never>, number: number, value: GateNote): Draft {
-  return { ...envelope(self, `${key}/@gate`, { attempt: number }), kind: 'gate', event: 'done', value };
 }
 
 /** Of itself, and of its subtree. */

@@ -3,7 +3,7 @@ import { compacted } from '../../context/compacted.ts';
 import { readSummary } from '../../context/read-summary.ts';
 import { estimateTextTokens, Window } from '../../context/window.ts';
 import type { Agent } from '../../core/contract/agent.ts';
-import type { DetachedChild } from '../../core/contract/detached.ts';
+import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
 import type { Hooks } from '../../core/contract/hooks.ts';
 import type { Instrument } from '../../core/contract/instrument.ts';
 import type { Span } from '../../core/contract/record.ts';
@@ -23,11 +23,11 @@ import { traceIdOf } from '../../journal/stored-record.ts';
 import { Waits } from '../../journal/waits.ts';
 import { PermissionStep } from '../approvals/permission-step.ts';
 import { Activity } from '../budget/activity.ts';
+import { BudgetNotes } from '../budget/budget-notes.ts';
 import { Gate } from '../budget/gate.ts';
 import { Ledger } from '../budget/ledger.ts';
 import { Limiter } from '../budget/limiter.ts';
 import { applySignals } from './apply-signals.ts';
-import { BudgetNotes } from './budget-notes.ts';
 import { Children } from './children.ts';
 import { Divergences } from './divergences.ts';
 import { guardedInstrument } from './guarded-instrument.ts';
@@ -38,7 +38,7 @@ import { restoreInbox } from './restore-inbox.ts';
 import { RootLife } from './root-life.ts';
 import { rootNode } from './root-node.ts';
 import { RunCancellation } from './run-cancellation.ts';
-import { RunMemories } from './run-memories.ts';
+import { type Afterwards, RunMemories } from './run-memories.ts';
 import { RunObservers } from './run-observers.ts';
 import { type CheckedOptions, withDefaults } from './run-options.ts';
 import { RunQuestions } from './run-questions.ts';
@@ -46,6 +46,14 @@ import { runSpan } from './run-records.ts';
 import { RunSources } from './run-sources.ts';
 import { RunTools } from './run-tools.ts';
 import { TreeModels } from './tree-models.ts';
+
+/** Starts other runs for a run. It stands above all that is a run's, so a run is given it. */
+export interface RunStarter {
+  /** Runs a detached child in this process. */
+  runHere(child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome>;
+  /** Does what the run leaves to be done; resolves once that is kept, `over` when it is done. Neither rejects. */
+  afterRun(left: Afterwards): Promise<{ readonly over: Promise<void> }>;
+}
 
 const CONTEXT: ContextWindows = {
   selector: (options) => new Window(options),
@@ -80,6 +88,7 @@ export class RunTree implements RunContext {
   /** Reports the error of a view, a listener or the instrument. */
   readonly observerFailed: (error: unknown) => void;
 
+  readonly starter: RunStarter;
   readonly stops = new Stops();
   readonly inbox = new Inbox();
   readonly memories = new RunMemories();
@@ -105,8 +114,15 @@ export class RunTree implements RunContext {
   readonly perAttempt: readonly [Gate];
   readonly #notes = new BudgetNotes(this);
 
-  constructor(id: string, agent: Agent, options: CheckedOptions, child?: DetachedChild) {
+  constructor(
+    id: string,
+    agent: Agent,
+    options: CheckedOptions,
+    starterOf: (tree: RunTree) => RunStarter,
+    child?: DetachedChild,
+  ) {
     this.id = id;
+    this.starter = starterOf(this);
     this.options = options;
     this.child = child;
     this.limits = options.limits;

@@ -10,11 +10,10 @@ import { timeNow } from '../../core/values/time.ts';
 import { BEGINNING_VERSION } from '../../journal/beginning.ts';
 import { asJson } from '../../journal/row.ts';
 import { alreadyDecided, fittingDecision } from '../approvals/fitting-decision.ts';
-import { find } from './child.ts';
+import { refuseInside, within } from '../approvals/reentrancy-guard.ts';
 import type { InitialInput } from './initial-input.ts';
 import { Listeners } from './listeners.ts';
 import { type Follows, originOf } from './origin-span.ts';
-import { refuseInside, within } from './reentrancy-guard.ts';
 import type { Listener, Run } from './run-handle.ts';
 import type { CheckedOptions } from './run-options.ts';
 import type { RunTree } from './run-tree.ts';
@@ -134,7 +133,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     }
     this.#tree.cancellation.cancel(path, reason);
     if (path === this.#tree.root.path) await this.result.catch(() => {});
-    else await find(this.#tree.root, path)?.ended;
+    else await this.#tree.root.find(path)?.ended;
   }
 
   steer(path: string, message: SteerMessage): Promise<void> {
@@ -232,12 +231,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     this.#listeners.silence();
     await this.#listeners.flush();
     const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(outcome.status);
-    // Loaded late: it starts runs, as its caller does.
     const closing = tree.sources.close();
     if (closing !== undefined) await closing;
     if (afterwards !== undefined) {
-      const { afterRun } = await import('../entry/after-run.ts');
-      this.#afterwards = (await afterRun(tree, afterwards)).over;
+      this.#afterwards = (await tree.starter.afterRun(afterwards)).over;
     }
     return result;
   }

@@ -12,7 +12,6 @@ import type { History } from '../../journal/history.ts';
 import type { TypedRow } from '../../journal/read-row.ts';
 import type { RecordStore, Signal } from '../../journal/record-store.ts';
 import { detachedRunId } from '../detached/detached-run-id.ts';
-import { find } from './child.ts';
 
 type InputUserMessage = Extract<InputMessage, { role: 'user' }>;
 
@@ -57,7 +56,7 @@ export function arrivalOf({ id, message }: SteerSignal): Arrival {
 
 /** The reader of messages for a node: the worker to which it has handed its conversation over, else the node. */
 export function readerOf(root: Invocation, path: string): string {
-  const node = find(root, path);
+  const node = root.find(path);
   const worker = node && transcriptOf(node)?.handoff?.worker;
   return worker === undefined ? path : readerOf(root, worker.path);
 }
@@ -84,7 +83,7 @@ export function steerProblem(
 ): string | undefined {
   if (isReplay) return 'a replay takes no messages';
   if (typeof path !== 'string' || !isWithin(path, root.path)) return `${shown(path)} is not in this run`;
-  const node = find(root, path);
+  const node = root.find(path);
   if (node !== undefined) {
     if (node.delegate?.detached) return detachedProblem(id, path);
     if (node.definition.type === 'code') return `${path} is the procedure ${node.agent}, which has no transcript`;

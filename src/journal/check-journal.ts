@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../../core/values/errors.ts';
-import { shown } from '../../core/values/options.ts';
-import type { RecordStore } from '../../journal/record-store.ts';
+import { ConfigurationError } from '../core/values/errors.ts';
+import { shown } from '../core/values/options.ts';
+import type { RecordStore } from './record-store.ts';
 
 const METHODS = ['create', 'open', 'read', 'list', 'signal', 'prune'] as const satisfies (keyof RecordStore)[];
 

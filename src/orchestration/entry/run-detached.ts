@@ -5,11 +5,11 @@ import { deepFreeze } from '../../core/values/json.ts';
 import { inMemoryStore } from '../../journal/in-memory-store.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
 import { asJson } from '../../journal/row.ts';
-import { isTeam, resumeOrigin } from '../entry/resume-run.ts';
 import { initialInput } from '../run/initial-input.ts';
 import { LiveRun, type Origin } from '../run/run.ts';
 import { checkRunOptions, type RunOptions } from '../run/run-options.ts';
-import { RunTree } from '../run/run-tree.ts';
+import { isTeam, newTree } from './live-run.ts';
+import { resumeOrigin } from './resume-run.ts';
 
 /** What a process gives the detached children that it runs. Limits, permissions and shared values come with the child. */
 export type DetachedOptions = Pick<
@@ -49,7 +49,7 @@ export async function runDetached(
     permissions: { trust: grant.trust },
     onIdle: 'suspend',
   });
-  const tree = new RunTree(child.run, agent, checked, child);
+  const tree = newTree(child.run, agent, checked, child);
   // A run that died before its first record has never begun.
   const hasBegun = ((await journal.read(child.run))?.records ?? 0) > 0;
   const origin: Origin = hasBegun
