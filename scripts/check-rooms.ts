@@ -33,7 +33,7 @@ const ROOMS: Record<string, readonly string[]> = {
   'index.ts': ALL,
 };
 
-/** The files directly in a room's folder, as a floor. */
+/** The files directly in a room's folder, as a floor, less those that the table names: each of these is a floor. */
 const OWN = '.';
 
 /**
@@ -45,6 +45,9 @@ const FLOORS: Record<string, readonly (string | readonly string[])[]> = {
   journal: [OWN, 'sqlite'],
   orchestration: ['budget', 'approvals', 'detached', 'run', 'entry', OWN],
   telemetry: ['otel', 'log'],
+  models: ['failure', 'answer', 'request', OWN, ['anthropic', 'openai'], 'from-env.ts', 'index.ts'],
+  testing: ['wire', OWN],
+  cli: [OWN, 'commands', 'cox.ts'],
   tools: ['workspace', ['commands', 'fetch', 'skills'], OWN],
   interop: [OWN, 'http', ['a2a', 'ai-sdk', 'langchain', 'mcp', 'openai-agents']],
 };
@@ -183,10 +186,10 @@ function roomOf(file: string): string {
   return file.split('/')[1] ?? file;
 }
 
-/** `src/core/loop/loop.ts` → `loop`, `src/core/index.ts` → `.`. */
+/** `src/core/loop/loop.ts` → `loop`, `src/core/index.ts` → `.`, `src/cli/cox.ts` → `cox.ts`. */
 function floorOf(file: string): string {
-  const [, , floor = '', ...rest] = file.split('/');
-  return rest.length === 0 ? OWN : floor;
+  const [, room = '', floor = '', ...rest] = file.split('/');
+  return rest.length > 0 || FLOORS[room]?.flat().includes(floor) ? floor : OWN;
 }
 
 function floorName(room: string, floor: string): string {

@@ -6,30 +6,12 @@ import { checkOptions, shown } from '../core/values/options.ts';
 import { say } from './scripted-model.ts';
 import { chatWire } from './wire/chat.ts';
 import { answerFor, wireError } from './wire/errors.ts';
-import type { Wire, WireEvent } from './wire/message.ts';
+import type { FakeExchange, Wire, WireEvent } from './wire/message.ts';
 import { messagesWire } from './wire/messages.ts';
 import { responsesWire } from './wire/responses.ts';
 
 /** What the server answers: a turn or a text; a ModelError, said as a provider says it; or how and when it is sent. */
 export type FakeAnswer = ModelTurn | string | ModelError | FakeExchange;
-
-/** An answer with its circumstances. */
-export interface FakeExchange {
-  readonly turn?: ModelTurn | string | undefined;
-  /** Instead of a turn: this status … */
-  readonly status?: number | undefined;
-  /** … with this body: JSON, or text as it is. */
-  readonly body?: unknown;
-  readonly headers?: { readonly [name: string]: string } | undefined;
-  /** Before the first byte, in milliseconds. */
-  readonly delayMs?: number | undefined;
-  /** Between two events of a stream, in milliseconds. */
-  readonly pauseMs?: number | undefined;
-  /** Breaks the connection after so many events of a stream; of a whole answer, in the middle of its body. */
-  readonly cutAfter?: number | undefined;
-  /** Falls silent after so many events of a stream and leaves the connection open. */
-  readonly silentAfter?: number | undefined;
-}
 
 /** One request as it came in. */
 export interface FakeRequest {

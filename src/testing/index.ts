@@ -8,7 +8,6 @@ export {
 } from './evaluate.ts';
 export {
   type FakeAnswer,
-  type FakeExchange,
   type FakeProvider,
   type FakeRequest,
   type FakeScript,
@@ -29,3 +28,4 @@ export {
   type TurnFunction,
   toolCall,
 } from './scripted-model.ts';
+export type { FakeExchange } from './wire/message.ts';

@@ -34,6 +34,7 @@ describe('check-rooms goes red', () => {
   test.each([
     ["a room's own files from a floor below them", 'src/core/loop/x.ts', '../index.ts'],
     ["a floor above from a room's own files", 'src/journal/x.ts', './sqlite/y.ts'],
+    ["a file that is a floor from a room's other files", 'src/cli/x.ts', './cox.ts'],
     ['a floor beside', 'src/interop/mcp/x.ts', '../a2a/y.ts'],
     ['a floor above from a folder within one', 'src/core/values/deep/x.ts', '../../loop/y.ts'],
     ['a folder that is no floor', 'src/core/values/x.ts', '../deep/y.ts'],
@@ -106,6 +107,7 @@ describe('check-rooms stays green', () => {
     ['src/core/loop/deep/x.ts', "import { y } from '../y.ts';\nimport { z } from '../../values/z.ts';"],
     ['src/journal/sqlite/x.ts', "import { y } from '../y.ts';"],
     ['src/interop/mcp/x.ts', "import { y } from '../http/y.ts';\nimport { z } from '../z.ts';"],
+    ['src/cli/cox.ts', "import { y } from './commands/y.ts';\nimport { z } from './z.ts';"],
     ['src/security/redaction/x.ts', "import { y } from '../y.ts';"],
     ['src/telemetry/otel/otel.ts', "import { trace } from '@opentelemetry/api';"],
     ['src/memory/index.ts', "import { DatabaseSync } from 'node:sqlite';\nimport { gate } from '../models/gate.ts';"],

@@ -1,9 +1,10 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
 import type { Stop } from '../values/status.ts';
+import type { Cancellation } from './cancellation.ts';
 import type { Invocation } from './invocation.ts';
-import type { RunContext } from './run-context.ts';
-import { isEndOf } from './stops.ts';
+import type { Journal } from './journal.ts';
+import { isEndOf, type Stops } from './stops.ts';
 import { endError, type Kind, type OnceKey } from './stored-entry.ts';
 
 /*
@@ -11,7 +12,9 @@ import { endError, type Kind, type OnceKey } from './stored-entry.ts';
  * begins now every answer is that of an address without records.
  */
 
-type WithJournal = Pick<RunContext, 'journal'>;
+interface WithJournal {
+  readonly journal: Journal;
+}
 
 /** Kinds of which an end may have an error. */
 type Endable = 'agent' | 'tool' | 'wait' | 'sleep';
@@ -57,7 +60,7 @@ export function hasRunCode(run: WithJournal, path: string): boolean {
 
 /** In a replay whose records end here: the stop that ends it. No step begins. */
 export function endOfReplay(
-  run: WithJournal & Pick<RunContext, 'isReplay' | 'cancellation'>,
+  run: WithJournal & { readonly isReplay: boolean; readonly cancellation: Cancellation },
   { path, step }: Invocation,
 ): Stop | undefined {
   const next = `${path}/${step + 1}`;
@@ -65,7 +68,7 @@ export function endOfReplay(
 }
 
 /** The stop that ends an invocation after a step. Where the records show more after the step, the stop came later. */
-export function stopAfterStep(run: WithJournal & Pick<RunContext, 'stops'>, self: Invocation): Stop | undefined {
+export function stopAfterStep(run: WithJournal & { readonly stops: Stops }, self: Invocation): Stop | undefined {
   const stop = run.stops.at(self.path);
   if (stop === undefined || !run.journal.isResumed) return stop;
   const cameLater = continuedAfterStep(run, self) || wasInterrupted(run, 'agent', self.path, stop) === false;
@@ -90,7 +93,7 @@ export function continuedAfterAnswer(run: WithJournal, self: Invocation): boolea
 }
 
 /** Whether the permission step has judged a call: it has an outcome, or it is replayed and had started. */
-export function wasJudged(run: WithJournal & Pick<RunContext, 'isReplay'>, key: string): boolean {
+export function wasJudged(run: WithJournal & { readonly isReplay: boolean }, key: string): boolean {
   return hasEnded(run, 'tool', key) || (run.isReplay && hasStarted(run, 'tool', key));
 }
 
@@ -129,7 +132,7 @@ export function startedArguments(run: WithJournal, key: string): Json | undefine
 
 /** True where no hooks were asked at an address, and what they come before or after is recorded: none are asked now. */
 export function passedWithoutHooks(
-  run: WithJournal & Pick<RunContext, 'isReplay'>,
+  run: WithJournal & { readonly isReplay: boolean },
   at: string,
   isPast: boolean,
 ): boolean {

@@ -5,15 +5,24 @@ import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { UserMessage } from '../values/message.ts';
 import type { AgentOutcome } from './agent-outcome.ts';
-import type { ChildCall } from './child-starter.ts';
+import type { Cancellation } from './cancellation.ts';
+import type { ChildCall, ChildStarter } from './child-starter.ts';
 import { Stopped } from './guard.ts';
+import type { Inbox } from './inbox.ts';
 import type { Invocation } from './invocation.ts';
+import type { Journal } from './journal.ts';
 import { wasInterrupted } from './prior.ts';
-import type { RunContext } from './run-context.ts';
+import type { Stops } from './stops.ts';
 import { workerId } from './worker-id.ts';
 
 /** What background workers use of their run. */
-type WorkersRun = Pick<RunContext, 'children' | 'cancellation' | 'inbox' | 'stops' | 'journal'>;
+interface WorkersRun {
+  readonly children: ChildStarter;
+  readonly cancellation: Cancellation;
+  readonly inbox: Inbox;
+  readonly stops: Stops;
+  readonly journal: Journal;
+}
 
 /** A worker that runs beside its supervisor. */
 interface Worker {

@@ -1,8 +1,7 @@
 import type { ModelError } from '../../core/values/errors.ts';
 import type { ModelTurn } from '../../core/values/model.ts';
 import type { ModelErrorKind } from '../../core/values/model-error-kind.ts';
-import type { FakeExchange } from '../fake-provider.ts';
-import type { WireError } from './message.ts';
+import type { FakeExchange, WireError } from './message.ts';
 
 type Words = Omit<WireError, 'message'>;
 

@@ -38,3 +38,21 @@ export function slices(text: string, size = 8): string[] {
   for (let at = 0; at < text.length; at += size) parts.push(text.slice(at, at + size));
   return parts.length === 0 ? [''] : parts;
 }
+
+/** An answer with its circumstances. */
+export interface FakeExchange {
+  readonly turn?: ModelTurn | string | undefined;
+  /** Instead of a turn: this status … */
+  readonly status?: number | undefined;
+  /** … with this body: JSON, or text as it is. */
+  readonly body?: unknown;
+  readonly headers?: { readonly [name: string]: string } | undefined;
+  /** Before the first byte, in milliseconds. */
+  readonly delayMs?: number | undefined;
+  /** Between two events of a stream, in milliseconds. */
+  readonly pauseMs?: number | undefined;
+  /** Breaks the connection after so many events of a stream; of a whole answer, in the middle of its body. */
+  readonly cutAfter?: number | undefined;
+  /** Falls silent after so many events of a stream and leaves the connection open. */
+  readonly silentAfter?: number | undefined;
+}
