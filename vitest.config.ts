@@ -17,7 +17,8 @@ export default defineConfig({
     globalSetup: 'tests/support/short-form.ts',
     // Many tests wait for a process or a timer: of two cores one alone would often have nothing to do.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    testTimeout: 20_000,
+    // The long form makes more tries in a test.
+    testTimeout: process.env.LONG === '1' ? 60_000 : 20_000,
     hookTimeout: 20_000,
     // Only type tests are judged here; type errors elsewhere are what `npm run types` finds.
     typecheck: { enabled: true, include: ['tests/**/*.test-d.ts'], ignoreSourceErrors: true },

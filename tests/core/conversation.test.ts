@@ -14,6 +14,7 @@ import { describe, expect, it } from 'vitest';
 import { textOf } from '../../src/core/values/message.ts';
 import { journal, killedAfter } from '../support/journals.ts';
 import { asksForSummary, prose, reading } from '../support/reading.ts';
+import { someNumbers } from '../support/tries.ts';
 import { pairing } from '../support/turns.ts';
 
 /** A store of the user's own: a map. */
@@ -210,7 +211,7 @@ describe('a conversation that is saved', () => {
     expect((await replayRun(replay.agent, { journal: store, runId: 'r' }).result).text).toBe(result.text);
     expect(replay.calls).toEqual([]);
 
-    for (let count = 1; count < rows.length; count += 2) {
+    for (const count of someNumbers(1, rows.length - 1, 15)) {
       const killed = await killedAfter(rows, count, { id: 'r', agent: 'reader' });
       const { agent, model, saved } = book();
       const resumed = await resumeRun(agent, 'r', { journal: killed, model }).result;

@@ -10,6 +10,7 @@ import * as reviewer from '../../examples/patterns/reviewer.ts';
 import * as router from '../../examples/patterns/router.ts';
 import { estimateTextTokens } from '../../src/context/estimate.ts';
 import { journal, killedAfter } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 
 interface Pattern {
   readonly script: () => ScriptedModel;
@@ -83,8 +84,7 @@ describe.each(Object.keys(patterns))('%s', (name) => {
     const store = journal();
     const whole = await runAgent(agent, input, { model: remembering(script(), memory), journal: store, runId: 'r' });
     const rows = (await store.read('r'))?.rows ?? [];
-    const step = Math.ceil(rows.length / 25);
-    for (let count = 1; count < rows.length; count += step) {
+    for (const count of someNumbers(1, rows.length - 1, 8)) {
       const killed = await killedAfter(rows, count, { id: 'r', agent: agent.name });
       const model = remembering(scriptedModel([]), memory);
       const resumed = await resumeRun(agent, 'r', { journal: killed, model, deps: undefined as never }).result;

@@ -14,6 +14,7 @@ import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { journal, killedAfter, type StoredRow } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 import { gate, results, text, turn } from '../support/turns.ts';
 
 function sender(more: object = {}) {
@@ -325,7 +326,7 @@ describe('a run that waits for a person', () => {
     const first = await runAgent(lead, 'Go', { model: model(), journal: store, runId: 'r1', approve });
     const rows = (await store.read('r1'))?.rows ?? [];
     const ran = seen.pop();
-    for (let count = 2; count < rows.length; count += 1) {
+    for (const count of someNumbers(2, rows.length - 1, 6)) {
       const half = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
       const began = rows.slice(0, count).some(({ kind, event }) => kind === 'tool' && event === 'started');
       const { status, messages } = await resumeRun(lead, 'r1', { model: model(), journal: half, approve }).result;

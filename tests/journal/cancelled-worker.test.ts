@@ -2,6 +2,7 @@ import { defineAgent, defineSupervisor, defineTool, type RunResult, resumeRun, s
 import { scriptedModel } from 'coxswain/testing';
 import { expect, test } from 'vitest';
 import { journal, killedAfter } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 import { text, turn } from '../support/turns.ts';
 
 const read = defineTool({ name: 'read', description: 'r', input: {}, access: 'read', execute: () => 'page' });
@@ -65,7 +66,7 @@ test('a worker that was cancelled late is, after a crash, as far as it had come'
   ]);
   const rows = (await store.read('r1'))?.rows ?? [];
   const stopped = rows.findLastIndex(({ kind }) => kind === 'stop');
-  for (let count = stopped + 1; count <= rows.length; count += 1) {
+  for (const count of someNumbers(stopped + 1, rows.length, 5)) {
     const half = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
     const diverged: unknown[] = [];
     const resumed = resumeRun(lead, 'r1', { model: model(), journal: half, graceMs: 1_000 });

@@ -5,6 +5,7 @@ import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { folder, journal, killedAfter } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 
 /** An agent that looks three times, with hooks whose answers depend on how often they were asked. */
 function watched() {
@@ -57,7 +58,7 @@ describe('hooks', () => {
     expect(replayed.messages).toEqual(result.messages);
     expect(replay.calls).toEqual([]);
 
-    for (let count = 1; count < rows.length; count += 1) {
+    for (const count of someNumbers(1, rows.length - 1, 12)) {
       const killed = await killedAfter(rows, count, { id: 'r', agent: 'watch' });
       const { agent, model, calls } = watched();
       const resumed = await resumeRun(agent, 'r', { journal: killed, model }).result;

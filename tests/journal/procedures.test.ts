@@ -13,6 +13,7 @@ import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { journal, killedAfter } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 import { results, text, turn } from '../support/turns.ts';
 
 function flow(run: (ctx: ProcedureContext) => Promise<unknown>) {
@@ -34,7 +35,7 @@ async function fromEachPrefix(
   const first = await runAgent(agent, go, { journal: store, runId: 'r1' });
   expect(first.status).toBe('completed');
   const rows = (await store.read('r1'))?.rows ?? [];
-  for (let count = 2; count <= rows.length; count += 1) {
+  for (const count of someNumbers(2, rows.length, 10)) {
     const half = await killedAfter(rows, count, { id: 'r1', agent: 'flow' });
     const { text, status } = await resumeRun(agent, 'r1', { journal: half }).result;
     expect(status, `after ${rows[count - 1]?.key}`).toBe('completed');
@@ -229,7 +230,7 @@ describe('a procedure is as durable as a loop', () => {
     expect(before.tree.children).toMatchObject([{ agent: 'caught', status: 'completed' }]);
     const { rows = [] } = (await store.read('r1')) ?? {};
     const stop = rows.findIndex(({ key }) => key === 'flow/@cancel') + 1;
-    for (let count = stop; count < rows.length; count += 1) {
+    for (const count of someNumbers(stop, rows.length - 1, 5)) {
       const half = await killedAfter(rows, count, { id: 'r1', agent: 'flow' });
       const { tree } = await resumeRun(agent, 'r1', { journal: half, graceMs: 0 }).result;
       expect(tree, `after ${count}`).toEqual(before.tree);

@@ -5,6 +5,7 @@ import { jsonlLog } from 'coxswain/log';
 import { describe, expect, test } from 'vitest';
 import { voyage } from '../crash/voyage.ts';
 import { folder, journal, killedAfter, throughJson } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 
 interface Line {
   path: string;
@@ -224,12 +225,12 @@ test('on no journal, on SQLite and on one that sends all as JSON a run is the sa
   expect(said[2]).toEqual(said[0]);
 });
 
-test('on a journal that sends all as JSON a run is resumed as on any other', { timeout: 60_000 }, async () => {
+test('on a journal that sends all as JSON a run is resumed as on any other', { timeout: 300_000 }, async () => {
   const store = journal();
   const { lead, model, options } = team();
   const whole = await runAgent(lead, 'Sail', { ...options, model, journal: throughJson(store), runId: 'r1' });
   const rows = (await store.read('r1'))?.rows ?? [];
-  for (let count = 7; count < rows.length; count += 17) {
+  for (const count of someNumbers(7, rows.length - 1, 4)) {
     const half = throughJson(await killedAfter(rows, count, { id: 'r1', agent: 'lead' }));
     const again = team();
     const { text, usage, steps, toolCalls } = await resumeRun(again.lead, 'r1', {

@@ -11,6 +11,7 @@ import {
 import { scriptedModel } from 'coxswain/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { someNumbers } from '../support/tries.ts';
 import { gate, pairing, results, text, turn } from '../support/turns.ts';
 
 const STATUSES = [
@@ -204,7 +205,7 @@ describe('a run that is stopped', () => {
 
   it('by its caller’s signal, at every event, ends as data and leaves nothing behind', async () => {
     const before = timers();
-    for (let n = 1; n < whole - 1; n += 1) {
+    for (const n of someNumbers(1, whole - 2, 15)) {
       const controller = new AbortController();
       const { result, events } = await actAt(n, () => controller.abort(), controller.signal);
       const at = `event ${n} ${events[n - 1]?.type} ${events[n - 1]?.key}`;
@@ -219,7 +220,7 @@ describe('a run that is stopped', () => {
   });
 
   it('by cancel, at every event, ends as data', async () => {
-    for (let n = 1; n < whole - 1; n += 1) {
+    for (const n of someNumbers(1, whole - 2, 15)) {
       let acknowledged: Promise<void> | undefined;
       const { result, events } = await actAt(n, (run) => {
         acknowledged = run.cancel(undefined, 'enough');
@@ -233,7 +234,7 @@ describe('a run that is stopped', () => {
   });
 
   it('makes no call after it was stopped', async () => {
-    for (let n = 1; n < whole - 1; n += 3) {
+    for (const n of someNumbers(1, whole - 2, 10)) {
       const { events } = await actAt(n, (run) => void run.cancel());
       const after = events.slice(n).filter(({ type }) => type === 'model.start' || type === 'agent.start');
       expect(
@@ -280,7 +281,7 @@ describe('a child that is cancelled', () => {
     for (const agent of ['ada', 'bob', 'flow']) {
       const index = ['ada', 'bob', 'flow'].indexOf(agent);
       const path = `lead/2.${index}/${agent}`;
-      for (let n = 1; n < whole; n += 1) {
+      for (const n of someNumbers(1, whole - 1, 12)) {
         const { result, events } = await actAt(n, (run) => void run.cancel(path, 'not needed'));
         checkResult(result, events, 'completed');
         const told = results(result.messages).slice(1);

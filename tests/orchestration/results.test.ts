@@ -16,6 +16,7 @@ import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { folder, journal, killedAfter } from '../support/journals.ts';
+import { someNumbers } from '../support/tries.ts';
 import { pairing, results, text, turn } from '../support/turns.ts';
 
 const LONG = Array.from({ length: 4_000 }, (_, n) => `line ${n}`).join('\n');
@@ -327,7 +328,7 @@ describe('read_result', () => {
     const expected = results(whole.messages);
     expect(expected.slice(-2).map(({ isError }) => isError)).toEqual([false, false]);
     const { rows = [] } = (await store.read('r1')) ?? {};
-    for (let count = 1; count <= rows.length; count += 1) {
+    for (const count of someNumbers(1, rows.length, 12)) {
       const half = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
       const resumed = await resumeRun(lead(), 'r1', { model: script(), journal: half, onDivergence: 'stop' }).result;
       // A process that knows nothing of the conversation before cannot read it anew: what was read before stays.
@@ -398,7 +399,7 @@ describe('a worker that passes through', () => {
       views: [jsonlLog(log, { content: 'full' })],
     });
     const { rows = [] } = (await store.read('r1')) ?? {};
-    for (let count = 1; count < rows.length; count += 1) {
+    for (const count of someNumbers(1, rows.length - 1, 8)) {
       const half = await killedAfter(rows, count, { id: 'r1', agent: 'lead' });
       const resumed = await resumeRun(passing(), 'r1', { model: script(), journal: half, onDivergence: 'stop' }).result;
       expect(resumed).toMatchObject({ status: 'completed', text: LONG, steps: 2 });

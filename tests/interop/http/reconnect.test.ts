@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { eventId, positionAfter } from '../../../src/interop/http/event-id.ts';
 import { journal, leftIn } from '../../support/journals.ts';
+import { someNumbers } from '../../support/tries.ts';
 import { gate, text, turn } from '../../support/turns.ts';
 import { all, asking, events, type Sse, served } from './ask.ts';
 
@@ -97,7 +98,7 @@ test('after a kill at any record the next process goes on, and a client gets the
   const runId: string = whole[0]?.data.runId;
   const rows = (await store.read(runId))?.rows ?? [];
   const shown = whole.filter(({ data }) => data.record !== undefined);
-  for (let count = 2; count < rows.length; count += 3) {
+  for (const count of someNumbers(2, rows.length - 1, 6)) {
     const half = await leftIn(journal(), rows.slice(0, count), { id: runId, agent: 'lead' });
     // What a client had seen when the process died.
     const before = shown.filter(({ data }) => data.record <= count);
