@@ -301,5 +301,5 @@ test('an output that comes in pieces keeps its characters whole, and counts them
   const cut = new Output(2);
   expect(cut.add('stdout', bytes)).toBe(false);
   expect(cut.end().stdout).toBe('é');
-  expect(cut.cut).toBe('stdout');
+  expect(cut.truncated).toBe('stdout');
 });

@@ -20,8 +20,8 @@ const skill = (name: string, description = `About ${name}`, body = `Do ${name} w
 async function offered(files: Record<string, string | Uint8Array>, options: SkillOptions = {}) {
   const left: string[] = [];
   const folder = folderWith(files);
-  const onLeftOut = (path: string, why: string) => left.push(`${path.replace(folder, '')}: ${why}`);
-  const tools = await skills({ folders: [folder], project: folderWith(), onLeftOut, ...options });
+  const onSkipped = (path: string, why: string) => left.push(`${path.replace(folder, '')}: ${why}`);
+  const tools = await skills({ folders: [folder], project: folderWith(), onSkipped, ...options });
   return { folder, tools, left };
 }
 
@@ -73,8 +73,8 @@ test('a folder inside the project is the project’s, whoever named it, also by 
   symlinkSync(join(project, 'skills'), join(elsewhere, 'mine'));
   for (const folder of [join(project, 'skills'), join(elsewhere, 'mine'), join(project, 'x/../skills')]) {
     const left: string[] = [];
-    const onLeftOut = (_: string, why: string) => left.push(why);
-    expect(await skills({ folders: [folder], project, onLeftOut })).toEqual([]);
+    const onSkipped = (_: string, why: string) => left.push(why);
+    expect(await skills({ folders: [folder], project, onSkipped })).toEqual([]);
     expect(left).toEqual(['it is the project’s, and trustProject is not set']);
   }
 });
@@ -86,7 +86,7 @@ test('a project’s skills that nobody trusts have a tool of their own, and who 
   });
   vi.stubEnv('HOME', folderWith({ '.agents/skills/sums/SKILL.md': skill('sums', 'The user’s') }));
   const left: string[] = [];
-  const tools = await skills({ project, trustProject: 'untrusted', onLeftOut: (path) => left.push(path) });
+  const tools = await skills({ project, trustProject: 'untrusted', onSkipped: (path) => left.push(path) });
   expect(tools.map(({ name }) => name)).toEqual(['read_project_skill']);
   expect(left).toEqual([expect.stringMatching(/sums$/)]);
   // A description is an instruction too: no word of theirs is in the prompt.
@@ -115,12 +115,12 @@ test('the user’s own are found in the home folder, and the project’s come fi
   });
   const project = folderWith({ '.agents/skills/pdf/SKILL.md': skill('pdf', 'The project’s') });
   vi.stubEnv('HOME', home);
-  const onLeftOut = () => {};
-  const [own] = await skills({ project, onLeftOut });
+  const onSkipped = () => {};
+  const [own] = await skills({ project, onSkipped });
   expect(own?.description).toContain('- mail: About mail\n- pdf: The user’s');
-  const [both] = await skills({ project, trustProject: true, onLeftOut });
+  const [both] = await skills({ project, trustProject: true, onSkipped });
   expect(both?.description).toContain('- pdf: The project’s\n- mail: About mail');
-  const [home1] = await skills({ project: home, onLeftOut });
+  const [home1] = await skills({ project: home, onSkipped });
   expect(home1?.description).toContain('- pdf: The user’s');
 });
 
@@ -190,7 +190,7 @@ test('a skill that is a link is left out, and so is one whose SKILL.md is one', 
   symlinkSync(join(outside, 'linked'), join(folder, 'linked'));
   symlinkSync(join(outside, 'linked/SKILL.md'), join(folder, 'half/SKILL.md'));
   const left: string[] = [];
-  await skills({ folders: [folder], project: folderWith(), onLeftOut: (path, why) => left.push(`${path}: ${why}`) });
+  await skills({ folders: [folder], project: folderWith(), onSkipped: (path, why) => left.push(`${path}: ${why}`) });
   expect(left).toHaveLength(2);
   expect(left.join()).toContain('links are not followed');
 });
@@ -202,7 +202,7 @@ test('a project whose folder of skills is a link that leads out of it is left ou
   symlinkSync(outside, join(project, '.agents/skills'));
   vi.stubEnv('HOME', folderWith());
   const left: string[] = [];
-  expect(await skills({ project, trustProject: true, onLeftOut: (_, why) => left.push(why) })).toEqual([]);
+  expect(await skills({ project, trustProject: true, onSkipped: (_, why) => left.push(why) })).toEqual([]);
   expect(left).toEqual(['it leads out of the project']);
 });
 

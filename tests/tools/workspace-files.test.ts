@@ -265,7 +265,7 @@ describe('confinement', () => {
     const root = join(outer, 'ws');
     symlinkSync('../out', join(root, 'd'));
     symlinkSync('../out/f', join(root, 'l'));
-    const called = await callEach(openTools({ root, hold: 'paths' }), [
+    const called = await callEach(openTools({ root, access: 'paths' }), [
       ['read_file', { path: 'in.txt' }],
       ['read_file', { path: 'd/f' }],
       ['read_file', { path: 'l' }],

@@ -5,8 +5,8 @@ import type { CommandCall } from './command-schema.ts';
 import type { CommandPreset } from './preset.ts';
 
 /**
- * The arguments of a preset with a call's parameters in their places. Paths are looked at as the file tools do: nothing of
- * them may be a link, or lie outside. The program opens them by itself later, so a swap in between is the sandbox's to bear.
+ * The arguments of a preset with a call's parameters filled in. Paths are checked as the file tools do: no part may be a link or lead
+ * outside. The program opens them later, so only the sandbox protects against a swap in between.
  */
 export async function commandArguments(
   workspace: Workspace,

@@ -13,7 +13,7 @@ const MAX_TEXT = 4_096;
 /** Some programs and people take these for `-`. */
 const LOOK_ALIKE = /^[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/u;
 
-/** The schema of the tool: what is wrong with a call is said before anybody is asked for it. */
+/** The schema of the tool: an invalid call is refused before anybody is asked for approval. */
 export function commandSchema(presets: ReadonlyMap<string, CommandPreset>): {
   readonly schema: StandardSchema<unknown, CommandCall>;
   readonly jsonSchema: JsonSchema;
@@ -34,11 +34,11 @@ function shownSchema(presets: ReadonlyMap<string, CommandPreset>): JsonSchema {
   const properties = new Map<string, Json>();
   for (const [name, preset] of presets)
     for (const parameter of parametersOf(preset)) {
-      const known = properties.get(parameter.param);
+      const existing = properties.get(parameter.param);
       const own = `of ${name}${parameter.description === undefined ? '' : `: ${parameter.description}`}`;
-      const before = isPlainObject(known) ? `${String(known.description)}; ` : '';
+      const before = isPlainObject(existing) ? `${String(existing.description)}; ` : '';
       const type = parameter.type === 'int' ? 'integer' : 'string';
-      const isSame = known === undefined || (isPlainObject(known) && known.type === type);
+      const isSame = existing === undefined || (isPlainObject(existing) && existing.type === type);
       properties.set(parameter.param, { ...(isSame && { type }), description: `${before}${own}` });
     }
   return {
@@ -52,7 +52,7 @@ function shownSchema(presets: ReadonlyMap<string, CommandPreset>): JsonSchema {
   };
 }
 
-/** The places of a preset's arguments that a model fills. */
+/** The parameters of a preset, which a model fills. */
 export function parametersOf({ args = [] }: CommandPreset): readonly CommandParameter[] {
   return args.filter((arg) => typeof arg !== 'string');
 }

@@ -18,7 +18,7 @@ import { type OpenSandbox, openSandbox, type Sandbox } from './sandbox.ts';
 export interface CommandOptions {
   /** The folder in which commands run, and to which their paths are relative. It must exist. */
   readonly root: string;
-  /** By the name under which the model asks for it. */
+  /** Presets by the name that the model uses. */
   readonly presets: { readonly [name: string]: CommandPreset };
   /** Default `run_command`. */
   readonly name?: string | undefined;
@@ -26,13 +26,13 @@ export interface CommandOptions {
   readonly env?: { readonly [name: string]: string } | undefined;
   /** Names of variables of the process that commands may see, beside PATH, HOME, USER, LANG and the like. */
   readonly passEnv?: readonly string[] | undefined;
-  /** What must hold the commands. Default the best that works here: `bwrap`, `unshare`, else `process-group`, which is said once. */
+  /** The sandbox of the commands. Default the best that works here: `bwrap`, `unshare`, else `process-group` with one process warning. */
   readonly sandbox?: Sandbox | undefined;
   /** Characters of a result that the model is shown, front and back. Default 16,000. */
   readonly maxResultChars?: number | undefined;
 }
 
-/** What a command gave. Of outputs that were cut the call is an error, which holds what was kept. */
+/** The result of a command. If an output was truncated, the call is an error with the text up to the limit. */
 export interface CommandResult {
   /** Null where a signal ended it. */
   readonly exitCode: number | null;
@@ -160,9 +160,9 @@ function result(
   end: ProcessEnd,
   { signal }: ToolContext,
 ): CommandResult {
-  const { exitCode, signal: by, ended, stdout, stderr, durationMs } = end;
+  const { exitCode, signal: by, stoppedBy, stdout, stderr, durationMs } = end;
   const had = `\nstdout:\n${stdout}\nstderr:\n${stderr}`;
-  switch (ended) {
+  switch (stoppedBy) {
     case 'abort':
       throw signal.reason;
     case 'timeout':
@@ -174,8 +174,8 @@ function result(
         },
       );
     case 'output': {
-      const said = `${preset} wrote more than ${maxOutputChars} characters, so it was ended, with all that it started (${sandbox}); ${end.cut} is cut.`;
-      throw new ToolError('threw', `${said}${had}`, { code: 'command_output_limit' });
+      const problem = `${preset} wrote more than ${maxOutputChars} characters, so it was ended, with all that it started (${sandbox}); ${end.truncated} is cut.`;
+      throw new ToolError('threw', `${problem}${had}`, { code: 'command_output_limit' });
     }
     case undefined:
       return { exitCode, signal: by, sandbox, durationMs, stdout, stderr };

@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A variable by which the processes of one command are known, whatever became of their parents. */
+/** A variable that marks the processes of one command, also after their parents have ended. */
 export const MARK = 'COXSWAIN_COMMAND';
 
 const ROUNDS = 20;
 
 /**
- * Ends a command's first process and all that it started: the group of processes, on Linux also what left the group, as
- * long as its parents, its session or its environment say whose it is. Synchronous: nothing is started meanwhile by us.
+ * Ends a command's first process and all that it started: the group of processes, on Linux also what left the group, as long as
+ * its parents, its session or its environment identify it. Synchronous, so that this process starts nothing meanwhile.
  *
- * @param isOver the first process has ended, so its number may be another's.
+ * @param isOver the first process has ended, so its pid may belong to another process.
  */
 export function endTree(pid: number, mark: string, isOver: boolean): void {
   if (process.platform === 'win32') {
@@ -60,7 +60,7 @@ function processesOf(first: number, mark: string, isOver: boolean): readonly num
 function readProcess(pid: number, first: number, mark: string): Process | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in brackets may hold anything; the numbers follow the last one.
+    // The name in brackets may contain anything; the numbers follow the last bracket.
     const [state, parent, group, session] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     if (state === 'Z' || state === 'X') return undefined;
     const isOurs = Number(group) === first || Number(session) === first || isMarked(pid, mark);

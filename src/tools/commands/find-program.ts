@@ -19,9 +19,9 @@ export function findProgram(file: string, folders: readonly string[], root: stri
   const isName = !/[\\/]/.test(file);
   if (!isName && !isAbsolute(file))
     throw new ConfigurationError(field, `${shown(file)} is a relative path`, 'Write a name or an absolute path.');
-  const endings = process.platform === 'win32' && !/\.exe$/i.test(file) ? ['.exe'] : [''];
+  const extensions = process.platform === 'win32' && !/\.exe$/i.test(file) ? ['.exe'] : [''];
   const candidates = isName
-    ? folders.flatMap((folder) => endings.map((ending) => join(folder, file + ending)))
+    ? folders.flatMap((folder) => extensions.map((extension) => join(folder, file + extension)))
     : [file];
   const found = candidates.find(isProgram);
   if (found === undefined)

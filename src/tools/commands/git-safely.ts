@@ -1,6 +1,6 @@
 /**
- * A repository's settings may name programs that git starts by itself, and an agent may be in a repository of strangers.
- * Settings of the environment come after those of the repository, so these hold.
+ * A repository's settings may name programs that git starts itself, and the repository may be untrusted. Settings of the
+ * environment override those of the repository.
  */
 const SETTINGS: { readonly [name: string]: string } = {
   'core.fsmonitor': 'false',

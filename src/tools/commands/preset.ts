@@ -5,7 +5,7 @@ import { checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown }
 export interface CommandPreset {
   /** A program's name, found at the start in the PATH outside of the workspace, or its absolute path. */
   readonly file: string;
-  /** Texts as they are, and places for what the model may choose. Default none. */
+  /** Fixed texts, and parameters that the model fills. Default none. */
   readonly args?: readonly (string | CommandParameter)[] | undefined;
   /** What the model reads. Default: the command itself. */
   readonly description?: string | undefined;
@@ -20,7 +20,7 @@ export interface CommandPreset {
 /** What a model may choose: one whole argument, or what follows `prefix` in it. */
 export type CommandParameter = {
   readonly param: string;
-  /** Stands before the value in the same argument: `--max-count=`. */
+  /** A prefix of the value in the same argument: `--max-count=`. */
   readonly prefix?: string | undefined;
   /** May be left out; then the whole argument is. Default false. */
   readonly optional?: boolean | undefined;
@@ -40,7 +40,7 @@ export type CommandParameter = {
   | { readonly type: 'choice'; readonly of: readonly string[] }
   | {
       readonly type: 'path';
-      /** Whether it must be there. Default true; false asks for its folder only. */
+      /** Whether the file must exist. Default true; with false only its folder must. */
       readonly exists?: boolean | undefined;
     }
 );
@@ -54,7 +54,7 @@ const OF_TYPE: { readonly [type: string]: readonly string[] } = {
   path: ['exists'],
 };
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
-/** They read a text as a program of their own: what a model chose would be code. */
+/** Programs that execute an argument as code, which a model must not choose. */
 const SHELLS = /^(?:ba|da|z|k|c|tc|a|fi|pw)?sh$|^(?:cmd|powershell|busybox|eval|xargs|env|sudo|su)$/i;
 const INTERPRETERS = /^(?:node|deno|bun|python|perl|ruby|php|lua|awk|gawk|mawk|osascript|sed)[\d.]*$/i;
 const CODE_OPTION = /^(?:-[a-z]*[ecpr]|--(?:eval|exec|print|command|run))=?$/i;
@@ -72,16 +72,16 @@ export function checkPreset(field: string, preset: CommandPreset): void {
   if (!Array.isArray(args)) throw new ConfigurationError(`${field}.args`, `got ${shown(args)}`, 'List the arguments.');
   const names = new Set<string>();
   for (const [index, arg] of args.entries()) {
-    const place = `${field}.args[${index}]`;
+    const at = `${field}.args[${index}]`;
     if (typeof arg === 'string') {
-      if (arg.includes('\0')) throw new ConfigurationError(place, 'holds a NUL', 'No program takes it: leave it out.');
+      if (arg.includes('\0')) throw new ConfigurationError(at, 'holds a NUL', 'No program takes it: leave it out.');
       continue;
     }
-    checkParameter(place, arg);
+    checkParameter(at, arg);
     if (names.has(arg.param))
-      throw new ConfigurationError(place, `two are named ${shown(arg.param)}`, 'Name each its own.');
+      throw new ConfigurationError(at, `two are named ${shown(arg.param)}`, 'Name each its own.');
     names.add(arg.param);
-    refuseCode(place, preset.file, args[index - 1], arg);
+    refuseCode(at, preset.file, args[index - 1], arg);
   }
 }
 

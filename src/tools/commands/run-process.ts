@@ -14,30 +14,30 @@ export interface ProcessPlan {
   readonly signal: AbortSignal;
 }
 
-/** How it ended. `ended` says why we ended it; `cut` which output came to the limit. */
+/** How a process ended. `stoppedBy` is the reason for which it was stopped; `truncated` the output that reached the limit. */
 export interface ProcessEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  readonly ended: 'timeout' | 'output' | 'abort' | undefined;
-  readonly cut: 'stdout' | 'stderr' | undefined;
+  readonly stoppedBy: 'timeout' | 'output' | 'abort' | undefined;
+  readonly truncated: 'stdout' | 'stderr' | undefined;
   readonly stdout: string;
   readonly stderr: string;
   readonly durationMs: number;
 }
 
-/** How long outputs are waited for once the command is over; what still holds them is not of it any more. */
+/** Milliseconds for which open outputs are read after the end of the command. */
 const DRAIN_MS = 500;
 
 /**
- * Runs a program to its end, without a shell and without input. Whatever way it ends, all that it started is ended with it.
- * Rejects with the system's error where it could not be started.
+ * Runs a program to its end, without a shell and without input. When it ends, all processes that it started are ended too.
+ * Rejects with the system's error if it could not be started.
  */
 export function runProcess(plan: ProcessPlan): Promise<ProcessEnd> {
   const { promise, resolve, reject } = Promise.withResolvers<ProcessEnd>();
   const mark = randomUUID();
   const since = performance.now();
   const output = new Output(plan.maxOutputChars);
-  // A group of its own, so that it can be ended as one.
+  // A separate process group, so that it can be ended as a whole.
   const child = spawn(plan.program, plan.args, {
     cwd: plan.cwd,
     env: { ...plan.env, [MARK]: mark },
@@ -45,13 +45,13 @@ export function runProcess(plan: ProcessPlan): Promise<ProcessEnd> {
     detached: process.platform !== 'win32',
     windowsHide: true,
   });
-  let ended: ProcessEnd['ended'];
-  const end = (why: ProcessEnd['ended']) => {
-    ended ??= why;
+  let stoppedBy: ProcessEnd['stoppedBy'];
+  const end = (why: ProcessEnd['stoppedBy']) => {
+    stoppedBy ??= why;
     if (child.pid !== undefined) endTree(child.pid, mark, false);
   };
   const abort = () => end('abort');
-  const timer = setTimeout(end, plan.timeoutMs, 'timeout' satisfies ProcessEnd['ended']);
+  const timer = setTimeout(end, plan.timeoutMs, 'timeout' satisfies ProcessEnd['stoppedBy']);
   plan.signal.addEventListener('abort', abort, { once: true });
   const over = () => {
     clearTimeout(timer);
@@ -67,20 +67,20 @@ export function runProcess(plan: ProcessPlan): Promise<ProcessEnd> {
   });
   child.on('exit', (exitCode, signal) => {
     over();
-    // Children that were left behind.
+    // Ends remaining children.
     if (child.pid !== undefined) endTree(child.pid, mark, true);
     drained(child).then(() => {
       const durationMs = Math.round(performance.now() - since);
       const texts = output.end();
-      if (output.cut !== undefined) ended ??= 'output';
-      resolve({ exitCode, signal, ended, cut: output.cut, ...texts, durationMs });
+      if (output.truncated !== undefined) stoppedBy ??= 'output';
+      resolve({ exitCode, signal, stoppedBy, truncated: output.truncated, ...texts, durationMs });
     });
   });
   if (plan.signal.aborted) abort();
   return promise;
 }
 
-/** Resolves when both outputs are closed, or nobody is left who should hold them open. */
+/** Resolves when both outputs are closed, or after `DRAIN_MS`. */
 async function drained(child: ChildProcess): Promise<void> {
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const timer = setTimeout(() => {

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
 /**
- * What holds a command and all that it starts, best first: `bwrap` (processes of its own, files outside of the workspace read-only),
- * `unshare` (processes of its own), `process-group` (ended by what is known of them: a process that left its group, its
- * parents and its environment escapes).
+ * The sandboxes of a command and its children, best first: `bwrap` (its own process namespace, files outside of the workspace
+ * read-only), `unshare` (its own process namespace), `process-group` (a process that leaves its group, its parents and its
+ * environment escapes).
  */
 export type Sandbox = 'bwrap' | 'unshare' | 'process-group';
 
@@ -17,7 +17,7 @@ export interface OpenSandbox {
 
 const NAMESPACES = ['--pid', '--fork', '--kill-child', '--mount-proc'];
 
-/** The first that works here, of those asked for; undefined where none of them does. */
+/** The first of `kinds` that works here; undefined if none does. */
 export function openSandbox(
   kinds: readonly Sandbox[],
   root: string,
@@ -37,7 +37,7 @@ function candidates(kind: Sandbox, root: string, folders: readonly string[]): re
   const before =
     kind === 'bwrap'
       ? [bwrapArgs(root)]
-      : // As root at once; for anybody else in a user namespace of their own.
+      : // Root needs no user namespace; other users get one.
         [NAMESPACES, ['--user', '--map-current-user', ...NAMESPACES]].map((args) => [...args, '--']);
   return before.map((own) => ({
     kind,

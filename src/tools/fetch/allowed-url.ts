@@ -5,13 +5,13 @@ import { ToolError } from '../../core/values/errors.ts';
 export interface UrlRules {
   readonly protocols: readonly ('https' | 'http')[];
   readonly hosts: readonly HostRule[];
-  /** Hosts that may stand in a private net. */
+  /** Hosts that may be in a private network. */
   readonly localHosts: readonly HostRule[];
 }
 
 /** One entry of a list of hosts: `docs.example.org`, `*.example.org`, `*`, each with `:port` if wanted. */
 export interface HostRule {
-  /** In ASCII; begins with `.` where it stands for all below it; empty for any host. */
+  /** In ASCII; begins with `.` if it matches all subdomains; empty for any host. */
   readonly host: string;
   readonly port: string | undefined;
 }

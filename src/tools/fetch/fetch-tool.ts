@@ -10,13 +10,13 @@ import type { Connect } from './send-request.ts';
 
 /** What {@link fetchTool} takes. */
 export interface FetchOptions {
-  /** Who may be asked: `docs.example.org`, `*.example.org` (all below it), `*` (anybody), each with `:port` if wanted. */
+  /** The allowed hosts: `docs.example.org`, `*.example.org` (all subdomains), `*` (any), each optionally with `:port`. */
   readonly hosts: readonly string[];
-  /** Hosts, written alike, that may stand in a private net or on this machine. Default none. */
+  /** Hosts in the same form that may be in a private network or on this machine. Default none. */
   readonly localHosts?: readonly string[] | undefined;
   /** Default `['https']`. */
   readonly protocols?: readonly ('https' | 'http')[] | undefined;
-  /** Bytes of an answer that are read; what follows is left out and said. Default 1,048,576. */
+  /** Bytes of an answer that are read; the rest is left out with a note. Default 1,048,576. */
   readonly maxBytes?: number | undefined;
   /** Milliseconds for all of it, redirects too. Default 10,000. */
   readonly timeoutMs?: number | undefined;
@@ -26,7 +26,7 @@ export interface FetchOptions {
   readonly name?: string | undefined;
   /** Characters of a result that the model is shown, front and back. Default 20,000. */
   readonly maxResultChars?: number | undefined;
-  /** Addresses of a name. Default the system's resolver. Asked once a request; its answer is judged, and connected to. */
+  /** Resolves a name. Default the system's resolver. Called once per request; the connection uses exactly the checked addresses. */
   readonly resolve?: ((host: string) => Promise<readonly string[]>) | undefined;
   /** Opens the connection to a judged address: through a proxy, or in a test. Default a TCP connection. */
   readonly connect?: Connect | undefined;

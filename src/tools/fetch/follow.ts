@@ -17,8 +17,8 @@ export interface FollowOptions {
 }
 
 /**
- * Asks at an address, and where its redirects lead, each judged like the first: by the rules, and by what its name resolves to. What
- * is no GET is sent again only where the server says so (307, 308), and headers of the caller's only to the origin they are for.
+ * Sends a request and follows redirects, each checked like the first: by the rules and by the addresses of its name. Other methods than
+ * GET are sent again only with 307 and 308, and the caller's headers only to their origin.
  *
  * @throws ToolError `net_url_denied`, `net_address_denied`.
  */
@@ -30,9 +30,9 @@ export async function follow(
   first: Ask = GET,
 ): Promise<{ answer: IncomingMessage; at: URL }> {
   let to = allowedUrl(start, rules);
-  let asked = first;
+  let request = first;
   for (let redirects = 0; ; redirects += 1) {
-    const answer = await ask(to, await judgedAddresses(to, resolve), connect, signal, asked);
+    const answer = await ask(to, await judgedAddresses(to, resolve), connect, signal, request);
     const { location } = answer.headers;
     if (location === undefined || !REDIRECTS.has(answer.statusCode ?? 0)) return { answer, at: to.url };
     answer.destroy();
@@ -42,17 +42,17 @@ export async function follow(
     if (to.url.protocol === 'https:' && next.protocol === 'http:') throw urlDenied(start, 'leads from https to http.');
     const before = to;
     to = allowedUrl(next.href, rules);
-    asked = redirected(asked, start, answer.statusCode ?? 0, before.url.origin === to.url.origin);
+    request = redirected(request, start, answer.statusCode ?? 0, before.url.origin === to.url.origin);
   }
 }
 
-function redirected(asked: Ask, start: string, status: number, isSameOrigin: boolean): Ask {
-  const headers = isSameOrigin ? asked.headers : GET.headers;
-  if (asked.method === 'GET' || asked.method === 'HEAD') return { ...asked, headers };
-  if (status === 303) return { ...GET, headers: isSameOrigin ? withoutBody(asked.headers) : GET.headers };
-  if (status !== 307 && status !== 308) throw urlDenied(start, `redirects a ${asked.method} with ${status}.`);
-  if (!isSameOrigin) throw urlDenied(start, `redirects a ${asked.method} to another origin.`);
-  return asked;
+function redirected(request: Ask, start: string, status: number, isSameOrigin: boolean): Ask {
+  const headers = isSameOrigin ? request.headers : GET.headers;
+  if (request.method === 'GET' || request.method === 'HEAD') return { ...request, headers };
+  if (status === 303) return { ...GET, headers: isSameOrigin ? withoutBody(request.headers) : GET.headers };
+  if (status !== 307 && status !== 308) throw urlDenied(start, `redirects a ${request.method} with ${status}.`);
+  if (!isSameOrigin) throw urlDenied(start, `redirects a ${request.method} to another origin.`);
+  return request;
 }
 
 function withoutBody(headers: Ask['headers']): Ask['headers'] {
@@ -87,12 +87,12 @@ async function ask(
   addresses: readonly string[],
   connect: Connect | undefined,
   signal: AbortSignal,
-  asked: Ask,
+  request: Ask,
 ): Promise<IncomingMessage> {
   let last: unknown;
   for (const address of addresses.slice(0, 4)) {
     try {
-      return await sendRequest(to, address, { connect, signal }, asked);
+      return await sendRequest(to, address, { connect, signal }, request);
     } catch (thrown) {
       if (signal.aborted || !UNREACHABLE.has(codeOf(thrown) ?? '')) throw thrown;
       last = thrown;
@@ -107,7 +107,7 @@ function urlDenied(url: string, problem: string): ToolError {
   return new ToolError('denied', `${JSON.stringify(short(url, 200))} ${problem}`, { code: 'net_url_denied' });
 }
 
-/** Without the address that the system's own message holds. */
+/** Without the address, which the system's message contains. */
 export function networkFailure(thrown: unknown): unknown {
   const code = codeOf(thrown);
   return code === undefined

@@ -9,7 +9,7 @@ export async function addressRanges(): Promise<Addresses> {
 /**
  * Whether an address belongs to the public internet. Everything else is refused: loopback, private and link-local ranges,
  * the unspecified address, carrier-grade and benchmark nets, and IPv6 forms that hold an IPv4 address (mapped, NAT64, 6to4,
- * Teredo), which lead to wherever that one leads.
+ * Teredo), which connect to that address.
  */
 export function isPublic(ipaddr: Addresses, text: string): boolean {
   if (!ipaddr.isValid(text)) return false;

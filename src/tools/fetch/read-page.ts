@@ -16,7 +16,7 @@ export interface Page {
 
 const TEXT = /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|javascript|ecmascript|yaml|x-ndjson|x-yaml|toml)$)/;
 
-/** Reads an answer up to `max` bytes, and as text only where it says that it is text. */
+/** Reads an answer up to `max` bytes, and as text only if its content type is text. */
 export async function readPage(answer: IncomingMessage, at: URL, max: number): Promise<Page> {
   const encoding = answer.headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') {
@@ -52,7 +52,7 @@ export async function readPage(answer: IncomingMessage, at: URL, max: number): P
   return total > max ? { ...page, text, note: `cut after ${max} bytes; the rest is left out` } : { ...page, text };
 }
 
-/** In the encoding that the server names, UTF-8 where it names none; undefined for one that is not known. */
+/** Decodes with the encoding that the server names, UTF-8 by default; undefined for an unknown encoding. */
 function decoded(bytes: Uint8Array, parameters: readonly string[]): string | undefined {
   const charset = parameters
     .map((part) => /^charset="?([\w-]{1,40})"?$/i.exec(part)?.[1])

@@ -7,7 +7,7 @@ import type { AllowedUrl } from './allowed-url.ts';
 /** Opens a connection to an address that was judged. */
 export type Connect = (to: { readonly address: string; readonly port: number }) => Duplex;
 
-/** What is asked for; a GET of a page unless it says otherwise. */
+/** A request; by default a GET of a page. */
 export interface Ask {
   readonly method: string;
   /** Beside those that every request has. */

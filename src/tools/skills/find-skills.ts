@@ -5,53 +5,53 @@ import { shown } from '../../core/values/options.ts';
 import { type Skill, SkillFolder } from './skill-folder.ts';
 
 /** A folder of skills. */
-export interface SkillPlace {
+export interface SkillSource {
   readonly path: string;
-  /** The option that named it: then it is a mistake where it is missing. */
+  /** The option that named it; then a missing folder is an error. */
   readonly field?: string | undefined;
-  /** The user's own, wherever it stands. */
+  /** The user's own folder, also inside of the project. */
   readonly isUsers?: boolean | undefined;
 }
 
-/** Where skills are looked for, and whose they are. */
-export interface SkillPlaces {
+/** The folders of skills, and the project that they may belong to. */
+export interface SkillSources {
   /** In the order of precedence. */
-  readonly folders: readonly SkillPlace[];
+  readonly folders: readonly SkillSource[];
   readonly project: string;
   readonly trustProject: boolean | 'untrusted';
 }
 
-/** What is told of each skill, or folder of skills, that is not offered. */
-export type LeftOut = (path: string, why: string) => void;
+/** Called with each skill, or folder of skills, that is not offered. */
+export type OnSkipped = (path: string, why: string) => void;
 
-/** What was found: the user's and the developer's, and those of a project that is read without being trusted. */
+/** The found skills: those of the user and the developer, and those of a project that is offered as untrusted. */
 export interface FoundSkills {
   readonly trusted: readonly Skill[];
   readonly untrusted: readonly Skill[];
 }
 
-/** Finds skills. A name stands for the first that has it; a folder inside the project is the project's, whoever named it. */
-export async function findSkills(places: SkillPlaces, leftOut: LeftOut): Promise<FoundSkills> {
+/** Finds skills. The first skill of a name wins; a folder inside the project belongs to the project, also if an option named it. */
+export async function findSkills(sources: SkillSources, onSkipped: OnSkipped): Promise<FoundSkills> {
   const found = { trusted: [] as Skill[], untrusted: [] as Skill[] };
   const names = new Set<string>();
-  for (const { path: folder, field, isUsers = false } of places.folders) {
+  for (const { path: folder, field, isUsers = false } of sources.folders) {
     const root = realRoot(folder, field);
     if (root === undefined) continue;
-    const isProject = !isUsers && (isInside(places.project, root) || isInside(places.project, resolve(folder)));
-    if (isProject && places.trustProject === false) {
-      leftOut(folder, 'it is the project’s, and trustProject is not set');
+    const isProject = !isUsers && (isInside(sources.project, root) || isInside(sources.project, resolve(folder)));
+    if (isProject && sources.trustProject === false) {
+      onSkipped(folder, 'it is the project’s, and trustProject is not set');
       continue;
     }
-    if (isProject && !isInside(places.project, root)) {
-      leftOut(folder, 'it leads out of the project');
+    if (isProject && !isInside(sources.project, root)) {
+      onSkipped(folder, 'it leads out of the project');
       continue;
     }
     const skills = await new SkillFolder(root, 'skills.folders').skills((name, why) =>
-      leftOut(`${folder}/${name}`, why),
+      onSkipped(`${folder}/${name}`, why),
     );
     for (const skill of skills) {
-      if (names.has(skill.name)) leftOut(`${folder}/${skill.name}`, 'another skill has this name');
-      else (isProject && places.trustProject === 'untrusted' ? found.untrusted : found.trusted).push(skill);
+      if (names.has(skill.name)) onSkipped(`${folder}/${skill.name}`, 'another skill has this name');
+      else (isProject && sources.trustProject === 'untrusted' ? found.untrusted : found.trusted).push(skill);
       names.add(skill.name);
     }
   }
@@ -72,6 +72,9 @@ function realRoot(folder: string, field: string | undefined): string | undefined
 }
 
 function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && resolve(folder, way) === path);
+  const relativePath = relative(folder, path);
+  return (
+    relativePath === '' ||
+    (relativePath !== '..' && !relativePath.startsWith(`..${sep}`) && resolve(folder, relativePath) === path)
+  );
 }

@@ -2,11 +2,11 @@ import { messageOf } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 import { hasControl } from '../../security/rule-value.ts';
 
-/** A skill as its `SKILL.md` says it. */
+/** A skill from its `SKILL.md`. */
 export interface SkillText {
   readonly name: string;
   readonly description: string;
-  /** What stands below the head. */
+  /** The text below the front matter. */
   readonly body: string;
 }
 
@@ -41,7 +41,7 @@ async function parseHead(head: string): Promise<Record<string, unknown> | string
     const document = parseDocument(head, { logLevel: 'silent', prettyErrors: false, uniqueKeys: true });
     const [error] = document.errors;
     if (error !== undefined) return `its head is no YAML (${error.code})`;
-    // A head has no use for aliases, and few of them can stand for gigabytes.
+    // Front matter needs no aliases, and few of them can expand to gigabytes.
     const facts: unknown = document.toJS({ maxAliasCount: 0 });
     return isPlainObject(facts) ? facts : 'its head is no map';
   } catch (thrown) {

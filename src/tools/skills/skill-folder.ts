@@ -4,17 +4,17 @@ import { readContent } from '../workspace/file-content.ts';
 import { readText } from '../workspace/file-text.ts';
 import { count } from '../workspace/file-tools.ts';
 import { entriesOf } from '../workspace/list-files.ts';
-import { refusal } from '../workspace/refusal.ts';
+import { pathRefusal } from '../workspace/refusal.ts';
 import { filesBelow, wantedFiles } from '../workspace/walk-files.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { readPath } from '../workspace/workspace-path.ts';
 import { readSkillText, type SkillText } from './read-skill-text.ts';
 
-/** A skill that may be offered: its name and description are known, the rest is read when it is asked for. */
+/** A skill that may be offered: its name and description are loaded, the rest is read on request. */
 export interface Skill {
   readonly name: string;
   readonly description: string;
-  /** The folder of skills that it stands in. */
+  /** The folder of skills that contains it. */
   readonly folder: SkillFolder;
 }
 
@@ -23,7 +23,7 @@ const MAX_ENTRIES = 256;
 const MAX_LISTED = 100;
 const SKILL = 'SKILL.md';
 
-/** A folder whose folders are skills. Nothing leads out of it, nor from one skill into another: links are not followed. */
+/** A folder whose subfolders are skills. Links are not followed, so that no path leads out of it or from one skill into another. */
 export class SkillFolder {
   readonly #workspace: Workspace;
 
@@ -32,18 +32,18 @@ export class SkillFolder {
     this.#workspace = new Workspace({ root, field });
   }
 
-  /** Its skills by name. What is left out is told with the reason. */
-  async skills(leftOut: (name: string, why: string) => void): Promise<Skill[]> {
+  /** Its skills by name. Calls `onSkipped` with each one that is left out. */
+  async skills(onSkipped: (name: string, why: string) => void): Promise<Skill[]> {
     const found: Skill[] = [];
     const entries = await this.#workspace.inFolder(readPath('.'), (folder) => entriesOf(this.#workspace, folder, []));
     for (const entry of entries.slice(0, MAX_ENTRIES)) {
-      if (entry.isSymbolicLink()) leftOut(entry.name, 'it is a link, and links are not followed');
+      if (entry.isSymbolicLink()) onSkipped(entry.name, 'it is a link, and links are not followed');
       if (!entry.isDirectory()) continue;
       const skill = await this.#read(entry.name);
-      if (typeof skill === 'string') leftOut(entry.name, skill);
+      if (typeof skill === 'string') onSkipped(entry.name, skill);
       else found.push({ name: skill.name, description: skill.description, folder: this });
     }
-    if (entries.length > MAX_ENTRIES) leftOut('…', `the folder has more than ${MAX_ENTRIES} entries`);
+    if (entries.length > MAX_ENTRIES) onSkipped('…', `the folder has more than ${MAX_ENTRIES} entries`);
     return found;
   }
 
@@ -63,7 +63,7 @@ export class SkillFolder {
 
   async #text(name: string, given: string): Promise<string> {
     const path = readPath(`${name}/${given}`);
-    if (path.names[0] !== name) throw refusal('path_outside', given, 'leads out of the skill.');
+    if (path.names[0] !== name) throw pathRefusal('path_outside', given, 'leads out of the skill.');
     const content = await this.#workspace.inParent({ ...path, given }, async (folder, file) => {
       const open = await this.#workspace.openFile(folder, file, given);
       try {
@@ -72,7 +72,7 @@ export class SkillFolder {
         await open.handle.close();
       }
     });
-    if (content.isCut)
+    if (content.isTruncated)
       throw new ToolError(
         'threw',
         `${given} has ${count(content.size)} bytes; files of skills have ${count(MAX_FILE)}.`,
@@ -98,7 +98,7 @@ export class SkillFolder {
       const passed = { deeper: 0, passedOver: new Set<string>() };
       for await (const { names } of filesBelow(this.#workspace, folder, start, wanted, passed)) {
         const path = names.slice(1).join('/');
-        // Such a name could not be asked for either.
+        // A path with such a name could not be requested either.
         if (path === SKILL || hasControl(path)) continue;
         if (files.length === MAX_LISTED) return [...files, '…'];
         files.push(path);
@@ -108,7 +108,7 @@ export class SkillFolder {
   }
 }
 
-// Controls, bidi marks, tags: what moves a terminal's cursor, or is read by a model and seen by nobody.
+// Controls, bidi marks and tags: characters that control a terminal, or that a model reads and a person does not see.
 const UNSEEN = /[^\P{Cc}\n\t]|[\p{Cs}\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 
 function visible(text: string): string {

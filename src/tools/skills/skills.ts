@@ -6,44 +6,44 @@ import type { LeafTool } from '../../core/contract/tool.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
 import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../../core/values/options.ts';
-import { findSkills, type LeftOut, type SkillPlace } from './find-skills.ts';
+import { findSkills, type OnSkipped, type SkillSource } from './find-skills.ts';
 import type { Skill } from './skill-folder.ts';
 
 /** What {@link skills} takes. */
 export interface SkillOptions {
-  /** Folders whose folders are skills, first wins. Default `.agents/skills` of the project, then of the user's home. */
+  /** Folders whose subfolders are skills; the first of a name wins. Default `.agents/skills` of the project, then of the user's home. */
   readonly folders?: readonly string[] | undefined;
   /** The project's folder. Default the working directory. */
   readonly project?: string | undefined;
   /**
-   * Whether skills inside the project's folder are offered, which come with whatever was cloned: `false` (default) leaves them out,
-   * `untrusted` offers them so that nobody who read one writes or sends unasked, `true` takes them like the user's own.
+   * Whether skills inside the project's folder are offered, which may come from a cloned repository: `false` (default) leaves
+   * them out, `untrusted` offers them so that an agent that read one needs approval to write or send, `true` offers them like the
+   * user's own.
    */
   readonly trustProject?: boolean | 'untrusted' | undefined;
-  /** Told of each skill that is left out, and why. Default a process warning for each, but for a project that is not trusted. */
-  readonly onLeftOut?: LeftOut | undefined;
+  /** Called with each skill that is left out, and the reason. Default: a process warning for each, except those of an untrusted project. */
+  readonly onSkipped?: OnSkipped | undefined;
   /** Characters of a result. Default 20,000. */
   readonly maxResultChars?: number | undefined;
 }
 
-const OPTIONS = ['folders', 'project', 'trustProject', 'onLeftOut', 'maxResultChars'];
+const OPTIONS = ['folders', 'project', 'trustProject', 'onSkipped', 'maxResultChars'];
 /** Characters of all names and descriptions in a tool's description: each request carries it. */
 const MAX_LIST = 16_000;
 
 /**
  * Skills (folders with a `SKILL.md`, https://agentskills.io) as tools for an agent: it sees names and descriptions, and reads the instructions
  * and the files beside them when it needs them. `read_skill` for those of the user, `read_project_skill` (whose results are
- * untrusted) for a project's with `trustProject: 'untrusted'`; none where there is no skill. Nothing is run: a skill's scripts are
- * text, and run only by a tool that you give.
+ * untrusted) for a project's with `trustProject: 'untrusted'`; none if there is no skill. Nothing is executed: a skill's scripts are text, which only a tool of yours can execute.
  *
  * @throws ConfigurationError that names the option.
  * @example defineAgent({ name: 'editor', instructions: '…', tools: [...(await skills({ trustProject: true })), ...workspaceTools({ root: '.' })] })
  */
 export async function skills(options: SkillOptions = {}): Promise<readonly LeafTool[]> {
   checkOptions('skills', options, OPTIONS);
-  const { folders, trustProject = false, onLeftOut = warn, maxResultChars = 20_000 } = options;
+  const { folders, trustProject = false, onSkipped = warn, maxResultChars = 20_000 } = options;
   checkOneOf('skills.trustProject', trustProject, [true, false, 'untrusted']);
-  checkFunction('skills.onLeftOut', onLeftOut);
+  checkFunction('skills.onSkipped', onSkipped);
   checkWhole('skills.maxResultChars', maxResultChars, 1_000);
   const project = readProject(options.project ?? process.cwd());
   if (
@@ -52,9 +52,9 @@ export async function skills(options: SkillOptions = {}): Promise<readonly LeafT
   )
     throw new ConfigurationError('skills.folders', `got ${shown(folders)}`, "List folders: ['skills'].");
   const named = folders?.map((path, index) => ({ path, field: `skills.folders[${index}]` }));
-  const places = { folders: named ?? standardPlaces(project), project, trustProject };
-  const { trusted, untrusted } = await findSkills(places, onLeftOut);
-  const [own, ofProject] = [withinList(trusted, onLeftOut), withinList(untrusted, onLeftOut)];
+  const sources = { folders: named ?? standardSources(project), project, trustProject };
+  const { trusted, untrusted } = await findSkills(sources, onSkipped);
+  const [own, ofProject] = [withinList(trusted, onSkipped), withinList(untrusted, onSkipped)];
   const tools = [
     ...(own.length > 0 ? [readSkill(own, maxResultChars)] : []),
     ...(ofProject.length > 0 ? [readProjectSkill(ofProject, maxResultChars)] : []),
@@ -62,8 +62,8 @@ export async function skills(options: SkillOptions = {}): Promise<readonly LeafT
   return Object.freeze(tools);
 }
 
-/** Of a project that is the user's home there is one, the user's. */
-function standardPlaces(project: string): readonly SkillPlace[] {
+/** If the project is the user's home folder, there is one source, the user's. */
+function standardSources(project: string): readonly SkillSource[] {
   const [ofProject, ofUser] = [project, homedir()].map((root) => join(root, '.agents/skills'));
   const users = { path: ofUser ?? '', isUsers: true };
   return ofProject === undefined || ofProject === ofUser ? [users] : [{ path: ofProject }, users];
@@ -78,13 +78,13 @@ function readProject(given: unknown): string {
   }
 }
 
-/** As many as there is room for. */
-function withinList(found: readonly Skill[], leftOut: LeftOut): Skill[] {
-  let left = MAX_LIST;
+/** As many as fit into the list. */
+function withinList(found: readonly Skill[], onSkipped: OnSkipped): Skill[] {
+  let remaining = MAX_LIST;
   return found.filter(({ name, description }) => {
-    left -= name.length + description.length + 5;
-    if (left < 0) leftOut(name, `names and descriptions of all skills are longer than ${MAX_LIST} characters`);
-    return left >= 0;
+    remaining -= name.length + description.length + 5;
+    if (remaining < 0) onSkipped(name, `names and descriptions of all skills are longer than ${MAX_LIST} characters`);
+    return remaining >= 0;
   });
 }
 
@@ -94,7 +94,7 @@ const FILE = {
   description: 'A file of the skill, such as references/forms.md; without, its instructions',
 } as const;
 
-/** For skills that are trusted: what each is for stands in the description, and so in the prompt. */
+/** The tool for trusted skills: its description, which is part of the prompt, has the purpose of each. */
 function readSkill(offered: readonly Skill[], maxResultChars: number): LeafTool {
   const list = listOf(offered);
   const names = offered.map(({ name }) => name);
@@ -112,7 +112,7 @@ function readSkill(offered: readonly Skill[], maxResultChars: number): LeafTool 
   });
 }
 
-/** For skills that nobody trusts: no word of theirs is in the prompt. Even what there is comes as a result, which is labelled. */
+/** The tool for untrusted skills: the prompt has no text of theirs. Even their list comes as a result, which is labelled. */
 function readProjectSkill(offered: readonly Skill[], maxResultChars: number): LeafTool {
   const name = { type: 'string', description: 'Which skill; without, a list of them' } as const;
   return define(offered, {

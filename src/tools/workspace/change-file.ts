@@ -8,33 +8,33 @@ import { NEW_FILE, replaceFile } from './replace-file.ts';
 import type { Workspace } from './workspace.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
-export interface Change {
+export interface FileChange {
   readonly path: WorkspacePath;
-  /** The version that the caller has seen; undefined where it has seen none. */
-  readonly known: string | undefined;
-  /** Bytes; more are neither read nor written. */
+  /** The version that the caller has read; undefined if it has read none. */
+  readonly readVersion: string | undefined;
+  /** The most bytes that are read or written. */
   readonly max: number;
-  /** What is to stand there, from what stands there; undefined leaves it as it is. */
+  /** Returns the new content from the old one; undefined leaves the file unchanged. */
   next(before: FileContent | undefined): Buffer | undefined;
 }
 
-/** Changes a file, or makes one in a folder that is there. Gives the bytes and their version, and whether it is new. */
+/** Changes a file, or creates one in an existing folder. Returns the bytes, their version, and whether the file is new. */
 export function changeFile(
   workspace: Workspace,
-  { path, known, max, next }: Change,
+  { path, readVersion, max, next }: FileChange,
 ): Promise<{ bytes: Buffer; version: string; isNew: boolean }> {
   return workspace.inParent(path, async (folder, name) => {
     const before = await contentOf(workspace, folder, name, path.given, max);
     const bytes = next(before?.content);
-    // The same call done again, as a resume may: what it wrote is no change by somebody else.
+    // A resume may repeat a call: the content that the call itself wrote is no foreign change.
     const isThere = before !== undefined && bytes !== undefined && before.content.version === versionOf(bytes);
     if (bytes === undefined || isThere)
       return { bytes: bytes ?? Buffer.alloc(0), version: before?.content.version ?? '', isNew: false };
-    if (known !== undefined && known !== before?.content.version) throw changed(path.given);
+    if (readVersion !== undefined && readVersion !== before?.content.version) throw changed(path.given);
     if (bytes.length > max)
       throw new ToolError(
         'denied',
-        `${said(path.given)} would have ${bytes.length} bytes; at most ${max} are written.`,
+        `${conflictText(path.given)} would have ${bytes.length} bytes; at most ${max} are written.`,
       );
     await replaceFile(folder, name, bytes, before?.mode ?? NEW_FILE, async () => {
       const now = await contentOf(workspace, folder, name, path.given, max);
@@ -66,11 +66,15 @@ async function contentOf(
 }
 
 function changed(given: string): ToolError {
-  return new ToolError('denied', `${said(given)} has changed since you read it. Read it again, then decide anew.`, {
-    code: 'file_changed',
-  });
+  return new ToolError(
+    'denied',
+    `${conflictText(given)} has changed since you read it. Read it again, then decide anew.`,
+    {
+      code: 'file_changed',
+    },
+  );
 }
 
-function said(given: string): string {
+function conflictText(given: string): string {
   return JSON.stringify(short(given, 120));
 }

@@ -8,7 +8,7 @@ import type { FileContent } from './file-content.ts';
 import { readText, writeText } from './file-text.ts';
 import { count, type FileTools, PATH, plural } from './file-tools.ts';
 import { remembered } from './read-file.ts';
-import { refusal } from './refusal.ts';
+import { pathRefusal } from './refusal.ts';
 import { readPath } from './workspace-path.ts';
 
 interface Arguments {
@@ -54,7 +54,7 @@ function changed({ find, replace }: Arguments): string {
 }
 
 async function edit(
-  { workspace, known, maxFileBytes }: FileTools,
+  { workspace, versions, maxFileBytes }: FileTools,
   args: Arguments,
   context: ToolContext,
 ): Promise<string> {
@@ -66,18 +66,19 @@ async function edit(
     times = edited.times;
     return edited.bytes;
   };
-  const seen = known.get(invocationOf(context), name);
-  const { bytes, version } = await changeFile(workspace, { path, known: seen, max: maxFileBytes, next });
+  const readVersion = versions.get(invocationOf(context), name);
+  const { bytes, version } = await changeFile(workspace, { path, readVersion: readVersion, max: maxFileBytes, next });
   return `${name}: replaced ${plural(times, 'time')}, ${count(bytes.length)} bytes, version ${version}`;
 }
 
 /** The file's encoding and its line breaks stay: a model sees and writes `\n` where the file has `\r\n`. */
 function replaced(before: FileContent | undefined, args: Arguments): { bytes: Buffer; times: number } {
   const said = JSON.stringify(short(args.path, 120));
-  if (before === undefined) throw refusal('path_not_found', args.path, 'does not exist; write_file makes a new file.');
-  const file = before.isCut ? undefined : readText(before.bytes, false);
+  if (before === undefined)
+    throw pathRefusal('path_not_found', args.path, 'does not exist; write_file makes a new file.');
+  const file = before.isTruncated ? undefined : readText(before.bytes, false);
   if (file === undefined) {
-    const why = before.isCut ? 'is too long to be edited' : 'holds no text in UTF-8 or UTF-16';
+    const why = before.isTruncated ? 'is too long to be edited' : 'holds no text in UTF-8 or UTF-16';
     throw new ToolError('denied', `${said} ${why}.`);
   }
   const hasCrlf = file.text.includes('\r\n') && !/(?<!\r)\n/.test(file.text);

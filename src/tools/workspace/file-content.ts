@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { OpenFile } from './workspace.ts';
 
-/** What was read of a file. */
+/** The content of a file, as far as it was read. */
 export interface FileContent {
   readonly bytes: Buffer;
-  /** Of the whole file. */
+  /** The size of the whole file. */
   readonly size: bigint;
-  /** Whether the file is longer than what was read. */
-  readonly isCut: boolean;
-  /** Names this content; the same for equal files, as long as they could be read whole. */
+  /** Whether the file is longer than the bytes. */
+  readonly isTruncated: boolean;
+  /** Identifies the content; equal for equal files that were read completely. */
   readonly version: string;
 }
 
@@ -25,13 +25,13 @@ export async function readContent({ handle, facts }: OpenFile, max: number): Pro
     total += bytesRead;
   }
   const bytes = Buffer.concat(chunks, Math.min(total, max));
-  if (total <= max) return { bytes, size: BigInt(total), isCut: false, version: versionOf(bytes) };
-  // Too long to be hashed: what the system keeps of it stands for its content.
+  if (total <= max) return { bytes, size: BigInt(total), isTruncated: false, version: versionOf(bytes) };
+  // Too long to be hashed: its metadata identifies it.
   const { ino, size, mtimeNs, ctimeNs } = facts;
-  return { bytes, size, isCut: true, version: versionOf(`${ino} ${size} ${mtimeNs} ${ctimeNs}`) };
+  return { bytes, size, isTruncated: true, version: versionOf(`${ino} ${size} ${mtimeNs} ${ctimeNs}`) };
 }
 
-/** The first 64 bits of the SHA-256: enough to tell two versions of one file apart. */
+/** The first 64 bits of the SHA-256: enough to distinguish versions of one file. */
 export function versionOf(content: Uint8Array | string): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }

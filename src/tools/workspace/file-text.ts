@@ -1,4 +1,4 @@
-/** Text with what its file says of itself, so that it can be written back in the same way. */
+/** Text with the encoding of its file, so that it can be written back in the same way. */
 export interface FileText {
   readonly text: string;
   readonly encoding: Encoding;
@@ -9,14 +9,14 @@ type Encoding = 'UTF-8' | 'UTF-8 with a byte order mark' | 'UTF-16LE' | 'UTF-16B
  * The text of a file in UTF-8, or in UTF-16 with its mark; undefined for everything else: a guess would be shown as a fact,
  * and written back as another file.
  *
- * @param isCut whether the bytes end where the reading stopped, perhaps inside a character.
+ * @param isTruncated whether the bytes end where the reading stopped, perhaps inside a character.
  */
-export function readText(bytes: Uint8Array, isCut: boolean): FileText | undefined {
+export function readText(bytes: Uint8Array, isTruncated: boolean): FileText | undefined {
   const [encoding, start] = markOf(bytes);
   const label = encoding === 'UTF-16LE' ? 'utf-16le' : encoding === 'UTF-16BE' ? 'utf-16be' : 'utf-8';
   const decoder = new TextDecoder(label, { fatal: true, ignoreBOM: true });
   try {
-    const text = decoder.decode(bytes.subarray(start), { stream: isCut });
+    const text = decoder.decode(bytes.subarray(start), { stream: isTruncated });
     return text.includes('\0') ? undefined : { text, encoding };
   } catch {
     return undefined;

@@ -1,10 +1,10 @@
-import type { KnownVersions } from './known-versions.ts';
+import type { ReadVersions } from './read-versions.ts';
 import type { Workspace } from './workspace.ts';
 
 /** What the tools of one workspace share. */
 export interface FileTools {
   readonly workspace: Workspace;
-  readonly known: KnownVersions;
+  readonly versions: ReadVersions;
   readonly prefix: string;
   readonly maxFileBytes: number;
   readonly maxResultChars: number;

@@ -14,23 +14,23 @@ export interface Folder {
   close(): Promise<void>;
 }
 
-/** How folders are held: by their descriptors (Linux), or by their paths, which a swap between two calls can deceive. */
-export type Hold = 'descriptors' | 'paths';
+/** How folders are accessed: by descriptors (Linux), or by paths, which a swap between two calls can exploit. */
+export type FolderAccess = 'descriptors' | 'paths';
 
-/** The best that this system has. */
-export function bestHold(): Hold {
+/** The best access of this system. */
+export function bestAccess(): FolderAccess {
   return process.platform === 'linux' && existsSync('/proc/self/fd') ? 'descriptors' : 'paths';
 }
 
 /** Opens the root, which may itself be reached through links: it is the user's own choice. */
-export async function openRoot(path: string, hold: Hold): Promise<Folder> {
-  if (hold === 'paths') return new PathFolder(path);
+export async function openRoot(path: string, access: FolderAccess): Promise<Folder> {
+  if (access === 'paths') return new PathFolder(path);
   return new DescriptorFolder(await open(path, constants.O_RDONLY | constants.O_DIRECTORY));
 }
 
 /**
  * Linux: `/proc/self/fd/N/name` starts at the folder that descriptor N holds, as `openat` would, which Node does not have.
- * With O_NOFOLLOW nothing on the way can be a link.
+ * With O_NOFOLLOW no part of the path can be a link.
  */
 class DescriptorFolder implements Folder {
   readonly address: string;
@@ -50,7 +50,7 @@ class DescriptorFolder implements Folder {
     try {
       return new DescriptorFolder(await open(this.at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     } catch (thrown) {
-      // Linux says ENOTDIR of a link as well; what stands there is asked only to say it better.
+      // Linux reports ENOTDIR for a link too; the entry is examined only for a better message.
       if (codeOf(thrown) === 'ENOTDIR' && (await isLink(this.at(name))))
         throw Object.assign(new Error('a link'), { code: 'ELOOP' });
       throw thrown;

@@ -1,16 +1,16 @@
 import { short } from '../../core/schema/issue-text.ts';
 import { messageOf, ToolError } from '../../core/values/errors.ts';
 
-/** Whether a line holds what is looked for. */
+/** Whether a line matches. */
 export type LineTest = (line: string) => boolean;
 
 const MAX_PATTERN = 1_000;
 
 /**
- * A literal text, or a regular expression that a model wrote: run by an engine that is linear in the line's length whatever
- * the pattern, since a backtracking one can be held for hours by a line that is made for it.
+ * A literal text, or a regular expression that a model wrote: executed by an
+ * engine that is linear in the line's length for every pattern, since a backtracking engine can take hours for a crafted line.
  *
- * @throws ToolError `invalid_args` for a pattern that is none.
+ * @throws ToolError `invalid_args` for an invalid pattern.
  */
 export async function lineTest(of: {
   readonly text?: string;

@@ -11,7 +11,7 @@ import { readPath } from './workspace-path.ts';
 
 const MAX_ENTRIES = 500;
 
-/** `list_files`: what stands in one folder, a line each. */
+/** `list_files`: the entries of one folder, one per line. */
 export function listFiles(tools: FileTools): LeafTool {
   return defineTool({
     name: `${tools.prefix}list_files`,
@@ -31,8 +31,8 @@ async function list({ workspace }: FileTools, given: string): Promise<string> {
     const entries = await entriesOf(workspace, folder, path.names);
     const shown = entries.slice(0, MAX_ENTRIES);
     const lines = await Promise.all(shown.map((entry) => described(folder, entry)));
-    const left = entries.length - shown.length;
-    if (left > 0) lines.push(`[… ${plural(left, 'further entry').replace('entrys', 'entries')} left out …]`);
+    const remaining = entries.length - shown.length;
+    if (remaining > 0) lines.push(`[… ${plural(remaining, 'further entry').replace('entrys', 'entries')} left out …]`);
     const name = path.names.join('/') || '.';
     return [`${name}: ${entries.length === 1 ? '1 entry' : `${count(entries.length)} entries`}`, ...lines].join('\n');
   });

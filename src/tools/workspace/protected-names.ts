@@ -1,10 +1,10 @@
 import { type Glob, matchGlob, readGlob } from '../../security/match-glob.ts';
 import { fold } from '../../security/rule-value.ts';
 
-/** Version control runs what stands in its folder, and our own settings say what a run may do. */
+/** Version control executes files of its folder, and `coxswain.json` contains permissions. */
 const PROTECTED: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', '.bzr', '.coxswain', 'coxswain.json']);
 
-/** Whether an entry is out of reach, by the last of its names; the caller asks for each folder on the way to it. */
+/** Whether an entry is protected, by its last name; callers check each folder on the path to it. */
 export type IsProtected = (names: readonly string[]) => boolean;
 
 /** Names in any letter case, and the user's globs, which look at the path from the root. */

@@ -7,7 +7,7 @@ import { count, type FileTools, PATH, plural } from './file-tools.ts';
 import { readPath } from './workspace-path.ts';
 
 const MAX_LINES = 5_000;
-/** Room for what is said of the file, before and after its text. */
+/** Characters for the notes before and after the text. */
 const NOTES = 500;
 
 interface Arguments {
@@ -16,7 +16,7 @@ interface Arguments {
   readonly lines?: number;
 }
 
-/** `read_file`: the text of a file, from a line on, under a line that says what it is. */
+/** `read_file`: the text of a file, from a line on, with a first line that describes it. */
 export function readFile(tools: FileTools): LeafTool {
   return defineBuiltinLeaf(
     {
@@ -54,53 +54,55 @@ async function read({ workspace, maxFileBytes, maxResultChars }: FileTools, args
     }
   });
   const head = `${path.names.join('/')}: ${count(content.size)} bytes, version ${content.version}`;
-  const read = readText(content.bytes, content.isCut);
+  const read = readText(content.bytes, content.isTruncated);
   if (read === undefined) return `${head}, no text in UTF-8 or UTF-16: its ${count(content.size)} bytes are not shown`;
   const more = read.encoding === 'UTF-8' ? '' : `, ${read.encoding}`;
   return part(read.text, `${head}${more}`, args, content, maxResultChars - NOTES);
 }
 
-/** Whole lines from `from` on, as many as there is room for. */
+/** Whole lines from `from` on, as many as fit. */
 function part(text: string, head: string, args: Arguments, content: FileContent, room: number): string {
   const lines = text === '' ? [] : text.split('\n');
-  // A last line break ends a line and begins none.
+  // A final line break begins no further line.
   const isEnded = lines.at(-1) === '' && lines.pop() !== undefined;
   const from = args.from ?? 1;
   const shown: string[] = [];
-  let left = room;
+  let remaining = room;
   for (const line of lines.slice(from - 1, from - 1 + (args.lines ?? MAX_LINES))) {
-    left -= line.length + 1;
-    if (left < 0 && shown.length > 0) break;
+    remaining -= line.length + 1;
+    if (remaining < 0 && shown.length > 0) break;
     shown.push(
-      left < 0
+      remaining < 0
         ? `${line.slice(0, room).toWellFormed()} [… the line goes on for ${count(line.length - room)} characters …]`
         : line,
     );
-    if (left < 0) break;
+    if (remaining < 0) break;
   }
   const last = from - 1 + shown.length;
-  const total = content.isCut ? `more than ${count(lines.length)}` : count(lines.length);
+  const total = content.isTruncated ? `more than ${count(lines.length)}` : count(lines.length);
   if (shown.length === 0) return `${head}, ${total} lines, none from ${count(from)} on`;
-  const isWhole = from === 1 && last === lines.length;
+  const isComplete = from === 1 && last === lines.length;
   const range =
-    isWhole && !content.isCut ? plural(lines.length, 'line') : `lines ${count(from)}-${count(last)} of ${total}`;
+    isComplete && !content.isTruncated
+      ? plural(lines.length, 'line')
+      : `lines ${count(from)}-${count(last)} of ${total}`;
   const body = shown.join('\n') + (last === lines.length && isEnded ? '\n' : '');
   const note =
     last < lines.length
       ? `\n[… ${count(lines.length - last)} lines left out; read on with from: ${last + 1} …]`
-      : content.isCut
+      : content.isTruncated
         ? `\n[… the file is longer than what is read of it: its first ${count(content.bytes.length)} bytes; the rest is left out …]`
         : '';
   return `${head}, ${range}\n${body}${note}`;
 }
 
-/** The version stands in the first line of a result, so it is known again when a resume takes the result from the records. */
-export function remembered({ known }: FileTools): Remember {
+/** The first line of a result contains the version, so that a resume restores it from the recorded result. */
+export function remembered({ versions }: FileTools): Remember {
   return ({ args, value, self, step }) => {
     if (value.form !== 'text') return;
     const version = /^[^\n]*, version ([0-9a-f]{16})(?![0-9a-f])/.exec(value.content)?.[1];
     const { path } = args as { readonly path?: Json };
     if (version === undefined || typeof path !== 'string') return;
-    known.set(self, step, readPath(path).names.join('/'), version);
+    versions.set(self, step, readPath(path).names.join('/'), version);
   };
 }

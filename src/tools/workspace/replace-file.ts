@@ -7,12 +7,11 @@ import type { Folder } from './folder.ts';
 export const TEMPORARY = '.coxswain-tmp-';
 
 /**
- * Puts a whole file in place of what stands under a name: written beside it under a new name, then renamed, both in the
- * folder that is open. So others see the old file or the new one, and a link that was put there meanwhile is replaced, not
- * followed.
+ * Replaces a file as a whole: writes a new file beside it, then renames it, both in the open folder. So readers see the old file or
+ * the new one, and a link that was put there meanwhile is replaced, not followed.
  *
  * @param mode permission bits; those of special meaning (setuid and the like) are dropped.
- * @param confirm is asked right before the rename; where it rejects, nothing has changed.
+ * @param confirm is called right before the rename; if it rejects, nothing has changed.
  */
 export async function replaceFile(
   folder: Folder,

@@ -23,7 +23,7 @@ interface Arguments {
   readonly ignoreCase?: boolean;
 }
 
-/** `search_files`: the files that fit a glob, or the lines in them that hold a text. */
+/** `search_files`: the files that match a glob, or the lines in them that contain a text. */
 export function searchFiles(tools: FileTools): LeafTool {
   return defineTool({
     name: `${tools.prefix}search_files`,
@@ -95,22 +95,22 @@ async function searchFile(
 ): Promise<void> {
   const path = names.join('/');
   let text: string | undefined;
-  let isCut = false;
+  let isTruncated = false;
   try {
     const file = await workspace.openFile(folder, names.at(-1) as string, path);
     try {
       const content = await readContent(file, maxFileBytes);
       tally.bytes += content.bytes.length;
-      isCut = content.isCut;
-      text = readText(content.bytes, content.isCut)?.text;
+      isTruncated = content.isTruncated;
+      text = readText(content.bytes, content.isTruncated)?.text;
     } finally {
       await file.handle.close();
     }
   } catch (thrown) {
     if (codeOf(thrown) === 'EMFILE') throw thrown;
-    // What is refused, or went away meanwhile, is counted.
+    // A file that is refused, or was deleted meanwhile, is counted as unread.
   }
-  if (text === undefined || isCut) tally.unread += 1;
+  if (text === undefined || isTruncated) tally.unread += 1;
   let until = performance.now() + SLICE_MS;
   let number = 0;
   for (const line of (text ?? '').split('\n')) {
@@ -125,7 +125,7 @@ async function searchFile(
   }
 }
 
-/** Gives the characters that it takes. */
+/** Returns the characters that it takes. */
 function add({ hits }: Tally, line: string): number {
   hits.push(line);
   return line.length + 1;
@@ -145,7 +145,7 @@ function report(tally: Tally, isText: boolean): string {
   const head = isText
     ? `${plural(hits.length, 'line')} in ${plural(files, 'file')} looked at`
     : plural(hits.length, 'file');
-  const left = [
+  const notes = [
     ...(isFull(tally) ? ['the search stopped here; what follows is left out: ask for less at a time'] : []),
     ...(deeper > 0 ? [`${plural(deeper, 'folder')} too deep, left out`] : []),
     ...(unread > 0
@@ -153,5 +153,5 @@ function report(tally: Tally, isText: boolean): string {
       : []),
     ...(passedOver.size > 0 ? [`passed over: ${[...passedOver].join(', ')}`] : []),
   ];
-  return [head, ...hits, ...left.map((line) => `[… ${line} …]`)].join('\n');
+  return [head, ...hits, ...notes.map((line) => `[… ${line} …]`)].join('\n');
 }

@@ -5,10 +5,10 @@ import { entriesOf } from './list-files.ts';
 import type { Workspace } from './workspace.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
-/** Levels below where a walk starts: each holds a descriptor. */
+/** The most levels of a walk: each needs a descriptor. */
 const MAX_DEPTH = 40;
 /** Of installed packages there are more than of everything else; who wants them names them. */
-const PASSED_OVER = 'node_modules';
+const SKIPPED_FOLDER = 'node_modules';
 
 /** What a walk did not look at. */
 export interface Passed {
@@ -17,14 +17,14 @@ export interface Passed {
   readonly passedOver: Set<string>;
 }
 
-/** Which files a glob wants, part by part. */
+/** A glob and its parts. */
 interface Wanted {
-  readonly whole: Glob;
+  readonly glob: Glob;
   readonly parts: readonly Glob[];
   readonly namesPackages: boolean;
 }
 
-/** The folder in which a glob's files lie for certain, and the rest of it. A path without `*` is a file, or a folder with all below it. */
+/** The folder that contains all matches of a glob, and the rest of the glob. A path without `*` is a file, or a folder with all below it. */
 export async function wantedFiles(
   workspace: Workspace,
   path: WorkspacePath,
@@ -36,7 +36,7 @@ export async function wantedFiles(
   const parent = { ...path, names: names.slice(0, -1) };
   const isFolder = await workspace.inFolder(parent, async (folder) => {
     workspace.refuseProtected(names, path.given);
-    // Opening it says whether it is one; a link is refused there.
+    // Opening it shows whether it is a folder, and refuses a link.
     return path.isFolder || !(await lstat(folder.at(names.at(-1) as string))).isFile();
   });
   return isFolder
@@ -45,8 +45,8 @@ export async function wantedFiles(
 }
 
 function readWanted(names: readonly string[]): Wanted {
-  const whole = readGlob(names.join('/'));
-  return { whole, parts: names.map((name) => readGlob(name)), namesPackages: names.includes(PASSED_OVER) };
+  const glob = readGlob(names.join('/'));
+  return { glob, parts: names.map((name) => readGlob(name)), namesPackages: names.includes(SKIPPED_FOLDER) };
 }
 
 interface Level {
@@ -55,7 +55,7 @@ interface Level {
   readonly entries: Iterator<{ name: string; isDirectory(): boolean; isFile(): boolean }>;
 }
 
-/** The files below an open folder, in the order of their names, each with the folder that holds it while it is looked at. Links are not followed. */
+/** The files below an open folder, in the order of their names, each with its open folder. Links are not followed. */
 export async function* filesBelow(
   workspace: Workspace,
   start: Folder,
@@ -78,9 +78,9 @@ export async function* filesBelow(
       }
       const entry = next.value;
       const names = [...level.names, entry.name];
-      if (entry.isFile() && matchGlob(wanted.whole, names.join('/'))) yield { folder: level.folder, names };
-      if (!entry.isDirectory() || !mayHold(wanted, names)) continue;
-      if (entry.name === PASSED_OVER && !wanted.namesPackages) passed.passedOver.add(PASSED_OVER);
+      if (entry.isFile() && matchGlob(wanted.glob, names.join('/'))) yield { folder: level.folder, names };
+      if (!entry.isDirectory() || !mayContain(wanted, names)) continue;
+      if (entry.name === SKIPPED_FOLDER && !wanted.namesPackages) passed.passedOver.add(SKIPPED_FOLDER);
       else if (levels.length > MAX_DEPTH) passed.deeper += 1;
       else {
         // It may have gone, or be a link by now: then it is none of the folders below.
@@ -93,8 +93,8 @@ export async function* filesBelow(
   }
 }
 
-/** Whether files below a folder can fit. */
-function mayHold({ parts }: Wanted, names: readonly string[]): boolean {
+/** Whether files below a folder can match. */
+function mayContain({ parts }: Wanted, names: readonly string[]): boolean {
   for (const [index, name] of names.entries()) {
     const part = parts[index];
     if (part === undefined) return false;

@@ -1,5 +1,5 @@
 import { hasControl } from '../../security/rule-value.ts';
-import { refusal } from './refusal.ts';
+import { pathRefusal } from './refusal.ts';
 
 const MAX_PATH = 4_096;
 const MAX_NAME = 255;
@@ -25,26 +25,27 @@ export interface WorkspacePath {
  * @throws ToolError `path_invalid`, `path_outside`, `path_reserved_name`.
  */
 export function readPath(given: string): WorkspacePath {
-  if (given === '') throw refusal('path_invalid', given, "is empty. Write '.' for the workspace itself.");
+  if (given === '') throw pathRefusal('path_invalid', given, "is empty. Write '.' for the workspace itself.");
   if (!given.isWellFormed() || hasControl(given))
-    throw refusal('path_invalid', given, 'holds a character that cannot be seen.');
-  if (Buffer.byteLength(given) > MAX_PATH) throw refusal('path_invalid', given, `is longer than ${MAX_PATH} bytes.`);
+    throw pathRefusal('path_invalid', given, 'holds a character that cannot be seen.');
+  if (Buffer.byteLength(given) > MAX_PATH)
+    throw pathRefusal('path_invalid', given, `is longer than ${MAX_PATH} bytes.`);
   const slashed = given.replaceAll('\\', '/');
   if (slashed.startsWith('/') || /^[a-z]:\//i.test(slashed))
-    throw refusal('path_outside', given, 'is absolute. Paths are relative to the workspace.');
+    throw pathRefusal('path_outside', given, 'is absolute. Paths are relative to the workspace.');
   const names: string[] = [];
   for (const name of slashed.split('/')) {
     if (name === '' || name === '.') continue;
     if (name !== '..') names.push(checkedName(name, given));
-    else if (names.pop() === undefined) throw refusal('path_outside', given, 'leads out of the workspace.');
+    else if (names.pop() === undefined) throw pathRefusal('path_outside', given, 'leads out of the workspace.');
   }
   return { names, isFolder: slashed.endsWith('/'), given };
 }
 
 function checkedName(name: string, given: string): string {
   if (Buffer.byteLength(name) > MAX_NAME)
-    throw refusal('path_invalid', given, `has a name longer than ${MAX_NAME} bytes.`);
+    throw pathRefusal('path_invalid', given, `has a name longer than ${MAX_NAME} bytes.`);
   if (DEVICE.test(name) || SHORT_NAME.test(name) || name.includes(':') || /[. ]$/.test(name))
-    throw refusal('path_reserved_name', given, 'has a name that some systems take for something else.');
+    throw pathRefusal('path_reserved_name', given, 'has a name that some systems take for something else.');
   return name;
 }

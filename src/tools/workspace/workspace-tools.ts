@@ -3,10 +3,10 @@ import { ConfigurationError } from '../../core/values/errors.ts';
 import { checkOneOf, checkOptions, checkWhole, shown } from '../../core/values/options.ts';
 import { editFile } from './edit-file.ts';
 import type { FileTools } from './file-tools.ts';
-import type { Hold } from './folder.ts';
-import { KnownVersions } from './known-versions.ts';
+import type { FolderAccess } from './folder.ts';
 import { listFiles } from './list-files.ts';
 import { readFile } from './read-file.ts';
+import { ReadVersions } from './read-versions.ts';
 import { searchFiles } from './search-files.ts';
 import { Workspace } from './workspace.ts';
 import { writeFile } from './write-file.ts';
@@ -19,7 +19,7 @@ export interface WorkspaceOptions {
   readonly readOnly?: boolean | undefined;
   /** Put before each name, for a second workspace: `docs_` gives `docs_read_file`. Default none. */
   readonly prefix?: string | undefined;
-  /** A file with a second hard link, whose other name may stand outside. Default `refuse`. */
+  /** Files with a second hard link, whose other name may be outside. Default `refuse`. */
   readonly hardLinks?: 'refuse' | 'allow' | undefined;
   /** Globs of what no tool may touch or show, in any letter case, beside version control and our own settings: `['**' + '/.env*']`. */
   readonly protect?: readonly string[] | undefined;
@@ -33,9 +33,8 @@ const OPTIONS = ['root', 'readOnly', 'prefix', 'hardLinks', 'protect', 'maxFileB
 
 /**
  * Tools for the files of one folder: `read_file`, `list_files`, `search_files` (access `read`), `write_file` and `edit_file`
- * (access `write`). Their `ruleArg` is `path`, so `allow write_file:out/**` is a rule for them. They cannot be led out of the folder:
- * on Linux each name is opened in the folder that was opened before it; elsewhere each is looked at first, which is weaker
- * and said once by a process warning. An invocation that has read a file does not write it once it has changed.
+ * (access `write`). Their `ruleArg` is `path`, so `allow write_file:out/**` is a rule for them. No path leads out of the folder: on Linux each name is
+ * opened in the folder that was opened before it; elsewhere each is checked first, which is weaker, with one process warning. An invocation that has read a file does not write it once it has changed.
  *
  * @throws ConfigurationError that names the option.
  * @example
@@ -46,20 +45,20 @@ export function workspaceTools(options: WorkspaceOptions): readonly LeafTool[] {
   return openTools(options);
 }
 
-/** As {@link workspaceTools}; a test may choose how folders are held. */
-export function openTools(options: WorkspaceOptions & { readonly hold?: Hold }): readonly LeafTool[] {
-  const { root, readOnly, prefix = '', hardLinks, protect = [], maxFileBytes, maxResultChars, hold } = options;
+/** Like {@link workspaceTools}; a test may choose the access to folders. */
+export function openTools(options: WorkspaceOptions & { readonly access?: FolderAccess }): readonly LeafTool[] {
+  const { root, readOnly, prefix = '', hardLinks, protect = [], maxFileBytes, maxResultChars, access } = options;
   checkOneOf('workspaceTools.readOnly', readOnly, [true, false]);
   checkOneOf('workspaceTools.hardLinks', hardLinks, ['refuse', 'allow']);
   checkWhole('workspaceTools.maxFileBytes', maxFileBytes, 1);
   checkWhole('workspaceTools.maxResultChars', maxResultChars, 1_000);
   if (!Array.isArray(protect) || protect.some((glob) => typeof glob !== 'string' || glob === ''))
     throw new ConfigurationError('workspaceTools.protect', `got ${shown(protect)}`, "List globs: ['drafts/**'].");
-  const workspace = new Workspace({ root, field: 'workspaceTools', hardLinks, protect, hold });
-  if (workspace.hold === 'paths') warnOnce();
+  const workspace = new Workspace({ root, field: 'workspaceTools', hardLinks, protect, access });
+  if (workspace.access === 'paths') warnOnce();
   const tools: FileTools = {
     workspace,
-    known: new KnownVersions(),
+    versions: new ReadVersions(),
     prefix,
     maxFileBytes: maxFileBytes ?? 2 * 1024 * 1024,
     maxResultChars: maxResultChars ?? 20_000,

@@ -4,9 +4,9 @@ import { parse } from 'node:path';
 import { short } from '../../core/schema/issue-text.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
 import { shown } from '../../core/values/options.ts';
-import { bestHold, type Folder, type Hold, openRoot } from './folder.ts';
+import { bestAccess, type Folder, type FolderAccess, openRoot } from './folder.ts';
 import { type IsProtected, protectedNames } from './protected-names.ts';
-import { codeOf, refusal, systemRefusal } from './refusal.ts';
+import { codeOf, pathRefusal, systemRefusal } from './refusal.ts';
 import type { WorkspacePath } from './workspace-path.ts';
 
 /** A regular file of the workspace, open for reading. */
@@ -16,28 +16,28 @@ export interface OpenFile {
 }
 
 /**
- * A folder that tools cannot be led out of. Every name on the way is opened by itself, in the folder that was opened before
- * it; links, devices and the like are refused wherever they stand.
+ * A folder that no path leads out of. Every part of a path is opened separately, in the folder that was opened before it; links,
+ * devices and the like are refused everywhere.
  */
 export class Workspace {
   readonly root: string;
-  readonly hold: Hold;
+  readonly access: FolderAccess;
   readonly isProtected: IsProtected;
   readonly #allowHardLinks: boolean;
   readonly #identity: { readonly dev: bigint; readonly ino: bigint };
 
-  /** @throws ConfigurationError where the root is no folder, or all of the system. */
+  /** @throws ConfigurationError if the root is no folder, or the root of the file system. */
   constructor(options: {
     readonly root: string;
     readonly field: string;
     readonly hardLinks?: 'refuse' | 'allow' | undefined;
     readonly protect?: readonly string[] | undefined;
-    readonly hold?: Hold | undefined;
+    readonly access?: FolderAccess | undefined;
   }) {
     const { path, facts } = readRoot(options.root, `${options.field}.root`);
     this.root = path;
     this.#identity = facts;
-    this.hold = options.hold ?? bestHold();
+    this.access = options.access ?? bestAccess();
     this.isProtected = protectedNames(options.protect ?? []);
     this.#allowHardLinks = options.hardLinks === 'allow';
   }
@@ -47,11 +47,12 @@ export class Workspace {
     return this.#walk(path, path.names, work);
   }
 
-  /** Opens the folder that a path's last name stands in. The name itself is judged, and not yet opened. */
+  /** Opens the folder that contains the last name of a path. The name itself is checked, and not yet opened. */
   inParent<T>(path: WorkspacePath, work: (folder: Folder, name: string) => Promise<T>): Promise<T> {
     const name = path.names.at(-1);
-    if (name === undefined) throw refusal('path_invalid', path.given, 'is the workspace itself. Name a file in it.');
-    if (path.isFolder) throw refusal('path_invalid', path.given, "ends in '/', so it is a folder. Name a file.");
+    if (name === undefined)
+      throw pathRefusal('path_invalid', path.given, 'is the workspace itself. Name a file in it.');
+    if (path.isFolder) throw pathRefusal('path_invalid', path.given, "ends in '/', so it is a folder. Name a file.");
     return this.#walk(path, path.names.slice(0, -1), (folder) => {
       this.refuseProtected(path.names, path.given);
       return work(folder, name);
@@ -78,7 +79,7 @@ export class Workspace {
   }
 
   async #openRoot(): Promise<Folder> {
-    const folder = await openRoot(this.root, this.hold).catch((thrown: unknown) => {
+    const folder = await openRoot(this.root, this.access).catch((thrown: unknown) => {
       throw new ToolError('threw', `the workspace cannot be opened (${codeOf(thrown) ?? 'unknown'})`);
     });
     const { dev, ino } = await stat(folder.address, { bigint: true });
@@ -111,8 +112,8 @@ export class Workspace {
     try {
       const facts = await handle.stat({ bigint: true });
       this.#refuseKind(facts, given);
-      if (this.hold === 'paths' && (facts.ino !== before.ino || facts.dev !== before.dev))
-        throw refusal('path_symlink', given, 'was replaced while it was opened.');
+      if (this.access === 'paths' && (facts.ino !== before.ino || facts.dev !== before.dev))
+        throw pathRefusal('path_symlink', given, 'was replaced while it was opened.');
       return { handle, facts };
     } catch (thrown) {
       await handle.close();
@@ -121,16 +122,16 @@ export class Workspace {
   }
 
   #refuseKind(facts: BigIntStats, given: string): void {
-    if (facts.isSymbolicLink()) throw refusal('path_symlink', given, 'is a link; links are not followed.');
-    if (facts.isDirectory()) throw refusal('path_special_file', given, 'is a folder, not a file.');
-    if (!facts.isFile()) throw refusal('path_special_file', given, 'is no regular file.');
+    if (facts.isSymbolicLink()) throw pathRefusal('path_symlink', given, 'is a link; links are not followed.');
+    if (facts.isDirectory()) throw pathRefusal('path_special_file', given, 'is a folder, not a file.');
+    if (!facts.isFile()) throw pathRefusal('path_special_file', given, 'is no regular file.');
     if (facts.nlink > 1n && !this.#allowHardLinks)
-      throw refusal('path_hard_link', given, 'has a second name (a hard link), which may stand outside.');
+      throw pathRefusal('path_hard_link', given, 'has a second name (a hard link), which may stand outside.');
   }
 
   refuseProtected(names: readonly string[], given: string): void {
     if (this.isProtected(names))
-      throw refusal(
+      throw pathRefusal(
         'path_protected',
         given,
         'is protected: version control, settings, or what the workspace excludes.',
@@ -139,7 +140,7 @@ export class Workspace {
 }
 
 function noFolder(names: readonly string[], given: string): ToolError {
-  return refusal(
+  return pathRefusal(
     'path_not_found',
     given,
     `does not exist: there is no folder ${JSON.stringify(short(names.join('/'), 120))}.`,

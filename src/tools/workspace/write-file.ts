@@ -7,7 +7,7 @@ import { count, type FileTools, PATH } from './file-tools.ts';
 import { remembered } from './read-file.ts';
 import { readPath } from './workspace-path.ts';
 
-/** `write_file`: a whole file, new or in place of an old one. */
+/** `write_file`: writes a whole file, new or instead of an old one. */
 export function writeFile(tools: FileTools): LeafTool {
   return defineBuiltinLeaf(
     {
@@ -34,7 +34,7 @@ export function writeFile(tools: FileTools): LeafTool {
 }
 
 async function write(
-  { workspace, known, maxFileBytes }: FileTools,
+  { workspace, versions, maxFileBytes }: FileTools,
   args: { readonly path: string; readonly content: string },
   context: ToolContext,
 ): Promise<string> {
@@ -44,7 +44,7 @@ async function write(
     throw new ToolError('invalid_args', '$.content: holds a lone surrogate, which is no text.');
   const { bytes, version, isNew } = await changeFile(workspace, {
     path,
-    known: known.get(invocationOf(context), name),
+    readVersion: versions.get(invocationOf(context), name),
     max: maxFileBytes,
     next: () => Buffer.from(args.content, 'utf8'),
   });
