@@ -6,11 +6,11 @@ import { isPlainObject } from '../core/values/json.ts';
 import { timeNow } from '../core/values/time.ts';
 import { pastOf, reopened, storedAs } from './boundary.ts';
 import type { JournalParts } from './journal-parts.ts';
-import { noteRow } from './note-row.ts';
 import { Playback } from './playback.ts';
 import type { RunLog } from './record-store.ts';
 import type { Row } from './row.ts';
 import { opensSpan, spanOf } from './span-start.ts';
+import { boundaryForm, effectForm } from './stored-form.ts';
 import { enclosing, storedRecord } from './stored-record.ts';
 import { TraceFacts } from './trace-facts.ts';
 
@@ -151,7 +151,7 @@ export class Recorder {
   }
 
   #kept(draft: Draft): { readonly request: unknown; readonly value: unknown } {
-    const { request, value } = noteRow(draft);
+    const { request, value } = boundaryForm(draft);
     return { request: traced(request, this.#facts.ofBoundary(draft)), value };
   }
 
@@ -202,11 +202,10 @@ export class Recorder {
       this.#records += 1;
       return;
     }
-    const { key, kind, step, paidBy } = call;
+    const { key, kind, step } = call;
     const event = outcome.ok ? 'done' : outcome.stop === undefined ? 'failed' : 'cancel';
-    const request = paidBy === undefined ? spent && { spent } : { ...(spent && { spent }), paidBy };
-    const value = outcome.ok ? outcome.value : outcome.error;
-    const kept = { key, kind, event, attempt, step, span, request, value } as const;
+    const stored = effectForm(call, outcome, spent);
+    const kept = { key, kind, event, attempt, step, span, ...stored } as const;
     this.#write(kept, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...call.ended(outcome), since }));
   }
 

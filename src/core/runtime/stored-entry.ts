@@ -93,8 +93,8 @@ interface Ended<Value, Request = undefined> {
 interface StoredForms {
   run: {
     started: Started<Omit<RunIn, 'input'> & Traced<Pick<RunIn, 'caller'>>>;
-    done: Ended<StoredSums & Pick<RunOut, 'label'>>;
-    suspended: Ended<StoredSums & Pick<RunOut, 'label'>>;
+    done: Ended<Omit<StoredSums, 'status'> & Pick<RunOut, 'status' | 'label'>>;
+    suspended: Ended<Omit<StoredSums, 'status'> & Pick<RunOut, 'status' | 'label'>>;
     /** Its result rejected. */
     cancel: Ended<Pick<ErrorRecord, 'kind'>>;
   };
