@@ -221,7 +221,7 @@ function runContent(row: TypedRow<'run'>): EntryContent {
 }
 
 /** Without its text, and where the sums are not on record, without those. */
-function outcome<Sums extends Partial<StoredSums>>(sums: Sums) {
+function outcome<Sums extends Partial<Omit<StoredSums, 'status'>>>(sums: Sums) {
   const { usage = NO_USAGE, steps = 0, toolCalls = 0 } = sums;
   return { ...sums, usage, ownUsage: usage, steps, toolCalls, text: '' };
 }
