@@ -37,9 +37,9 @@ const calls = (name: string, n = 0) => ({ ...callTools(toolCall(name, { n })), u
 it('what earlier epochs spent counts under a cap, in all and at each node', () => {
   const row = (key: string, value: object) => ({ kind: 'model', event: 'done', key, value }) as unknown as Row;
   const history = new History([
-    row('lead/1/model', { usage, costUsd: 0.3 }),
-    row('lead/1.0/worker/1/model', { usage, costUsd: 0.1 }),
-    row('lead/1.0/worker/2/model', { usage }),
+    row('lead/1/model', { content: [], usage, costUsd: 0.3 }),
+    row('lead/1.0/worker/1/model', { content: [], usage, costUsd: 0.1 }),
+    row('lead/1.0/worker/2/model', { content: [], usage }),
   ]);
   expect(history.spent(undefined)).toEqual({ tokens: 600, picoUsd: 4e11 });
   expect(history.spent('lead/1.0/worker')).toEqual({ tokens: 400, picoUsd: 1e11 });
