@@ -2,12 +2,15 @@
 export class Lane {
   #last: Promise<void> | undefined;
 
-  /** Resolves when it is this call's turn, with the function that ends the turn. */
-  async enter(): Promise<() => void> {
+  async inTurn<T>(work: () => Promise<T>): Promise<T> {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = promise;
     await before;
-    return resolve;
+    try {
+      return await work();
+    } finally {
+      resolve();
+    }
   }
 }

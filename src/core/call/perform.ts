@@ -6,18 +6,15 @@ import { runLeaf } from './run-leaf.ts';
 import { runProcedure } from './run-procedure.ts';
 
 /** Runs a permitted call: a leaf as one effect, a procedure as calls of its own. One that is not `parallel` waits for its turn. */
-export async function perform(run: RunContext, site: CallSite, permit: Permitted): Promise<CallResult> {
-  const { parsed, key, lane } = site;
+export function perform(run: RunContext, site: CallSite, permit: Permitted): CallResult | Promise<CallResult> {
+  const { parsed, key } = site;
   if (parsed.refused !== undefined) return refuse(run, site, { ok: false, error: parsed.refused });
   const { tool } = parsed;
   // Reading again what a person gave may give other arguments: those that the call started with hold.
   const args = startedArguments(run, key) ?? permit.args;
-  const leave = tool.parallel ? undefined : await lane.enter();
-  try {
-    return await (tool.type === 'procedure'
+  const work = () =>
+    tool.type === 'procedure'
       ? runProcedure(run, site, tool, args, permit.rule)
-      : runLeaf(run, site, tool, args, permit.rule));
-  } finally {
-    leave?.();
-  }
+      : runLeaf(run, site, tool, args, permit.rule);
+  return tool.parallel ? work() : site.lane.inTurn(work);
 }

@@ -6,14 +6,14 @@ import { type ParsedCall, recordedArguments, resolveCall } from '../call/resolve
 import { countToolCall } from '../runtime/admission.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { signatureOf } from '../turn/repeats.ts';
-import { append, type Transcript } from '../turn/transcript.ts';
+import type { Transcript } from '../turn/transcript.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import { type ToolCall, type ToolMessage, textOf } from '../values/message.ts';
 import type { ToolOut, ToolValue } from '../values/tool-value.ts';
 
 /** One call of a turn, ready to run. */
-interface Planned {
+export interface PlannedCall {
   readonly call: ToolCall;
   readonly key: string;
   readonly parsed: ParsedCall;
@@ -23,35 +23,50 @@ interface Planned {
 }
 
 /** What follows from the calls of a turn: they make a loop, or one of them is the answer. */
-export interface TurnEnd {
+export interface BatchEnd {
   readonly loops?: ErrorRecord | undefined;
   readonly answer?: ToolValue | undefined;
 }
 
-/** The calls of one turn, in parallel; results in call order. */
-export async function callTools(run: RunContext, transcript: Transcript, calls: readonly ToolCall[]): Promise<TurnEnd> {
-  const { self, repeats, redact } = transcript;
-  const label = transcript.self.label;
-  const lane = new Lane();
+/** Reads the calls of a turn, and checks which of them repeat what was done before. */
+export function planCalls(run: RunContext, transcript: Transcript, calls: readonly ToolCall[]): readonly PlannedCall[] {
+  const { self } = transcript;
   self.toolCalls += calls.length;
-  const planned = calls.map((call, index) => plan(run, transcript, call, `${self.path}/${self.step}.${index}`));
+  return calls.map((call, index) => planCall(run, transcript, call, `${self.path}/${self.step}.${index}`));
+}
+
+/** Starts the calls of a turn, in parallel. */
+export function startCalls(
+  run: RunContext,
+  transcript: Transcript,
+  planned: readonly PlannedCall[],
+): readonly Promise<CallResult>[] {
+  const { self, redact } = transcript;
+  const { path, step, span: parent, label } = self;
+  const lane = new Lane();
   const fanOut = fanOutOf(run, transcript, planned);
-  const redacted = (whole: string) => (redact === undefined ? whole : redact(whole));
-  const pending = planned.map(({ call, key, parsed }) => {
-    const { tool } = parsed;
-    const parentStep =
-      tool?.type === 'procedure' ? { path: self.path, step: self.step, toolCallId: call.id } : undefined;
+  return planned.map(({ call, key, parsed }) => {
+    const parentStep = parsed.tool?.type === 'procedure' ? { path, step, toolCallId: call.id } : undefined;
     const visible = { ref: self.truncatedResults?.refFor(key), redact };
-    const site: CallSite = { self, key, step: self.step, parent: self.span, parentStep, parsed, label, lane, visible };
+    const site: CallSite = { self, key, step, parent, parentStep, parsed, label, lane, visible };
     if (fanOut === undefined || !isWorker(parsed)) return dispatch(run, site);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
     return tellRefusal(onEnd, dispatch(run, { ...site, onEnd }));
   });
-  const results = pending.length === 1 ? [await (pending[0] as Promise<CallResult>)] : await Promise.all(pending);
+}
+
+/** Appends the results of a turn, in call order. */
+export function appendResults(
+  transcript: Transcript,
+  planned: readonly PlannedCall[],
+  results: readonly CallResult[],
+): BatchEnd {
+  const { self, repeats, redact } = transcript;
   const noted = results.map(({ out, value, same = out.content }, index) => {
-    const { call, key, seen } = planned[index] as Planned;
-    const message = append(transcript, toolMessage(call, self.truncatedResults?.refFor(key) ?? key, out));
-    if (out.cut) self.truncatedResults?.keep(message, redacted(out.error?.message ?? textOf(value?.content ?? '')));
+    const { call, key, seen } = planned[index] as PlannedCall;
+    const message = transcript.append(toolMessage(call, self.truncatedResults?.refFor(key) ?? key, out));
+    const whole = out.error?.message ?? textOf(value?.content ?? '');
+    if (out.cut) self.truncatedResults?.keep(message, redact === undefined ? whole : redact(whole));
     const result = typeof same === 'string' ? same : JSON.stringify(same);
     return { ...seen, result, failed: out.isError };
   });
@@ -64,14 +79,14 @@ export async function callTools(run: RunContext, transcript: Transcript, calls: 
 }
 
 /** The answer of a worker that was the only call, and may be the supervisor's. */
-function passedOn([only, more]: readonly Planned[], [result]: readonly CallResult[]): ToolValue | undefined {
+function passedOn([only, more]: readonly PlannedCall[], [result]: readonly CallResult[]): ToolValue | undefined {
   const tool = only?.parsed.tool;
   const passes = more === undefined && tool?.type === 'procedure' && tool.delegate?.passThrough === true;
   return passes && result?.out.isError === false ? result.value : undefined;
 }
 
 /** Reads a call and looks whether it may run, as far as that follows from the transcript. */
-function plan(run: RunContext, { tools, repeats }: Transcript, call: ToolCall, key: string): Planned {
+function planCall(run: RunContext, { tools, repeats }: Transcript, call: ToolCall, key: string): PlannedCall {
   countToolCall(run, key);
   let parsed = recordedArguments(run, key, resolveCall(call, tools));
   const name = parsed.tool?.name ?? call.name;
@@ -97,7 +112,7 @@ function callsWorkers(parsed: ParsedCall): boolean {
 }
 
 /** The workers of the turn, where one's end may stop the others. */
-function fanOutOf(run: RunContext, { self, agent }: Transcript, planned: readonly Planned[]): FanOut | undefined {
+function fanOutOf(run: RunContext, { self, agent }: Transcript, planned: readonly PlannedCall[]): FanOut | undefined {
   const policy = agent.fanOut;
   if (policy === 'collect') return undefined;
   const paths = planned.filter(({ parsed }) => isWorker(parsed)).map(({ key }) => key);

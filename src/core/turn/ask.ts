@@ -1,15 +1,36 @@
-import type { Outcome } from '../runtime/journal.ts';
+import type { ContextNote } from '../contract/record.ts';
+import type { Failure, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
-import type { Due } from '../runtime/selector.ts';
+import type { Due, Selection, Sendable } from '../runtime/selector.ts';
 import { besideAgain } from '../values/address.ts';
 import type { ModelTurn, ToolChoice } from '../values/model.ts';
 import { compact, dueBefore, noteContext, pastOf } from './compact.ts';
+import { countTurn } from './count-turn.ts';
 import { callModel } from './hooked-model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import type { Transcript } from './transcript.ts';
 
-/** One model call over what the window selects. Not async: while it is under way only the effect's own frame is kept. */
-export function ask(
+/** One model call over what the window selects of the transcript, and what it spent is counted. */
+export async function ask(
+  run: RunContext,
+  transcript: Transcript,
+  key: string,
+  toolChoice?: ToolChoice,
+): Promise<Outcome<ModelTurn>> {
+  return countTurn(run, transcript, key, await request(run, transcript, key, toolChoice));
+}
+
+/** The first model call of a step, not counted. */
+export function requestStep(run: RunContext, transcript: Transcript): Promise<Outcome<ModelTurn>> {
+  const { path, step } = transcript.self;
+  return request(run, transcript, `${path}/${step}/model`);
+}
+
+/**
+ * A model call, not counted. Not async: its frame would be the fourth of a run that is parked in its first call, and takes 6 % of
+ * that run's heap (9.65 KB with it, 9.12 KB without).
+ */
+function request(
   run: RunContext,
   transcript: Transcript,
   key: string,
@@ -17,11 +38,11 @@ export function ask(
 ): Promise<Outcome<ModelTurn>> {
   const due = dueBefore(run, transcript, key, 1);
   return due === undefined
-    ? askNow(run, transcript, key, toolChoice)
-    : askCompacted(run, transcript, key, due, toolChoice);
+    ? send(run, transcript, key, toolChoice)
+    : compactAndSend(run, transcript, key, due, toolChoice);
 }
 
-async function askCompacted(
+async function compactAndSend(
   run: RunContext,
   transcript: Transcript,
   key: string,
@@ -29,39 +50,32 @@ async function askCompacted(
   toolChoice: ToolChoice | undefined,
 ): Promise<Outcome<ModelTurn>> {
   const stopped = await compact(run, transcript, key, due);
-  return stopped ?? askNow(run, transcript, key, toolChoice);
+  return stopped ?? send(run, transcript, key, toolChoice);
 }
 
-function askNow(
+function send(
   run: RunContext,
   transcript: Transcript,
   key: string,
   toolChoice: ToolChoice | undefined,
 ): Promise<Outcome<ModelTurn>> {
-  const selection = transcript.selector.select(transcript.messages, pastOf(run, key));
-  if (!selection.ok) {
-    const why =
-      selection.cause === undefined ? '' : `; nothing more is compacted since one try failed (${selection.cause})`;
-    const message = `what must stay needs ${selection.needed} tokens, the window has room for ${selection.available}${why}`;
-    return Promise.resolve({ ok: false, error: { kind: 'context_limit', message, retryable: false } });
-  }
-  const { dropped, tokensBefore, tokensAfter, cut } = selection;
-  if (dropped > 0) {
-    noteContext(run, transcript, besideAgain(key, 'window', 1), {
-      how: 'drop',
-      dropped,
-      tokensBefore,
-      tokensAfter,
-      cut,
-    });
-  }
+  const { selector, messages, question, tools, self } = transcript;
+  const selection = selector.select(messages, pastOf(run, key));
+  if (!selection.ok) return Promise.resolve(tooLong(selection));
+  if (selection.dropped > 0) noteContext(run, self, besideAgain(key, 'window', 1), droppedBy(selection));
   transcript.sent = selection;
-  const choice = transcript.tools.size > 0 ? (toolChoice ?? choiceOf(transcript)) : undefined;
-  return callModel(
-    run,
-    transcript.self,
-    new ModelCallEffect(run, transcript.self, key, transcript.question, selection, choice),
-  );
+  const choice = tools.size > 0 ? (toolChoice ?? choiceOf(transcript)) : undefined;
+  return callModel(run, self, new ModelCallEffect(run, self, key, question, selection, choice));
+}
+
+function tooLong({ needed, available, cause }: Extract<Selection, { ok: false }>): Failure {
+  const why = cause === undefined ? '' : `; nothing more is compacted since one try failed (${cause})`;
+  const message = `what must stay needs ${needed} tokens, the window has room for ${available}${why}`;
+  return { ok: false, error: { kind: 'context_limit', message, retryable: false } };
+}
+
+function droppedBy({ dropped, tokensBefore, tokensAfter, cut }: Sendable): ContextNote {
+  return { how: 'drop', dropped, tokensBefore, tokensAfter, cut };
 }
 
 /** A forced call of the settings holds until a tool was called: else the model could never answer. */

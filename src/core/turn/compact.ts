@@ -2,6 +2,7 @@ import type { ModelAgent } from '../contract/agent.ts';
 import type { Compactor } from '../contract/compactor.ts';
 import type { ContextNote } from '../contract/record.ts';
 import { envelope } from '../runtime/envelope.ts';
+import type { Invocation } from '../runtime/invocation.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
 import { isRecorded, recordedCut } from '../runtime/prior.ts';
 import { recordOnce } from '../runtime/record-once.ts';
@@ -77,7 +78,7 @@ export async function compact(
   key: string,
   first: Due,
 ): Promise<Failure | undefined> {
-  const { selector, messages, compacting } = transcript;
+  const { self, selector, messages, compacting } = transcript;
   let due: Due | undefined = first;
   for (let round = 1; due !== undefined && compacting !== undefined; round += 1) {
     const made = await compacting.make(transcript, besideAgain(key, 'summary', round), due);
@@ -86,7 +87,7 @@ export async function compact(
     const tokens = { tokensBefore: due.tokensBefore, tokensAfter: due.tokensBefore };
     const error = made.ok ? NOT_SHORTER : made.error;
     const noted = replaced ?? { dropped: 0, ...tokens, error };
-    noteContext(run, transcript, besideAgain(key, 'window', round), { how: compacting.how, ...noted });
+    noteContext(run, self, besideAgain(key, 'window', round), { how: compacting.how, ...noted });
     if (replaced === undefined) selector.giveUp(`${error.kind}: ${error.message}`);
     else await saveConversation(run, transcript, besideAgain(key, 'conversation', round));
     due = replaced === undefined ? undefined : dueBefore(run, transcript, key, round + 1);
@@ -101,7 +102,7 @@ const NOT_SHORTER: ErrorRecord = Object.freeze({
 });
 
 /** Notes what was done with the transcript before a call. */
-export function noteContext(run: RunContext, { self }: Transcript, key: string, value: ContextNote): void {
+export function noteContext(run: RunContext, self: Invocation, key: string, value: ContextNote): void {
   run.journal.note({ ...envelope(self, key), kind: 'context', event: 'done', value });
 }
 

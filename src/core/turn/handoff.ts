@@ -8,7 +8,7 @@ import { parseOutput } from '../schema/parse-output.ts';
 import { ToolError } from '../values/errors.ts';
 import { joinLabels } from '../values/label.ts';
 import type { Message } from '../values/message.ts';
-import { enter } from './arrivals.ts';
+import { arrivalsBefore, enter } from './arrivals.ts';
 import { type Transcript, transcriptOf } from './transcript.ts';
 
 /** A worker that is about to take a conversation over, or has. */
@@ -55,7 +55,7 @@ export async function takeOver(
 /** The worker goes on with the conversation, and its outcome is that of its supervisor. */
 export async function handOver(run: RunContext, transcript: Transcript, handoff: Handoff): Promise<AgentOutcome> {
   const { self, messages } = transcript;
-  await enter(run, transcript, `${handoff.worker.path}/1/model`);
+  await enter(transcript, arrivalsBefore(run, self, `${handoff.worker.path}/1/model`));
   // After a resume: what came when the worker was at work already.
   run.inbox.move(self.path, handoff.worker.path);
   const { message } = handoff;

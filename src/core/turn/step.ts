@@ -1,17 +1,23 @@
+import { countStep } from '../runtime/admission.ts';
 import { envelope } from '../runtime/envelope.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { UserMessage } from '../values/message.ts';
+import type { Transcript } from './transcript.ts';
 
-/** Gives the time at which the step began. `arrived` is what entered the transcript before it. */
-export function beginStep(run: RunContext, self: Invocation, arrived: readonly UserMessage[]): bigint {
-  if (!run.journal.isWatched) return 0n;
+/** Begins the next step. `arrived` is what entered the transcript before it. */
+export function beginStep(run: RunContext, transcript: Transcript, arrived: readonly UserMessage[]): void {
+  const { self } = transcript;
+  self.step += 1;
+  transcript.truncatedText = '';
+  countStep(run, self);
+  if (!run.journal.isWatched) return;
   const entry = { ...stepEntry(self), event: 'started' } as const;
-  return run.journal.note(arrived.length === 0 ? entry : { ...entry, request: { arrived } });
+  transcript.stepSince = run.journal.note(arrived.length === 0 ? entry : { ...entry, request: { arrived } });
 }
 
-export function endStep(run: RunContext, self: Invocation, since: bigint): void {
-  if (run.journal.isWatched) run.journal.note({ ...stepEntry(self), event: 'done', since });
+export function endStep(run: RunContext, { self, stepSince }: Transcript): void {
+  if (run.journal.isWatched) run.journal.note({ ...stepEntry(self), event: 'done', since: stepSince });
 }
 
 function stepEntry(self: Invocation) {
