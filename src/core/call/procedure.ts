@@ -149,7 +149,7 @@ class Procedure implements OpenProcedure {
     const { self, span, parentStep } = this.#site;
     const place = { parent: self, parentStep, parentSpan: span, label: this.#label };
     const outcome = await this.#run.children.start({ ...child, ...place }).outcome;
-    if (!this.#underWay.isLeft(child.key)) this.join(outcome.label);
+    if (!this.#underWay.isAbandoned(child.key)) this.join(outcome.label);
     if (outcome.status !== 'completed') this.#failed('agent', child.key);
     return outcome;
   }
@@ -186,7 +186,7 @@ class Procedure implements OpenProcedure {
     const parsed = recordedArguments(this.#run, key, now);
     const site = { self, key, step, parent: span, parentStep, parsed, label: this.#label, lane: this.#lane };
     const { out, value } = await dispatch(this.#run, site);
-    if (!this.#underWay.isLeft(key)) this.join(out.label);
+    if (!this.#underWay.isAbandoned(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
     this.#failed('tool', key);
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });

@@ -6,7 +6,7 @@ export interface At {
   key: string;
 }
 
-const LEFT = 'The procedure ended without waiting for it.';
+const NOT_AWAITED = 'The procedure ended without waiting for it.';
 
 /** What a procedure's code began and may not have waited for. */
 export class UnderWay {
@@ -19,9 +19,9 @@ export class UnderWay {
     this.#stops = stops;
   }
 
-  /** True for what this code left when it ran before: its end came after the code's, so the code never hears of it. */
-  isLeft(key: string): boolean {
-    return this.#stops.of(key)?.reason === LEFT;
+  /** True for what this code did not wait for when it ran before: it ended after the code, so the code never gets its result. */
+  isAbandoned(key: string): boolean {
+    return this.#stops.of(key)?.reason === NOT_AWAITED;
   }
 
   /** A branch that nobody waits for is no unhandled rejection: the tree and the records say how it ended. */
@@ -30,14 +30,17 @@ export class UnderWay {
     const at = { key: '' };
     const begun = work(at);
     this.#calls.set(begun, at);
-    begun.then(
-      () => this.#calls.delete(begun),
-      (thrown: unknown) => {
-        this.#calls.delete(begun);
-        if (isFatal(thrown) && !isA(thrown, ConfigurationError)) this.#fatal ??= { thrown };
-      },
-    );
-    return this.isLeft(at.key) ? new Promise(() => {}) : begun;
+    void this.#follow(begun);
+    return this.isAbandoned(at.key) ? new Promise(() => {}) : begun;
+  }
+
+  async #follow(begun: Promise<unknown>): Promise<void> {
+    try {
+      await begun;
+    } catch (thrown) {
+      if (isFatal(thrown) && !isA(thrown, ConfigurationError)) this.#fatal ??= { thrown };
+    }
+    this.#calls.delete(begun);
   }
 
   /**
@@ -47,7 +50,7 @@ export class UnderWay {
   async close(cancel: (key: string, reason: string) => void): Promise<void> {
     this.#isOver = true;
     if (this.#calls.size > 0) {
-      for (const { key } of this.#calls.values()) if (key !== '') cancel(key, LEFT);
+      for (const { key } of this.#calls.values()) if (key !== '') cancel(key, NOT_AWAITED);
       await Promise.allSettled(this.#calls.keys());
     }
     if (this.#fatal !== undefined) throw this.#fatal.thrown;

@@ -48,19 +48,17 @@ async function live(
 ): Promise<Waited> {
   const { run, self, base } = site;
   const { inbox, stops } = run;
-  const left = until === undefined ? undefined : Math.max(0, until - Date.now());
+  const leftMs = until === undefined ? undefined : Math.max(0, until - Date.now());
   let isOver = false;
-  let end = () => {};
-  const over = new Promise<void>((resolve) => {
-    end = () => {
-      isOver = true;
-      resolve();
-    };
-  });
-  const timer = left === undefined ? undefined : setTimeout(end, left);
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const end = () => {
+    isOver = true;
+    resolve();
+  };
+  const timer = leftMs === undefined ? undefined : setTimeout(end, leftMs);
   const waiting = { key: base, interrupt: (_stop: Stop) => end() };
   stops.enter(waiting);
-  // While a timer runs it can go on by itself: the run must not park.
+  // While a timer runs the wait can end by itself: the run must not park.
   if (timer !== undefined) run.activity.busy(self, 1);
   try {
     for (;;) {

@@ -5,18 +5,19 @@ import type { Invocation } from './invocation.ts';
 import { hasEnded } from './prior.ts';
 import type { RunContext } from './run-context.ts';
 
-/** An outcome with the hooks at it. Not async: without any there is no further frame. */
+/** An outcome with the hooks at it. */
 export function withEndHooks(run: RunContext, self: Invocation, driven: Promise<AgentOutcome>): Promise<AgentOutcome> {
   const hooks = hooksFor(run, self, 'onEnd');
-  return hooks === undefined ? driven : driven.then((outcome) => hooked(run, self, outcome, hooks));
+  return hooks === undefined ? driven : hooked(run, self, driven, hooks);
 }
 
 async function hooked(
   run: RunContext,
   self: Invocation,
-  outcome: AgentOutcome,
+  driven: Promise<AgentOutcome>,
   hooks: NonNullable<ReturnType<typeof hooksFor>>,
 ): Promise<AgentOutcome> {
+  const outcome = await driven;
   const { status, text, output, error } = outcome;
   const about: HookOutcome = { status, text, output, error };
   const key = self.path;

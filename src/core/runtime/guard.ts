@@ -53,15 +53,11 @@ export class Guard implements Interruptible {
     this.#stops.enter(this);
     let timer: NodeJS.Timeout | undefined;
     try {
-      return await new Promise<T>((resolve, reject) => {
-        this.#abandon = () => {
-          timer ??= setTimeout(
-            () => this.#stop && reject(new Stopped(this.#stop)),
-            Math.min(graceMs, LONGEST_TIMER_MS),
-          );
-        };
-        Promise.resolve(work()).then(resolve, reject);
-      });
+      const { promise: abandoned, reject } = Promise.withResolvers<never>();
+      this.#abandon = () => {
+        timer ??= setTimeout(() => this.#stop && reject(new Stopped(this.#stop)), Math.min(graceMs, LONGEST_TIMER_MS));
+      };
+      return await Promise.race([work(), abandoned]);
     } finally {
       clearTimeout(timer);
       this.#abandon = undefined;

@@ -54,10 +54,10 @@ export class Inbox {
 
   /** Resolves when the next one comes. */
   changed(path: string): Promise<void> {
-    return new Promise((resolve) => {
-      this.#watchers ??= new Map();
-      this.#watchers.set(path, [...(this.#watchers.get(path) ?? []), resolve]);
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#watchers ??= new Map();
+    this.#watchers.set(path, [...(this.#watchers.get(path) ?? []), resolve]);
+    return promise;
   }
 
   waiting(path: string): readonly Arrival[] {

@@ -46,11 +46,9 @@ export async function recordOnce<T extends Json>(
 class TooLate extends Error {}
 
 async function inTime<T>(work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const message = `did not settle within ${DEFAULTS.toolTimeoutMs / 1000} s`;
-    timer = setTimeout(() => reject(new TooLate(message)), DEFAULTS.toolTimeoutMs);
-  });
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const message = `did not settle within ${DEFAULTS.toolTimeoutMs / 1000} s`;
+  const timer = setTimeout(() => reject(new TooLate(message)), DEFAULTS.toolTimeoutMs);
   try {
     return await Promise.race([work(), late]);
   } finally {

@@ -24,11 +24,8 @@ export class Threads {
     const thread = this.#all.get(id) ?? { delegate, outcome, isRunning: true };
     thread.outcome = outcome;
     thread.isRunning = true;
-    const over = () => {
-      if (thread.outcome === outcome) thread.isRunning = false;
-    };
-    outcome.then(over, over);
     this.#all.set(id, thread);
+    void follow(thread, outcome);
   }
 
   /** A ToolError where no worker of this invocation has the id. */
@@ -39,4 +36,13 @@ export class Threads {
     const unknown = JSON.stringify(id.slice(0, 64));
     throw new ToolError('invalid_args', `There is no worker ${unknown} to continue. Workers are: ${known}.`);
   }
+}
+
+async function follow(thread: Thread, outcome: Promise<AgentOutcome>): Promise<void> {
+  try {
+    await outcome;
+  } catch {
+    // Infrastructure failed: the caller that awaits the outcome throws that.
+  }
+  if (thread.outcome === outcome) thread.isRunning = false;
 }

@@ -66,13 +66,19 @@ export class Workers {
     const id = workerId(self);
     const worker: Worker = { id, self, outcome, isRunning: true, isGiven: false };
     this.#all.set(id, worker);
-    const over = () => {
-      worker.isRunning = false;
-      this.#run.inbox.put(this.#self.path, { id: resultId(self), worker: id });
-    };
-    // The first to be told of its end. Where infrastructure failed the supervisor comes upon it when it takes the result.
-    outcome.then(over, over);
+    // Before anything else awaits its outcome.
+    void this.#follow(worker);
     return id;
+  }
+
+  async #follow(worker: Worker): Promise<void> {
+    try {
+      await worker.outcome;
+    } catch {
+      // Infrastructure failed: the supervisor throws that when it takes the result.
+    }
+    worker.isRunning = false;
+    this.#run.inbox.put(this.#self.path, { id: resultId(worker.self), worker: worker.id });
   }
 
   states(): readonly WorkerResult[] {

@@ -47,9 +47,9 @@ export async function saveConversation(run: RunContext, transcript: Transcript, 
   });
 }
 
-function load(run: RunContext, transcript: Transcript): Promise<Outcome<WorkingSummary | null>> {
+async function load(run: RunContext, transcript: Transcript): Promise<Outcome<WorkingSummary | null>> {
   const { conversation, self } = transcript;
-  if (conversation === undefined) return Promise.resolve({ ok: true, value: null });
+  if (conversation === undefined) return { ok: true, value: null };
   const { store, id } = conversation;
   const read = async (signal: AbortSignal) => {
     const saved = await store.load(id, signal);

@@ -8,7 +8,7 @@ import { beside } from '../values/address.ts';
 import type { ModelTurn } from '../values/model.ts';
 import type { ModelCallEffect } from './model-call.ts';
 
-/** One model call with the hooks before and after it. Not async: without any only the effect's own frame is kept. */
+/** One model call with the hooks before and after it. */
 export function callModel(run: RunContext, self: Invocation, call: ModelCallEffect): Promise<Outcome<ModelTurn>> {
   const before = hooksFor(run, self, 'beforeModel');
   const after = hooksFor(run, self, 'afterModel');
