@@ -45,6 +45,7 @@ const FLOORS: Record<string, readonly (string | readonly string[])[]> = {
   journal: [OWN, 'sqlite'],
   orchestration: ['budget', 'approvals', 'detached', 'run', 'entry', OWN],
   telemetry: ['otel', 'log'],
+  memory: ['vectors', 'file', 'search', 'long-term-memory-type.ts', 'tools', 'upkeep', OWN],
   models: ['failure', 'answer', 'request', OWN, ['anthropic', 'openai'], 'from-env.ts', 'index.ts'],
   testing: ['wire', OWN],
   cli: [OWN, 'commands', 'cox.ts'],

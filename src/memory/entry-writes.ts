@@ -6,7 +6,7 @@ import { parseEntry, parseUpdate } from './file/parse-entry.ts';
 import { type Memory, memoryOf, versionsOf } from './file/versions.ts';
 import { type Added, addEntry, expectVersion, replace, twinOf } from './file/write-entry.ts';
 import type { LongTermMemory } from './long-term-memory-type.ts';
-import type { MemoryHandle } from './memory-handle.ts';
+import type { MemoryHandle } from './search/memory-handle.ts';
 import { removeByProvenance, removeEntry } from './upkeep/removal.ts';
 import { rewordedOf } from './upkeep/reworded.ts';
 

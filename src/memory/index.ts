@@ -21,9 +21,20 @@ export {
 } from './layered-files.ts';
 export { longTermMemory } from './long-term-memory.ts';
 export type { LongTermMemoryOptions } from './long-term-memory-options.ts';
-export type { AcceptOptions, ListOptions, LongTermMemory, MemoryHits, Namespace } from './long-term-memory-type.ts';
+export type {
+  AcceptOptions,
+  Consolidated,
+  ConsolidationChange,
+  EntryVersion,
+  LongTermMemory,
+  MemoryHits,
+  PastConsolidation,
+  Proposal,
+  ProposalInput,
+  Provenance,
+} from './long-term-memory-type.ts';
 export { type NotebookOptions, notebook } from './notebook.ts';
-export { cosineSimilarity } from './search/cosine-similarity.ts';
+export type { ListOptions, Namespace } from './search/list-entries.ts';
 export type { SearchOptions } from './search/search-options.ts';
 export { memoryReviewTools } from './tools/memory-review-tools.ts';
 export { type EditableStore, proposeOnly } from './tools/propose-only.ts';
@@ -34,8 +45,6 @@ export {
   type ExtractionResult,
   extraction,
 } from './upkeep/extraction.ts';
-export type { Consolidated, ConsolidationChange, EntryVersion, PastConsolidation } from './upkeep/operations.ts';
-export type { Proposal, ProposalInput } from './upkeep/proposals.ts';
-export type { Provenance } from './upkeep/removal.ts';
 export type { ConsolidateOptions } from './upkeep/upkeep.ts';
+export { cosineSimilarity } from './vectors/cosine-similarity.ts';
 export { type WorkingSummaries, type WorkingSummariesOptions, workingSummaries } from './working-summaries.ts';

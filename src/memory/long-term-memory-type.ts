@@ -1,12 +1,11 @@
 import type { MemoryHit, MemoryStore } from '../core/contract/memory.ts';
+import type { Json } from '../core/values/json.ts';
 import type { Label } from '../core/values/label.ts';
 import type { MemoryUpdate, NewEntry } from './file/parse-entry.ts';
 import type { Memory, MemoryVersion } from './file/versions.ts';
 import type { Added } from './file/write-entry.ts';
+import type { ListOptions, Namespace } from './search/list-entries.ts';
 import type { SearchOptions } from './search/search-options.ts';
-import type { Consolidated, ConsolidationChange, PastConsolidation } from './upkeep/operations.ts';
-import type { Proposal, ProposalInput } from './upkeep/proposals.ts';
-import type { Provenance } from './upkeep/removal.ts';
 
 /**
  * Hits, best first. `degraded` tells why the search was lexical only, if the embedder failed; it is not enumerable, so
@@ -14,12 +13,65 @@ import type { Provenance } from './upkeep/removal.ts';
  */
 export type MemoryHits = readonly (MemoryHit & Memory)[] & { readonly degraded?: string };
 
-export interface ListOptions {
+/** What is removed by where it came from. At least one is given; all that are given must fit. */
+export interface Provenance {
+  readonly namespace?: string | undefined;
+  readonly source?: string | undefined;
+  /** One of the label's origins. */
+  readonly origin?: string | undefined;
+}
+
+/** A change that waits for a reviewer. `text` is absent where an entry is to be removed. */
+export interface Proposal {
+  readonly id: string;
+  readonly operation: 'add' | 'update' | 'remove';
   readonly namespace: string;
-  readonly kind?: string | undefined;
-  /** Default 100. */
-  readonly limit?: number | undefined;
-  readonly offset?: number | undefined;
+  /** The entry that would change, and the version that the proposer had read. */
+  readonly entry?: { readonly id: string; readonly version: number };
+  readonly text?: string;
+  readonly source: string;
+  readonly label?: Label;
+  readonly kind?: string;
+  readonly key?: string;
+  readonly metadata?: { readonly [key: string]: Json };
+  readonly agent?: string;
+  readonly run?: string;
+}
+
+export type ProposalInput =
+  | { readonly operation: 'add'; readonly entry: unknown }
+  | { readonly operation: 'update'; readonly id: string; readonly update: unknown }
+  | { readonly operation: 'remove'; readonly id: string; readonly version: number; readonly source: string };
+
+/** An entry at the version at which it was read. */
+export interface EntryVersion {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** One change of a consolidation: `text` replaces `entries`; without a text they are outdated and are closed. */
+export interface ConsolidationChange {
+  readonly entries: readonly EntryVersion[];
+  readonly text?: string | undefined;
+}
+
+export interface Consolidated {
+  /** Entries that were merged or closed. */
+  readonly closed: number;
+  readonly merged: number;
+  /** Changes that were left out: an entry had been changed or removed since it was read, or keys or metadata differ. */
+  readonly skipped: number;
+}
+
+/** A consolidation that was done. */
+export interface PastConsolidation {
+  /** What `undo` takes. */
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** Entries that it merged or closed. */
+  readonly closed: number;
+  readonly undone: boolean;
 }
 
 export interface AcceptOptions {
@@ -27,12 +79,6 @@ export interface AcceptOptions {
   readonly namespace?: string | undefined;
   /** The label of the accepted text, instead of the proposer's: an endorsement by the caller. */
   readonly label?: Label | undefined;
-}
-
-export interface Namespace {
-  readonly name: string;
-  /** Current ones. */
-  readonly entries: number;
 }
 
 /**

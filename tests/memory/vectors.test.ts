@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { kernelModule } from '../../scripts/build-kernel.ts';
-import { unitVector } from '../../src/memory/search/cosine-similarity.ts';
+import { unitVector } from '../../src/memory/vectors/cosine-similarity.ts';
 import { plainMemory, type ScanMemory, wasmMemory } from '../../src/memory/vectors/kernel.ts';
 import { rank } from '../../src/memory/vectors/rank.ts';
 import { type Precision, Segment } from '../../src/memory/vectors/segment.ts';

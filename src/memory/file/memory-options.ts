@@ -2,7 +2,7 @@ import type { Embedder } from '../../core/contract/memory.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Label } from '../../core/values/label.ts';
-import { unitVector } from '../search/cosine-similarity.ts';
+import { unitVector } from '../vectors/cosine-similarity.ts';
 
 export type OptionFields = { readonly [name: string]: unknown };
 

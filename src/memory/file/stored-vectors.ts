@@ -1,6 +1,6 @@
 import type { Embedder } from '../../core/contract/memory.ts';
 import { sha256 } from '../../core/values/json.ts';
-import { floatsOf } from '../search/vector-index.ts';
+import { floatsOf } from '../vectors/cosine-similarity.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { nearHash } from './near-text.ts';
 

@@ -1,10 +1,10 @@
 import type { Embedder } from '../../core/contract/memory.ts';
 import { canonical, type Json } from '../../core/values/json.ts';
 import type { Label } from '../../core/values/label.ts';
-import { termsOf } from '../search/terms.ts';
 import type { MemoryFile } from './memory-file.ts';
 import { nearHash } from './near-text.ts';
 import { dropCachedVector } from './stored-vectors.ts';
+import { termsOf } from './terms.ts';
 
 /** One entry as it is now. */
 export interface Memory {

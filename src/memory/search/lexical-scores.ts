@@ -1,6 +1,6 @@
 import type { MemoryFile } from '../file/memory-file.ts';
-import { VersionColumn } from '../file/version-column.ts';
 import { Postings, readPostings } from './postings.ts';
+import { VersionColumn } from './version-column.ts';
 import { type Allowed, WordScores } from './word-scores.ts';
 
 /** BM25 (Robertson & Zaragoza 2009) with its usual constants. */

@@ -2,7 +2,20 @@ import { canonical, deepFreeze } from '../../core/values/json.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
 import { checkedFields, namespaceOf, stringOf, wholeOf } from '../file/memory-options.ts';
 import { type MemoryVersion, memoryVersionOf, type VersionRow } from '../file/versions.ts';
-import type { ListOptions, Namespace } from '../long-term-memory-type.ts';
+
+export interface ListOptions {
+  readonly namespace: string;
+  readonly kind?: string | undefined;
+  /** Default 100. */
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+}
+
+export interface Namespace {
+  readonly name: string;
+  /** Current ones. */
+  readonly entries: number;
+}
 
 const DEFAULT_LIMIT = 100;
 

@@ -1,5 +1,5 @@
 import type { MemoryFile } from '../file/memory-file.ts';
-import { termsOf } from './terms.ts';
+import { termsOf } from '../file/terms.ts';
 
 /** The versions with a term, by number, each with its count; the first `size` of each array. */
 export interface PostingList {

@@ -1,14 +1,14 @@
 import { canonical } from '../../core/values/json.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
-import type { VersionColumn } from '../file/version-column.ts';
 import { type VersionRow, versionByNumber } from '../file/versions.ts';
+import { dotProduct, floatsOf } from '../vectors/cosine-similarity.ts';
 import { fusedScore, type Ranked, rank } from '../vectors/rank.ts';
 import { TopK } from '../vectors/top-k.ts';
-import { dotProduct } from './cosine-similarity.ts';
 import type { LexicalScores } from './lexical-scores.ts';
 import { addNeighbourScores } from './neighbour-scores.ts';
 import type { ParsedSearch } from './search-options.ts';
-import { floatsOf, type VectorIndex } from './vector-index.ts';
+import type { VectorIndex } from './vector-index.ts';
+import type { VersionColumn } from './version-column.ts';
 import type { Allowed, WordScores } from './word-scores.ts';
 
 /** The weight of the vector score if both scores exist; the rest is the lexical weight. */

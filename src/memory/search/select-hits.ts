@@ -4,7 +4,7 @@ import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context
 import { boundText } from '../../core/values/bound.ts';
 import { AgentError, isA } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
-import { judgeAgent } from '../upkeep/judge-agent.ts';
+import { judgeAgent } from './judge-agent.ts';
 import { perSource } from './many-sources.ts';
 
 export const CANDIDATES = 20;

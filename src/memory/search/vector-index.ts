@@ -1,4 +1,5 @@
 import type { MemoryFile } from '../file/memory-file.ts';
+import { floatsOf } from '../vectors/cosine-similarity.ts';
 import { Segment } from '../vectors/segment.ts';
 
 /** From this many vectors on a segment is stored as i8, a quarter of the bytes, and the best are scored again from the file. */
@@ -80,10 +81,4 @@ function load(file: MemoryFile, number: number, dimensions: number): Segment {
   );
   for (const { version, data } of rows) segment.set(version, floatsOf(data));
   return segment;
-}
-
-/** A stored vector. */
-export function floatsOf(data: Uint8Array): Float32Array {
-  const bytes = data.byteOffset % 4 === 0 ? data : data.slice();
-  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 }

@@ -7,9 +7,8 @@ import { MemoryConflict } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels, UNTRUSTED } from '../../core/values/label.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
-import type { LongTermMemory } from '../long-term-memory-type.ts';
+import type { LongTermMemory, Proposal } from '../long-term-memory-type.ts';
 import { fairShare } from '../search/fair-share.ts';
-import type { Proposal } from '../upkeep/proposals.ts';
 import { asData, outcomeValue } from './memory-effects.ts';
 
 const SHOWN = 20;

@@ -5,8 +5,8 @@ import { labelOf } from '../file/memory-options.ts';
 import { parseEntry } from '../file/parse-entry.ts';
 import { type Memory, memoryOf } from '../file/versions.ts';
 import { addEntry, expectVersion, replace, type Writing } from '../file/write-entry.ts';
-import type { AcceptOptions } from '../long-term-memory-type.ts';
-import { type Proposal, takeProposal } from './proposals.ts';
+import type { AcceptOptions, Proposal } from '../long-term-memory-type.ts';
+import { takeProposal } from './proposals.ts';
 import { removeEntry } from './removal.ts';
 
 /** The text that a proposal would store; undefined where there is none. */

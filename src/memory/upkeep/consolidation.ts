@@ -9,10 +9,10 @@ import { type AgentLimits, DEFAULTS } from '../../core/values/limits.ts';
 import type { Model } from '../../core/values/model.ts';
 import { checkedFields, finiteOf, MAX_TEXT, namespaceOf, wholeOf } from '../file/memory-options.ts';
 import type { MemoryVersion } from '../file/versions.ts';
-import type { LongTermMemory } from '../long-term-memory-type.ts';
+import type { Consolidated, ConsolidationChange, LongTermMemory } from '../long-term-memory-type.ts';
+import { checkJudge, judgeAgent } from '../search/judge-agent.ts';
 import { asData } from '../tools/memory-effects.ts';
-import { checkJudge, judgeAgent } from './judge-agent.ts';
-import { type Consolidated, type ConsolidationChange, partName } from './operations.ts';
+import { partName } from './operations.ts';
 import { type Pair, packed, relatedEntries } from './related-entries.ts';
 
 export interface ConsolidationOptions {

@@ -10,11 +10,11 @@ import { joinLabels, TRUSTED, UNTRUSTED } from '../../core/values/label.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import type { InputMessage } from '../../core/values/message.ts';
 import { checkedFields, labelOf, namespaceOf, wholeOf } from '../file/memory-options.ts';
+import { checkJudge, judgeAgent } from '../search/judge-agent.ts';
 import { asData, embedEffect } from '../tools/memory-effects.ts';
 import { saveEntry } from '../tools/memory-writes.ts';
 import { Recalled } from '../tools/recalled.ts';
 import { type ConversationText, conversationOf, recalledIn } from './conversation.ts';
-import { checkJudge, judgeAgent } from './judge-agent.ts';
 
 export interface ExtractionOptions extends Partial<MemoryExtract> {
   readonly namespace: string;

@@ -11,37 +11,7 @@ import {
   type VersionRow,
   versionByNumber,
 } from '../file/versions.ts';
-
-/** An entry at the version at which it was read. */
-export interface EntryVersion {
-  readonly id: string;
-  readonly version: number;
-}
-
-/** One change of a consolidation: `text` replaces `entries`; without a text they are outdated and are closed. */
-export interface ConsolidationChange {
-  readonly entries: readonly EntryVersion[];
-  readonly text?: string | undefined;
-}
-
-export interface Consolidated {
-  /** Entries that were merged or closed. */
-  readonly closed: number;
-  readonly merged: number;
-  /** Changes that were left out: an entry had been changed or removed since it was read, or keys or metadata differ. */
-  readonly skipped: number;
-}
-
-/** A consolidation that was done. */
-export interface PastConsolidation {
-  /** What `undo` takes. */
-  readonly name: string;
-  /** Milliseconds since 1970. */
-  readonly time: number;
-  /** Entries that it merged or closed. */
-  readonly closed: number;
-  readonly undone: boolean;
-}
+import type { Consolidated, ConsolidationChange, PastConsolidation } from '../long-term-memory-type.ts';
 
 /**
  * Makes the changes of a consolidation, each whole or not at all, and none whose entries have changed since they were read.

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { checkedFields, idOf, storedText, wholeOf } from '../file/memory-options.ts';
-import type { ConsolidationChange } from './operations.ts';
+import type { ConsolidationChange } from '../long-term-memory-type.ts';
 
 /** @throws ConfigurationError that names the field. */
 export function parseChanges(value: unknown): ConsolidationChange[] {

@@ -1,9 +1,8 @@
 import type { PendingExtraction, PendingExtractionQuery } from '../../core/contract/memory.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
-import type { LongTermMemory } from '../long-term-memory-type.ts';
-import type { MemoryHandle } from '../memory-handle.ts';
-import type { Provenance } from './removal.ts';
+import type { LongTermMemory, Provenance } from '../long-term-memory-type.ts';
+import type { MemoryHandle } from '../search/memory-handle.ts';
 
 /** The most per namespace: beyond it the oldest are dropped. */
 const MAX_KEPT = 100;

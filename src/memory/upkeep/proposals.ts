@@ -1,29 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { ConfigurationError } from '../../core/values/errors.ts';
-import type { Json } from '../../core/values/json.ts';
-import type { Label } from '../../core/values/label.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
 import { checkedFields, idOf, namespaceOf, stringOf, wholeOf } from '../file/memory-options.ts';
 import { parseEntry, parseUpdate } from '../file/parse-entry.ts';
 import { currentById } from '../file/versions.ts';
-import type { Provenance } from './removal.ts';
-
-/** A change that waits for a reviewer. `text` is absent where an entry is to be removed. */
-export interface Proposal {
-  readonly id: string;
-  readonly operation: 'add' | 'update' | 'remove';
-  readonly namespace: string;
-  /** The entry that would change, and the version that the proposer had read. */
-  readonly entry?: { readonly id: string; readonly version: number };
-  readonly text?: string;
-  readonly source: string;
-  readonly label?: Label;
-  readonly kind?: string;
-  readonly key?: string;
-  readonly metadata?: { readonly [key: string]: Json };
-  readonly agent?: string;
-  readonly run?: string;
-}
+import type { Proposal, ProposalInput, Provenance } from '../long-term-memory-type.ts';
 
 /** So many may wait in a namespace: a run that proposes without end must not bury the others. */
 const MAX_WAITING = 1_000;
@@ -69,11 +50,6 @@ export function parseProposal(file: MemoryFile, value: ProposalInput): Omit<Prop
   const { version, changes } = parseUpdate(value.update);
   return { operation: 'update', namespace: row.name, source: row.source, ...changes, entry: { id: value.id, version } };
 }
-
-export type ProposalInput =
-  | { readonly operation: 'add'; readonly entry: unknown }
-  | { readonly operation: 'update'; readonly id: string; readonly update: unknown }
-  | { readonly operation: 'remove'; readonly id: string; readonly version: number; readonly source: string };
 
 /** What waits, oldest first. */
 export function proposalsIn(file: MemoryFile, namespace: string): Proposal[] {

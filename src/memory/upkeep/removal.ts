@@ -1,17 +1,10 @@
 import type { Label } from '../../core/values/label.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
 import { eraseVersion, type VersionRow, versionByNumber, versionsOf } from '../file/versions.ts';
+import type { Provenance } from '../long-term-memory-type.ts';
 import { reopen, undoOperation } from './operations.ts';
 import { dropPendingFrom, dropPendingWith } from './pending-extractions.ts';
 import { dropProposalsFor, dropProposalsFrom } from './proposals.ts';
-
-/** What is removed by where it came from. At least one is given; all that are given must fit. */
-export interface Provenance {
-  readonly namespace?: string | undefined;
-  readonly source?: string | undefined;
-  /** One of the label's origins. */
-  readonly origin?: string | undefined;
-}
 
 /**
  * Takes an entry with all its versions out of every table, with what it was merged from, and the changes that wait for it. What it

@@ -1,6 +1,6 @@
 import { idOf } from '../file/memory-options.ts';
 import type { LongTermMemory } from '../long-term-memory-type.ts';
-import type { MemoryHandle } from '../memory-handle.ts';
+import type { MemoryHandle } from '../search/memory-handle.ts';
 import { acceptProposal, proposedText } from './accept-proposal.ts';
 import { insertProposal, parseProposal, proposalsIn, takeProposal } from './proposals.ts';
 

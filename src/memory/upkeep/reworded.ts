@@ -1,12 +1,11 @@
 import type { MemoryFile } from '../file/memory-file.ts';
 import { mayBeReworded } from '../file/near-text.ts';
+import { queryTerms } from '../file/terms.ts';
 import type { Memory, VersionRow } from '../file/versions.ts';
 import { mayMerge } from '../file/write-entry.ts';
-import type { MemoryHandle } from '../memory-handle.ts';
-import { dotProduct } from '../search/cosine-similarity.ts';
+import type { MemoryHandle } from '../search/memory-handle.ts';
 import { searchFile } from '../search/search-file.ts';
-import { queryTerms } from '../search/terms.ts';
-import { floatsOf } from '../search/vector-index.ts';
+import { dotProduct, floatsOf } from '../vectors/cosine-similarity.ts';
 
 /** From this cosine on two texts count as equal, if their words allow it. */
 const SAME = 0.95;

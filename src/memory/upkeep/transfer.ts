@@ -15,8 +15,7 @@ import {
   versionByNumber,
   versionsOf,
 } from '../file/versions.ts';
-import { unitVector } from '../search/cosine-similarity.ts';
-import { floatsOf } from '../search/vector-index.ts';
+import { floatsOf, unitVector } from '../vectors/cosine-similarity.ts';
 import { beginOperation } from './operations.ts';
 
 /** First line of an export. */

@@ -7,8 +7,8 @@ import type { MemoryFile } from '../file/memory-file.ts';
 import { checkedFields, wholeOf } from '../file/memory-options.ts';
 import { namespaceNumber } from '../file/versions.ts';
 import type { LongTermMemory } from '../long-term-memory-type.ts';
+import { checkJudge } from '../search/judge-agent.ts';
 import { type ConsolidationOptions, consolidation } from './consolidation.ts';
-import { checkJudge } from './judge-agent.ts';
 
 /** When and how a memory is consolidated by itself, namespace by namespace. */
 export interface ConsolidateOptions extends Omit<ConsolidationOptions, 'namespace' | 'since'> {

@@ -1,4 +1,4 @@
-import { dotProduct } from '../search/cosine-similarity.ts';
+import { dotProduct } from './cosine-similarity.ts';
 import type { Segment } from './segment.ts';
 import { TopK } from './top-k.ts';
 

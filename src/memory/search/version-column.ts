@@ -1,5 +1,5 @@
-import { longer } from '../search/postings.ts';
-import type { MemoryFile } from './memory-file.ts';
+import type { MemoryFile } from '../file/memory-file.ts';
+import { longer } from './postings.ts';
 
 /** What never changes of a version. */
 const COLUMNS = {

@@ -68,3 +68,9 @@ export function dotProduct(a: Float32Array, b: Float32Array): number {
   }
   return even + odd;
 }
+
+/** A stored vector. */
+export function floatsOf(data: Uint8Array): Float32Array {
+  const bytes = data.byteOffset % 4 === 0 ? data : data.slice();
+  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+}

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Embedder } from '../../core/contract/memory.ts';
 import type { MemoryFile } from '../file/memory-file.ts';
 import { insertVector } from '../file/versions.ts';
-import { embedAll } from '../search/embed-one.ts';
+import { embedAll } from './embed-one.ts';
 
 const BATCH = 64;
 

@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
-import type { Embedder } from '../core/contract/memory.ts';
-import { ConfigurationError } from '../core/values/errors.ts';
-import { type MemoryFile, openMemoryFile } from './file/memory-file.ts';
-import { VersionColumn } from './file/version-column.ts';
-import type { Writing } from './file/write-entry.ts';
-import type { LongTermMemoryOptions } from './long-term-memory-options.ts';
-import { LexicalScores } from './search/lexical-scores.ts';
-import { TextVectors } from './search/text-vectors.ts';
-import { VectorIndex } from './search/vector-index.ts';
-import { BackgroundReembedding, reembed } from './upkeep/reembed.ts';
+import type { Embedder } from '../../core/contract/memory.ts';
+import { ConfigurationError } from '../../core/values/errors.ts';
+import { type MemoryFile, openMemoryFile } from '../file/memory-file.ts';
+import type { Writing } from '../file/write-entry.ts';
+import { LexicalScores } from './lexical-scores.ts';
+import { BackgroundReembedding, reembed } from './reembed.ts';
+import { TextVectors } from './text-vectors.ts';
+import { VectorIndex } from './vector-index.ts';
+import { VersionColumn } from './version-column.ts';
 
 /** A memory's file in this process: opened at the first use, closed once, and what works on it in the background. */
 export class MemoryHandle {
@@ -27,7 +26,7 @@ export class MemoryHandle {
   readonly #work = new Set<Promise<unknown>>();
   #file: Promise<MemoryFile> | undefined;
 
-  constructor({ file, embedder }: LongTermMemoryOptions) {
+  constructor({ file, embedder }: { readonly file: string; readonly embedder?: Embedder | undefined }) {
     // The process may change its folder before the first use.
     this.#path = file === ':memory:' ? file : resolve(file);
     this.embedder = embedder;
