@@ -26,7 +26,7 @@ export const BEGINNING_VERSION = 1;
 /** @throws JournalError where the run has no first record, or one that is newer, or is none of ours. */
 export function beginningOf(run: StoredRun): Beginning {
   const first = run.rows.find(({ kind, event }) => kind === 'run' && event === 'started');
-  const beginning = (first?.request as { readonly beginning?: unknown } | undefined)?.beginning;
+  const beginning: unknown = isPlainObject(first?.request) ? first.request.beginning : undefined;
   if (beginning === undefined) {
     throw new JournalError(`run ${run.id}: has no first record, so it never began. Start it anew.`);
   }

@@ -25,7 +25,7 @@ export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>
     call,
     past?.interrupted === undefined ? stopped(stop) : { ok: false, error: failureOf(past.interrupted), stop },
   );
-  recorder.kept(call, failure);
+  recorder.neverStarted(call, failure);
   return Promise.resolve(failure);
 }
 
@@ -43,7 +43,7 @@ async function live<T>(
   const running = new RunningCall(call);
   const span: Span = { key: call.key, parent: call.parent, handle: undefined };
   const stop = past?.started && stops.at(call.key);
-  if (stop !== undefined) return kept(recorder, call, interrupted(call, stopped(stop)));
+  if (stop !== undefined) return neverStarted(recorder, call, interrupted(call, stopped(stop)));
   stops.enter(running);
   parts.activity.busy(call.self, 1);
   try {
@@ -88,7 +88,7 @@ async function live<T>(
       }
       if (delayMs === undefined || outcome.ok) {
         leave(perCall, call, outcome, running);
-        if (since === undefined) return kept(recorder, call, outcome);
+        if (since === undefined) return neverStarted(recorder, call, outcome);
         recorder.ended(call, span, before + tries, since, outcome, running.spent);
         if (log !== undefined && call.sideEffect === 'unsafe') await log.commit();
         return outcome;
@@ -103,8 +103,8 @@ async function live<T>(
 }
 
 /** What never started. */
-function kept<T>(recorder: Recorder, call: Call<T>, outcome: Outcome<T>): Outcome<T> {
-  if (!outcome.ok) recorder.kept(call, outcome);
+function neverStarted<T>(recorder: Recorder, call: Call<T>, outcome: Outcome<T>): Outcome<T> {
+  if (!outcome.ok) recorder.neverStarted(call, outcome);
   return outcome;
 }
 

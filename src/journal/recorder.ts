@@ -10,7 +10,7 @@ import { Playback } from './playback.ts';
 import type { RunLog } from './record-store.ts';
 import type { Row } from './row.ts';
 import { opensSpan, spanOf } from './span-start.ts';
-import { boundaryForm, effectForm } from './stored-form.ts';
+import { boundaryForm, effectForm, type StoredForm } from './stored-form.ts';
 import { enclosing, storedRecord } from './stored-record.ts';
 import { TraceFacts } from './trace-facts.ts';
 
@@ -21,7 +21,7 @@ export interface Opened {
 }
 
 /** What a row keeps of a record: made only where there is a log, since it grows with what a run is given. */
-interface Kept extends Pick<Row, 'key' | 'kind' | 'event' | 'attempt' | 'step'> {
+interface RowContent extends Pick<Row, 'key' | 'kind' | 'event' | 'attempt' | 'step'> {
   readonly span: Span;
   readonly request: unknown;
   readonly value: unknown;
@@ -141,7 +141,7 @@ export class Recorder {
   #noteAt(given: Draft, time: bigint, opens: boolean): void {
     const draft = reopened(this.#parts, given);
     const { key, kind, step, span } = draft;
-    const { request, value } = this.#parts.log === undefined ? NOTHING : this.#kept(draft);
+    const { request, value } = this.#parts.log === undefined ? NOTHING : this.#storedForm(draft);
     this.#write(
       { key, kind, step, span, ...storedAs(this.#parts, draft, this.#records), request, value },
       time,
@@ -150,7 +150,7 @@ export class Recorder {
     );
   }
 
-  #kept(draft: Draft): { readonly request: unknown; readonly value: unknown } {
+  #storedForm(draft: Draft): StoredForm {
     const { request, value } = boundaryForm(draft);
     return { request: traced(request, this.#facts.ofBoundary(draft)), value };
   }
@@ -171,8 +171,8 @@ export class Recorder {
     const start = call.started();
     const waited = waitedMs > 0 ? { waitedMs } : undefined;
     const request = this.#parts.log && traced(call.request?.(), this.#facts.ofCall(start, waited?.waitedMs, paidBy));
-    const kept = { key, kind, event: 'started', attempt, step, span, request, value: undefined } as const;
-    this.#write(kept, time, opens, () => ({ ...envelopeOf(call, span, attempt), ...start, ...waited }));
+    const row = { key, kind, event: 'started', attempt, step, span, request, value: undefined } as const;
+    this.#write(row, time, opens, () => ({ ...envelopeOf(call, span, attempt), ...start, ...waited }));
     return time;
   }
 
@@ -184,8 +184,8 @@ export class Recorder {
     const { key, step } = call;
     const value = { ...error, delayMs };
     const entry = { kind: 'model', event: 'retry', value } as const;
-    const kept = { key, attempt, step, span, request: undefined, ...entry } as const;
-    this.#write(kept, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...entry }));
+    const row = { key, attempt, step, span, request: undefined, ...entry } as const;
+    this.#write(row, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...entry }));
   }
 
   /** What was stopped has no outcome. What the model was told, also that nobody knows, is one. */
@@ -205,8 +205,8 @@ export class Recorder {
     const { key, kind, step } = call;
     const event = outcome.ok ? 'done' : outcome.stop === undefined ? 'failed' : 'cancel';
     const stored = effectForm(call, outcome, spent);
-    const kept = { key, kind, event, attempt, step, span, ...stored } as const;
-    this.#write(kept, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...call.ended(outcome), since }));
+    const row = { key, kind, event, attempt, step, span, ...stored } as const;
+    this.#write(row, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...call.ended(outcome), since }));
   }
 
   /** The ledger's refusal is an outcome: a resume must come to the same end. */
@@ -219,17 +219,17 @@ export class Recorder {
       log.append({ record, key, kind, event: 'failed', attempt, epoch, time: timeNow(), step, value });
       this.#records = record;
     }
-    this.kept(call, failure);
+    this.neverStarted(call, failure);
   }
 
   /** A call that never started, with the record that says so: it is no outcome, and is shown once. */
-  kept(call: Call<never> | Call<unknown>, failure: Failure): void {
+  neverStarted(call: Call<never> | Call<unknown>, failure: Failure): void {
     const { history, isReplay } = this.#parts;
     if (call.kept === undefined || !this.isWatched || isReplay || history?.has(call.key)) return;
     const { key, kind, step } = call;
     const span: Span = { key, parent: call.parent, handle: undefined };
     const said = call.kept(failure);
-    const kept = {
+    const row = {
       key,
       kind,
       event: 'cancel',
@@ -239,19 +239,19 @@ export class Recorder {
       request: undefined,
       value: failure.error,
     } as const;
-    this.#write(kept, timeNow(), false, () => ({ ...envelopeOf(call, span, 1), ...said }));
+    this.#write(row, timeNow(), false, () => ({ ...envelopeOf(call, span, 1), ...said }));
   }
 
   /** `draft` is asked for where somebody looks. */
-  #write(kept: Kept, time: bigint, opens: boolean, draft: () => Draft): void {
+  #write(row: RowContent, time: bigint, opens: boolean, draft: () => Draft): void {
     const { instrument, observers, log, epoch } = this.#parts;
     const record = this.#records + 1;
     const isShown = observers.record !== undefined || (opens && instrument !== undefined);
     const shown = isShown ? storedRecord(this.#parts, record, time, draft()) : undefined;
-    if (opens && shown !== undefined) this.#openSpan(shown, kept.span);
+    if (opens && shown !== undefined) this.#openSpan(shown, row.span);
     if (log !== undefined) {
-      const { key, kind, event, attempt, step, request, value } = kept;
-      const { traceId, spanId } = spanOf(kept) ?? NO_SPAN;
+      const { key, kind, event, attempt, step, request, value } = row;
+      const { traceId, spanId } = spanOf(row) ?? NO_SPAN;
       log.append({ record, key, kind, event, attempt, epoch, time, step, traceId, spanId, request, value });
     }
     this.#records = record;

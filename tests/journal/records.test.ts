@@ -14,9 +14,10 @@ import { inMemoryStore } from '../../src/journal/in-memory-store.ts';
 import type { JournalParts } from '../../src/journal/journal-parts.ts';
 import { KeyedJournal } from '../../src/journal/keyed.ts';
 import { readRow } from '../../src/journal/read-row.ts';
-import type { RecordStore, RunLog } from '../../src/journal/record-store.ts';
+import type { RecordStore, RunLog, StoredRun } from '../../src/journal/record-store.ts';
 import type { Row } from '../../src/journal/row.ts';
 import { Waits } from '../../src/journal/waits.ts';
+import { forkedRows } from '../../src/orchestration/entry/forked-rows.ts';
 import { journal } from '../support/journals.ts';
 
 type Forms = {
@@ -187,6 +188,22 @@ test('no record of an effect is read as that of another event', () => {
   expect(() => readRow({ ...row, kind: 'tool', event: 'done', value: events.failed })).toThrow(JournalError);
   expect(() => readRow({ ...row, kind: 'wait', event: 'done', value: events.failed })).toThrow(JournalError);
   expect(() => readRow({ ...row, event: 'suspended', value: events.failed })).toThrow(JournalError);
+});
+
+test('a fork refuses an edited value that its record could not have', () => {
+  const [first, ...rest] = rowsOf();
+  const waits = rest.filter(({ kind, event }) => kind === 'wait' && event !== 'cancel');
+  const rows = [
+    ...(first === undefined ? [] : [first]),
+    ...waits.map((row) => ({ ...row, key: 'lead/1.0/@approval' })),
+    ...rest.slice(-1),
+  ];
+  const facts = { status: 'running', epoch: 1, created: 0, updated: 0, records: rows.length, pending: [] };
+  const run: StoredRun = { id: 'r', agent: 'lead', ...facts, rows };
+  const before = { record: rows.at(-1)?.record ?? 0 };
+  const forked = (value: unknown) => forkedRows(run, before, { key: 'lead/1.0/@approval', value });
+  expect(() => forked(5)).toThrow('edit.value: is no value of a record of kind wait');
+  expect(forked({ decision: 'deny' }).at(-1)?.value).toEqual({ decision: 'deny' });
 });
 
 test('the error of an end is found whatever wrote it', () => {

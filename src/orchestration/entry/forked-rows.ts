@@ -1,8 +1,9 @@
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
-import type { Json } from '../../core/values/json.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { checkOptions, checkText, shown } from '../../core/values/options.ts';
 import { toolValue } from '../../core/values/tool-value.ts';
 import { checkTurn } from '../../core/values/turn.ts';
+import { isTyped } from '../../journal/read-row.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
 import { asJson, type Row } from '../../journal/row.ts';
 
@@ -68,7 +69,7 @@ function applyEdit(
   all: readonly Row[],
 ): readonly Row[] {
   const first = rows[0];
-  if (first !== undefined && key === (first.request as { agent?: string } | undefined)?.agent)
+  if (first !== undefined && isPlainObject(first.request) && key === first.request.agent)
     return [editedBrief(first, value), ...rows.slice(1)];
   const isOutcome = (row: Row) => row.key === key && (row.event === 'done' || row.event === 'failed');
   const index = rows.findIndex(isOutcome);
@@ -83,7 +84,10 @@ function applyEdit(
   }
   const outcome =
     row.kind === 'tool' ? toolOutcome(value) : row.kind === 'model' ? modelTurn(value, row) : asJson(value);
-  return rows.with(index, { ...row, event: 'done', value: outcome });
+  const edited: Row = { ...row, event: 'done', value: outcome };
+  if (isTyped(edited)) return rows.with(index, edited);
+  const problem = `is no value of a record of kind ${row.kind}`;
+  throw new ConfigurationError('edit.value', problem, 'Give a value like the recorded one: see it with cox show.');
 }
 
 /** A text stands for a turn that is this text. */
@@ -107,8 +111,9 @@ function toolOutcome(value: unknown): Json {
 
 function editedBrief(first: Row, value: unknown): Row {
   checkText('edit.value', value, 'The first message is text.');
-  const request = first.request as { readonly [key: string]: Json };
-  const beginning = request.beginning as { readonly brief: readonly Json[]; readonly [key: string]: Json };
-  const brief = [{ role: 'user', content: value }, ...beginning.brief.slice(1)];
-  return { ...first, request: { ...request, beginning: { ...beginning, brief } } };
+  const request = isPlainObject(first.request) ? first.request : {};
+  const beginning = isPlainObject(request.beginning) ? request.beginning : {};
+  const before = Array.isArray(beginning.brief) ? beginning.brief : [];
+  const brief = [{ role: 'user', content: value }, ...before.slice(1)];
+  return { ...first, request: asJson({ ...request, beginning: { ...beginning, brief } }) };
 }
