@@ -1,6 +1,6 @@
 import { checkFanOut } from '../core/call/fan-out.ts';
 import type { Agent, ModelAgent } from '../core/contract/agent.ts';
-import type { FanOutPolicy } from '../core/contract/fan-out.ts';
+import type { FanOutPolicy } from '../core/contract/fan-out-options.ts';
 import type { DepsOf, ProcedureTool, Tool } from '../core/contract/tool.ts';
 import type { ToolSource } from '../core/contract/tool-source.ts';
 import type { SchemaLike } from '../core/schema/schema.ts';

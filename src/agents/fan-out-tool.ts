@@ -1,6 +1,6 @@
 import { defineBuiltin } from '../core/call/define-tool.ts';
 import type { Agent } from '../core/contract/agent.ts';
-import type { FanOutPolicy, FanOutResult } from '../core/contract/fan-out.ts';
+import type { FanOutPolicy, FanOutResult } from '../core/contract/fan-out-options.ts';
 import type { ProcedureTool } from '../core/contract/tool.ts';
 import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';

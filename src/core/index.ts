@@ -4,7 +4,7 @@ export type { Agent, AgentContext, Brief, CodeAgent, ContextOptions, ModelAgent 
 export type { Compact, CompactContext, Compactor, Summarize } from './contract/compactor.ts';
 export type { DetachedChild, DetachedOutcome, Grant, GrantedLevel, RunDetached } from './contract/detached.ts';
 export type { EventOf, EventType, RunEvent } from './contract/event.ts';
-export type { FanOutOptions, FanOutPolicy, FanOutResult } from './contract/fan-out.ts';
+export type { FanOutOptions, FanOutPolicy, FanOutResult } from './contract/fan-out-options.ts';
 export type {
   HookBlock,
   HookCall,

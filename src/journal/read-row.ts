@@ -1,6 +1,13 @@
 import type { EffectKind } from '../core/contract/record.ts';
 import type { Call } from '../core/runtime/journal.ts';
-import type { EventOf, Kind, OnceKey, StoredEnd, StoredEntry, StoredStart } from '../core/runtime/stored-entry.ts';
+import type {
+  Kind,
+  OnceKey,
+  StoredEnd,
+  StoredEntry,
+  StoredEventOf,
+  StoredStart,
+} from '../core/runtime/stored-entry.ts';
 import { JournalError } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
 import type { Row } from './row.ts';
@@ -73,7 +80,7 @@ const toolFailed: Form = (value) =>
   isPlainObject(value) && (typeof value.kind === 'string' || typeof value.isError === 'boolean');
 
 /** What is looked at of each record. */
-const FORMS: { readonly [K in Kind]: { readonly [E in EventOf<K>]: Form } } = {
+const FORMS: { readonly [K in Kind]: { readonly [E in StoredEventOf<K>]: Form } } = {
   run: { started: request, done: object(), suspended: object(), cancel: object() },
   agent: { started: request, done: object(), cancel: object() },
   step: { started: anything, done: anything },

@@ -1,7 +1,7 @@
 import type { AgentOut } from '../core/contract/boundary.ts';
 import type { Draft } from '../core/contract/record.ts';
 import type { Call, Outcome, Work } from '../core/runtime/journal.ts';
-import type { EventOf, Kind, StoredCallEnd, StoredEntry, StoredSums } from '../core/runtime/stored-entry.ts';
+import type { Kind, StoredCallEnd, StoredEntry, StoredEventOf, StoredSums } from '../core/runtime/stored-entry.ts';
 import { sha256 } from '../core/values/json.ts';
 import type { ToolOut } from '../core/values/tool-value.ts';
 
@@ -55,9 +55,9 @@ export function effectForm<T>({ paidBy }: Call<T>, outcome: Outcome<T>, spent: W
 type Given<T> = T extends object
   ? { [Name in keyof T]: object extends Pick<T, Name> ? T[Name] | undefined : T[Name] }
   : T;
-type Form<K extends Kind, E extends EventOf<K>> = Extract<StoredEntry, { kind: K; event: E }>;
+type Form<K extends Kind, E extends StoredEventOf<K>> = Extract<StoredEntry, { kind: K; event: E }>;
 
-function form<K extends Kind, E extends EventOf<K>>(
+function form<K extends Kind, E extends StoredEventOf<K>>(
   _kind: K,
   _event: E,
   request: Given<Form<K, E>['request']>,

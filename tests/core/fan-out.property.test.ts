@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FanOut, stopReason } from '../../src/core/call/fan-out.ts';
-import type { FanOutPolicy } from '../../src/core/contract/fan-out.ts';
+import type { FanOutPolicy } from '../../src/core/contract/fan-out-options.ts';
 import type { Json } from '../../src/core/values/json.ts';
 import { tries } from '../support/tries.ts';
 

@@ -6,7 +6,7 @@ import { envelope } from '../../src/core/runtime/envelope.ts';
 import type { Invocation } from '../../src/core/runtime/invocation.ts';
 import type { Call } from '../../src/core/runtime/journal.ts';
 import { Stops } from '../../src/core/runtime/stops.ts';
-import { type EventOf, endError, type Kind, type StoredEntry } from '../../src/core/runtime/stored-entry.ts';
+import { endError, type Kind, type StoredEntry, type StoredEventOf } from '../../src/core/runtime/stored-entry.ts';
 import { DivergenceError, JournalError } from '../../src/core/values/errors.ts';
 import { NO_USAGE } from '../../src/core/values/usage.ts';
 import { History } from '../../src/journal/history.ts';
@@ -22,7 +22,7 @@ import { journal } from '../support/journals.ts';
 
 type Forms = {
   readonly [K in Kind]: {
-    readonly [E in EventOf<K>]: Omit<Extract<StoredEntry, { kind: K; event: E }>, 'kind' | 'event'>;
+    readonly [E in StoredEventOf<K>]: Omit<Extract<StoredEntry, { kind: K; event: E }>, 'kind' | 'event'>;
   };
 };
 

@@ -711,8 +711,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: 'src/core/turn/transcript.ts',
-    search: "given.role === 'assistant' ? given : redactMessage(given, transcript.redact)",
-    replacement: 'given',
+    search: 'const message = redactMessage(given, this.redact);',
+    replacement: 'const message = given;',
     test: 'tests/security/redaction.test.ts',
   },
   {

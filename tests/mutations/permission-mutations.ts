@@ -113,7 +113,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   },
   {
     duty,
-    file: 'src/core/loop/loop.ts',
+    file: 'src/core/loop/quarantined.ts',
     search: "return { ...outcome, text: '', error: { ...error, message } };",
     replacement: 'return { ...outcome, error: { ...error, message } };',
     test: test('security/quarantine'),
@@ -121,8 +121,8 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   {
     duty,
     file: 'src/core/turn/answer.ts',
-    search: 'if (transcript.agent.quarantined) return first;',
-    replacement: '',
+    search: 'return transcript.agent.quarantined ? first : complete(run, transcript, key, first);',
+    replacement: 'return complete(run, transcript, key, first);',
     test: test('security/quarantine'),
   },
   {

@@ -1,5 +1,5 @@
 import type { Agent } from '../contract/agent.ts';
-import type { FanOutOptions, FanOutResult } from '../contract/fan-out.ts';
+import type { FanOutOptions, FanOutResult } from '../contract/fan-out-options.ts';
 import type { Tool } from '../contract/tool.ts';
 import type { AgentOutcome } from '../runtime/agent-outcome.ts';
 import type { BuiltinFanOut, BuiltinProcedureContext } from '../runtime/builtin-context.ts';

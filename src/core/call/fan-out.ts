@@ -1,4 +1,4 @@
-import type { FanOutPolicy } from '../contract/fan-out.ts';
+import type { FanOutPolicy } from '../contract/fan-out-options.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { recordedValue } from '../runtime/prior.ts';

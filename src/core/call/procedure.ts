@@ -1,5 +1,5 @@
 import type { Agent, InputArgument } from '../contract/agent.ts';
-import type { FanOutResult } from '../contract/fan-out.ts';
+import type { FanOutResult } from '../contract/fan-out-options.ts';
 import type { Progress, Tool } from '../contract/tool.ts';
 import { admitCode, countToolCall, limited } from '../runtime/admission.ts';
 import type { AgentOutcome } from '../runtime/agent-outcome.ts';

@@ -2,7 +2,7 @@ import type { Schema } from '../schema/schema.ts';
 import type { AgentLimits } from '../values/limits.ts';
 import type { Model, ModelSettings } from '../values/model.ts';
 import type { Compact } from './compactor.ts';
-import type { FanOutPolicy } from './fan-out.ts';
+import type { FanOutPolicy } from './fan-out-options.ts';
 import type { Hooks } from './hooks.ts';
 import type { MemoryGrant } from './memory.ts';
 import type { Permissions } from './permission.ts';

@@ -1,7 +1,7 @@
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
 import type { Limits } from '../values/limits.ts';
 import type { Agent, InputArgument } from './agent.ts';
-import type { FanOutOptions, FanOutResult } from './fan-out.ts';
+import type { FanOutOptions, FanOutResult } from './fan-out-options.ts';
 import type { Logger, Progress, Tool } from './tool.ts';
 
 /** What a procedure is given: each method is a recorded call of the port. Its code depends on its input and on these, on nothing else. */

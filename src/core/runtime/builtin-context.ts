@@ -1,6 +1,6 @@
 import type { Agent, InputArgument } from '../contract/agent.ts';
 import type { ToolIn } from '../contract/boundary.ts';
-import type { FanOutOptions, FanOutResult } from '../contract/fan-out.ts';
+import type { FanOutOptions, FanOutResult } from '../contract/fan-out-options.ts';
 import type { ProcedureContext } from '../contract/procedure-context.ts';
 import type { ParentStep, Span } from '../contract/record.ts';
 import type { SideEffect, Tool } from '../contract/tool.ts';

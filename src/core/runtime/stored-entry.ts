@@ -152,12 +152,12 @@ interface StoredEffect {
 }
 
 /** The events of a kind, as they are stored. */
-export type EventOf<K extends Kind> = keyof StoredForms[K];
+export type StoredEventOf<K extends Kind> = keyof StoredForms[K];
 
 type StoredUnion = {
   [Of in Kind]: {
-    [Event in EventOf<Of>]: { readonly kind: Of; readonly event: Event } & StoredForms[Of][Event];
-  }[EventOf<Of>];
+    [Event in StoredEventOf<Of>]: { readonly kind: Of; readonly event: Event } & StoredForms[Of][Event];
+  }[StoredEventOf<Of>];
 }[Kind];
 
 /** What is stored of a record, by kind and event. */

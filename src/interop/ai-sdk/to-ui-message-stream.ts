@@ -1,8 +1,8 @@
 import type { UIMessage } from 'ai';
 import { checkOneOf, checkOptions } from '../../core/values/options.ts';
 import { loadSdk } from '../../models/sdk.ts';
+import { LiveRun } from '../../orchestration/run/run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
-import { isDurable } from '../is-durable.ts';
 import type { UiRunChunk, UiRunData } from './ui-chunks.ts';
 import { UiMessageLog } from './ui-message-log.ts';
 
@@ -77,4 +77,9 @@ export async function toUiMessageResponse<Output>(
     ...(status !== undefined && { status }),
     ...(keepAliveMs !== undefined && { keepAliveMs }),
   });
+}
+
+/** Whether a run can be resumed later, so that it need not end when its caller disconnects. */
+function isDurable<Output>(run: Run<Output>): boolean {
+  return run instanceof LiveRun && run.isDurable;
 }

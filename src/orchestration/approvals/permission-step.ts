@@ -19,12 +19,12 @@ import { denial, UNATTENDED } from './denial.ts';
 import { endorsements } from './endorsements.ts';
 import { levelsOf, saysSomething } from './invocation-levels.ts';
 import { Plans } from './plans.ts';
-import { putRequest, type RequestParts } from './put-request.ts';
+import { type PutRequestParts, putRequest } from './put-request.ts';
 
 /** What the permission step uses of its run. */
-export interface PermissionParts extends RequestParts {
+export interface PermissionParts extends PutRequestParts {
   readonly id: string;
-  readonly options: RequestParts['options'] & {
+  readonly options: PutRequestParts['options'] & {
     readonly permissions: RunPermissions;
     readonly rules: readonly Rule[];
     /** Of files of the project and the user. */

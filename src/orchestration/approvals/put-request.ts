@@ -5,7 +5,7 @@ import type { Waits } from '../../journal/waits.ts';
 import { type Approve, askApprover } from './ask-approver.ts';
 
 /** What putting a request uses of its run. */
-export interface RequestParts {
+export interface PutRequestParts {
   readonly options: { readonly approve: Approve | undefined };
   readonly waits: Waits;
   readonly journal: Journal;
@@ -17,7 +17,7 @@ export interface RequestParts {
 
 /** Waits for the decision on a request. The approve callback gets it where it is open and about a call. */
 export async function putRequest(
-  { options: { approve }, waits, journal, children }: RequestParts,
+  { options: { approve }, waits, journal, children }: PutRequestParts,
   request: ApprovalRequest | WaitRequest,
   self: Invocation,
   step: number,

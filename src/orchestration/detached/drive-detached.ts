@@ -11,7 +11,7 @@ import { joinLabels } from '../../core/values/label.ts';
 import { spendingOf } from '../../core/values/spending.ts';
 import { statusOfFailure } from '../../core/values/status.ts';
 import { asJson } from '../../journal/row.ts';
-import { putRequest, type RequestParts } from '../approvals/put-request.ts';
+import { type PutRequestParts, putRequest } from '../approvals/put-request.ts';
 import type { ReservedCounts } from '../budget/reserved-counts.ts';
 import { type DetachedRun, DetachedStretch } from './detached-call.ts';
 import { detachedRunId } from './detached-run-id.ts';
@@ -28,9 +28,9 @@ export interface DetachedInput {
 }
 
 /** What a detached child uses of the run it belongs to. */
-export interface DetachedParts extends DetachedRun, Omit<RequestParts, 'options'> {
+export interface DetachedParts extends DetachedRun, Omit<PutRequestParts, 'options'> {
   readonly id: string;
-  readonly options: DetachedRun['options'] & RequestParts['options'];
+  readonly options: DetachedRun['options'] & PutRequestParts['options'];
   readonly stops: Stops;
 }
 

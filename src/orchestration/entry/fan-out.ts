@@ -2,7 +2,7 @@ import { defineAgent } from '../../agents/define-agent.ts';
 import { isAgent } from '../../agents/delegate.ts';
 import { checkFanOutCall, FanOutStopped } from '../../core/call/fan-out-call.ts';
 import type { Agent, InputArgument } from '../../core/contract/agent.ts';
-import type { FanOutOptions, FanOutResult } from '../../core/contract/fan-out.ts';
+import type { FanOutOptions, FanOutResult } from '../../core/contract/fan-out-options.ts';
 import { AgentError, ConfigurationError, isA } from '../../core/values/errors.ts';
 import { canonical } from '../../core/values/json.ts';
 import { shown } from '../../core/values/options.ts';

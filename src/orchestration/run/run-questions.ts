@@ -3,13 +3,13 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Outcome } from '../../core/runtime/journal.ts';
 import type { Questions } from '../../core/runtime/questions.ts';
 import type { Schema } from '../../core/schema/schema.ts';
-import { putRequest, type RequestParts } from '../approvals/put-request.ts';
+import { type PutRequestParts, putRequest } from '../approvals/put-request.ts';
 
 /** Questions of procedures to a person or another process. */
 export class RunQuestions implements Questions {
-  readonly #run: RequestParts;
+  readonly #run: PutRequestParts;
 
-  constructor(run: RequestParts) {
+  constructor(run: PutRequestParts) {
     this.#run = run;
   }
 

@@ -3,16 +3,17 @@ import { compacted } from '../../context/compacted.ts';
 import { readSummary } from '../../context/read-summary.ts';
 import { estimateTextTokens, Window } from '../../context/window.ts';
 import type { Agent } from '../../core/contract/agent.ts';
-import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
+import type { DetachedChild, DetachedOutcome, Grant } from '../../core/contract/detached.ts';
 import type { Hooks } from '../../core/contract/hooks.ts';
 import type { Instrument } from '../../core/contract/instrument.ts';
 import type { Span } from '../../core/contract/record.ts';
 import type { ContextWindows } from '../../core/runtime/context-windows.ts';
 import { Inbox } from '../../core/runtime/inbox.ts';
-import type { Invocation } from '../../core/runtime/invocation.ts';
+import { Invocation } from '../../core/runtime/invocation.ts';
 import type { RunContext } from '../../core/runtime/run-context.ts';
 import { Stops } from '../../core/runtime/stops.ts';
 import { deepFreeze } from '../../core/values/json.ts';
+import { TRUSTED } from '../../core/values/label.ts';
 import type { Redact } from '../../core/values/redact-message.ts';
 import { NO_USAGE } from '../../core/values/usage.ts';
 import type { Beginning } from '../../journal/beginning.ts';
@@ -28,6 +29,7 @@ import { Gate } from '../budget/gate.ts';
 import { Ledger } from '../budget/ledger.ts';
 import { Limiter } from '../budget/limiter.ts';
 import { applySignals } from './apply-signals.ts';
+import { narrow } from './child.ts';
 import { Children } from './children.ts';
 import { Divergences } from './divergences.ts';
 import { guardedInstrument } from './guarded-instrument.ts';
@@ -36,7 +38,6 @@ import { observerErrors } from './observer-errors.ts';
 import { Parking } from './parking.ts';
 import { restoreInbox } from './restore-inbox.ts';
 import { RootLife } from './root-life.ts';
-import { rootNode } from './root-node.ts';
 import { RunCancellation } from './run-cancellation.ts';
 import { type Afterwards, RunMemories } from './run-memories.ts';
 import { RunObservers } from './run-observers.ts';
@@ -45,6 +46,7 @@ import { RunQuestions } from './run-questions.ts';
 import { runSpan } from './run-records.ts';
 import { RunSources } from './run-sources.ts';
 import { RunTools } from './run-tools.ts';
+import type { Shared } from './shared-store.ts';
 import { TreeModels } from './tree-models.ts';
 
 /** Starts other runs for a run. It stands above all that is a run's, so a run is given it. */
@@ -177,4 +179,16 @@ export class RunTree implements RunContext {
     this.models.remembers = model === 'as recorded';
     this.epoch = history.rows.at(-1)?.epoch ?? 1;
   }
+}
+
+/** The root of a run; that of a detached child as its grant narrows it. `run` is the span of the run itself. */
+function rootNode(agent: Agent, shared: Shared, run: Span, grant: Grant | undefined): Invocation {
+  const { agents, open } = treeFacts(agent);
+  // The run of a lone agent is its own span, and so is that of a detached child.
+  const isTeam = (agents.size > 1 || open) && grant === undefined;
+  const span = isTeam ? { key: agent.name, parent: run, handle: undefined } : run;
+  const facts = { path: agent.name, definition: agent, parent: undefined, parentStep: undefined, span };
+  const labels = { sharedLabel: grant?.shared.label ?? TRUSTED, label: grant?.label ?? TRUSTED };
+  const limits = grant === undefined ? agent.limits : narrow(agent.limits, grant.own);
+  return new Invocation({ ...facts, limits, shared, ...labels });
 }
