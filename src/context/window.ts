@@ -1,4 +1,4 @@
-import type { Compaction, Due, Past, Replaced, Selection, Selector, Sendable } from '../core/runtime/selector.ts';
+import type { Compaction, Due, Replaced, Selection, Selector, Sendable, SentWindow } from '../core/runtime/selector.ts';
 import type { Label } from '../core/values/label.ts';
 import type { Message } from '../core/values/message.ts';
 import { estimateTokens } from './estimate.ts';
@@ -92,7 +92,7 @@ export class Window implements Selector {
   }
 
   /** What to send now. Costs the copy of pointers and one look at each new message. */
-  select(transcript: readonly Message[], past?: Past): Selection {
+  select(transcript: readonly Message[], past?: SentWindow): Selection {
     if (past?.cut !== undefined && !this.#compacts) return this.#cutAt(transcript, stayingOf(transcript), past.cut);
     const before = this.#measure(transcript);
     if (past !== undefined || before + this.#reserve <= this.#trigger) return this.#send(transcript, before, before);

@@ -121,8 +121,8 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   {
     duty,
     file: 'src/core/turn/answer.ts',
-    search: 'return transcript.agent.quarantined ? first : complete(run, transcript, key, first);',
-    replacement: 'return complete(run, transcript, key, first);',
+    search: 'isWhole || transcript.agent.quarantined ? first',
+    replacement: 'isWhole ? first',
     test: test('security/quarantine'),
   },
   {

@@ -31,7 +31,7 @@ export async function runCode(
     guard,
   };
   const ctx = openProcedure(run, site);
-  const begun = hasRunCode(run, self.path);
+  const hasRun = hasRunCode(run, self.path);
   const end = (status: Status, more: { text?: string; output?: unknown; error?: ErrorRecord }): AgentOutcome => {
     const stop = run.stops.at(self.path);
     self.label = ctx.label;
@@ -48,7 +48,7 @@ export async function runCode(
 
   async function driven(): Promise<AgentOutcome> {
     try {
-      const returned = await guard.over(async () => agent.run(input as never, ctx as never), run.graceMs, begun);
+      const returned = await guard.over(async () => agent.run(input as never, ctx as never), run.graceMs, hasRun);
       const output = asJson(returned);
       if (!output.ok)
         return end('invalid_output', { error: { kind: 'invalid_output', message: output.message, retryable: false } });

@@ -15,7 +15,7 @@ export interface FanOutCount {
   readonly failed: number;
 }
 
-/** Why those that have not ended are stopped; undefined where they go on. */
+/** Why those that have not ended are stopped; undefined where they continue. */
 export function stopReason(policy: FanOutPolicy, { size, completed, failed }: FanOutCount): string | undefined {
   if (policy === 'collect') return undefined;
   if (policy === 'failFast') return failed > 0 ? 'Another worker of this turn did not complete.' : undefined;
@@ -60,15 +60,15 @@ export class FanOut {
     this.#policy = of.policy;
     this.#open = new Set(of.paths);
     this.#size = of.paths.length;
-    const past = recordedValue(run, this.#key);
-    if (past !== undefined) this.#stop(past);
+    const decided = recordedValue(run, this.#key);
+    if (decided !== undefined) this.#stop(decided);
   }
 
   /** Tells that a worker is over; only the first time counts. */
   ended(path: string, isCompleted: boolean): void {
     if (!this.#open.delete(path)) return;
     if (isCompleted) this.#completed.push(path);
-    // Whoever stops the supervisor decides nothing of its workers: a resume goes on with all of them.
+    // A stop of the supervisor decides nothing about its workers: a resume continues all of them.
     if (this.#isDecided || this.#open.size === 0 || this.#run.stops.at(this.#self.path) !== undefined) return;
     const completed = this.#completed.length;
     const failed = this.#size - this.#open.size - completed;

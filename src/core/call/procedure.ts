@@ -28,8 +28,8 @@ import { dispatch } from './dispatch.ts';
 import { callFanOut, checkFanOutCall } from './fan-out-call.ts';
 import { Lane } from './lane.ts';
 import { recordedArguments, resolveCodeCall } from './resolve-call.ts';
+import { type At, RunningCalls } from './running-calls.ts';
 import { progressLogger } from './tool-call.ts';
-import { type At, UnderWay } from './under-way.ts';
 
 /** A context, and what its driver does with it when the code is over. */
 export interface OpenProcedure extends BuiltinProcedureContext {
@@ -37,7 +37,7 @@ export interface OpenProcedure extends BuiltinProcedureContext {
   close(): Promise<void>;
   /** The limit of tool calls that it ran into. */
   readonly limited: ErrorRecord | undefined;
-  /** True where a stop cut off what the code waited for: whatever the code made of that is no outcome. */
+  /** True where a stop interrupted what the code waited for: what the code made of that is no outcome. */
   readonly isInterrupted: boolean;
 }
 
@@ -52,7 +52,7 @@ class Procedure implements OpenProcedure {
   readonly #site: ProcedureSite;
   readonly #addresses: Addresses;
   readonly #lane = new Lane();
-  readonly #underWay: UnderWay;
+  readonly #calls: RunningCalls;
   #label: Label;
   limited: ErrorRecord | undefined;
   isInterrupted = false;
@@ -62,7 +62,7 @@ class Procedure implements OpenProcedure {
     this.#site = site;
     this.#label = site.label;
     this.#addresses = new Addresses(site.base);
-    this.#underWay = new UnderWay(run.stops);
+    this.#calls = new RunningCalls(run.stops);
   }
 
   get deps() {
@@ -111,7 +111,7 @@ class Procedure implements OpenProcedure {
   }
 
   close(): Promise<void> {
-    return this.#underWay.close((key, reason) => this.#run.cancellation.cancel(key, reason));
+    return this.#calls.close((key, reason) => this.#run.cancellation.cancel(key, reason));
   }
 
   call<Input, Output>(
@@ -121,7 +121,7 @@ class Procedure implements OpenProcedure {
   ): Promise<Output> {
     const call = (at: At) => this.#call(at, agent, input, options);
     // A delegate waits for its only child.
-    return this.#site.delegate === undefined ? this.#underWay.begin(call) : call({ key: '' });
+    return this.#site.delegate === undefined ? this.#calls.begin(call) : call({ key: '' });
   }
 
   async #call<Input, Output>(
@@ -141,15 +141,15 @@ class Procedure implements OpenProcedure {
   }
 
   invoke(child: Child): Promise<AgentOutcome> {
-    return this.#underWay.begin((at) => this.#invoke(at, child));
+    return this.#calls.begin((at) => this.#invoke(at, child));
   }
 
   async #invoke(at: At, child: Child): Promise<AgentOutcome> {
     at.key = child.key;
     const { self, span, parentStep } = this.#site;
-    const place = { parent: self, parentStep, parentSpan: span, label: this.#label };
-    const outcome = await this.#run.children.start({ ...child, ...place }).outcome;
-    if (!this.#underWay.isAbandoned(child.key)) this.join(outcome.label);
+    const caller = { parent: self, parentStep, parentSpan: span, label: this.#label };
+    const outcome = await this.#run.children.start({ ...child, ...caller }).outcome;
+    if (!this.#calls.isAbandoned(child.key)) this.join(outcome.label);
     if (outcome.status !== 'completed') this.#failed('agent', child.key);
     return outcome;
   }
@@ -169,7 +169,7 @@ class Procedure implements OpenProcedure {
     args: Input,
     options?: { id?: string },
   ): Promise<Awaited<Output>> {
-    return this.#underWay.begin((at) => this.#tool(at, tool, args, options));
+    return this.#calls.begin((at) => this.#tool(at, tool, args, options));
   }
 
   async #tool<Input, Output>(
@@ -186,7 +186,7 @@ class Procedure implements OpenProcedure {
     const parsed = recordedArguments(this.#run, key, now);
     const site = { self, key, step, parent: span, parentStep, parsed, label: this.#label, lane: this.#lane };
     const { out, value } = await dispatch(this.#run, site);
-    if (!this.#underWay.isAbandoned(key)) this.join(out.label);
+    if (!this.#calls.isAbandoned(key)) this.join(out.label);
     if (value !== undefined) return valueForCode(value) as Awaited<Output>;
     this.#failed('tool', key);
     throw toolError(out.error ?? error ?? { kind: 'threw', message: 'failed', retryable: false });
@@ -203,7 +203,7 @@ class Procedure implements OpenProcedure {
     countToolCall(this.#run, key);
   }
 
-  /** Told of each call that failed: one that had failed in an earlier epoch was not cut off by what stops the procedure now. */
+  /** Called for each call that failed: one that had failed in an earlier epoch was not interrupted by what stops the procedure now. */
   #failed(kind: 'agent' | 'tool' | 'wait' | 'sleep', key: string): void {
     const stop = this.#run.stops.at(this.#site.base);
     if (stop === undefined) return;
@@ -218,7 +218,7 @@ class Procedure implements OpenProcedure {
   }
 
   wait<S extends SchemaLike>(id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
-    return this.#underWay.begin((at) => this.#wait(at, id, request, schema));
+    return this.#calls.begin((at) => this.#wait(at, id, request, schema));
   }
 
   async #wait<S extends SchemaLike>(at: At, id: string, request: unknown, schema: S): Promise<InferOutput<S>> {
@@ -243,7 +243,7 @@ class Procedure implements OpenProcedure {
   }
 
   sleep(ms: number): Promise<void> {
-    return this.#underWay.begin((at) => this.#sleep(at, ms));
+    return this.#calls.begin((at) => this.#sleep(at, ms));
   }
 
   async #sleep(at: At, ms: number): Promise<void> {

@@ -55,7 +55,7 @@ function removed(key: string, name: string): DivergenceError {
   return new DivergenceError(key, ['tool'], message, [{ part: 'tool', recorded: name, now: 'no such tool' }]);
 }
 
-/** What the code of a procedure asks for; with the error that it is told, where its arguments do not fit. */
+/** A call of a procedure's code; with the error for the code, where its arguments do not fit. */
 export function resolveCodeCall(
   tool: Tool,
   args: unknown,
@@ -63,7 +63,7 @@ export function resolveCodeCall(
 ): { readonly parsed: ParsedCall; readonly error?: ErrorRecord } {
   const call = { type: 'tool_call', id: key, name: tool.name, arguments: JSON.stringify(args) ?? '' } as const;
   const checked = tool.input.validate(args);
-  // A copy: the code may go on changing its own object while the call is judged.
+  // A copy: the code may still change its own object while the call is judged.
   if (checked.ok) return { parsed: { call, tool, args: frozenCopy(checked.value as Json) } };
   const message = `${tool.name}: ${issueText(checked.issues, '; ')}`;
   const error = { kind: 'invalid_args', message, retryable: false };

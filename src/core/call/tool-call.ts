@@ -209,7 +209,7 @@ class CallContext implements ToolContext<never> {
   }
 }
 
-/** Log lines of tools and procedures go where progress goes: to whoever watches the run. */
+/** Log lines of tools and procedures go where progress goes: to those who watch the run. */
 export function progressLogger(emit: (progress: Progress & { level: string; data?: unknown }) => void): Logger {
   const at = (level: string) => (note: string, data?: unknown) =>
     emit(data === undefined ? { level, note } : { level, note, data });

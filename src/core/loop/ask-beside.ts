@@ -14,7 +14,7 @@ const questions = new WeakMap<Transcript, Question>();
 /**
  * One call of an invocation's model beside its transcript: its last request as it was, which a provider has cached, and a
  * message after it, with tools off. Neither the message nor the answer enters the transcript. The call is paid by the
- * invocation, and stands where it is asked from: at `key`, below `span`.
+ * invocation. Its place in the tree is that of the question: at `key`, below `span`.
  */
 export async function askBeside(
   run: RunContext,
@@ -44,7 +44,7 @@ function questionOf(transcript: Transcript): Question {
   return question;
 }
 
-/** What stands before the message depends on how far the invocation had come; what is asked does not. */
+/** The messages before the question depend on how far the invocation is; the question does not. */
 const ONLY_THE_LAST = Object.freeze({
   extend(messages: readonly Message[]): string {
     return sha256(canonical(messages.at(-1)?.content));

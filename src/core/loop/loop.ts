@@ -6,12 +6,12 @@ import type { RunContext } from '../runtime/run-context.ts';
 import { completeStep } from '../turn/answer.ts';
 import { requestStep } from '../turn/ask.ts';
 import { inConversation } from '../turn/conversation.ts';
+import { failTurn, finishTurn } from '../turn/finish.ts';
 import { openTranscript } from '../turn/open-transcript.ts';
 import type { Transcript } from '../turn/transcript.ts';
 import { toolCallsOf } from '../values/message.ts';
 import { beginTurn } from './begin-turn.ts';
 import { callTurn } from './call-turn.ts';
-import { failTurn, finishTurn } from './finish-turn.ts';
 import { notOpened } from './not-opened.ts';
 import { quarantined } from './quarantined.ts';
 

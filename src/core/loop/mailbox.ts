@@ -12,7 +12,7 @@ const MAX_UNREAD = 50;
 /** Of the texts that one look gives; at least one message whatever its length. */
 const MAX_READ_CHARS = 6_000;
 
-/** What became of a message; depends on who ran then, so it is recorded. */
+/** Whether a message was sent, and to which mailbox. It depends on which workers run, so it is recorded. */
 type Sent = { readonly to: string; readonly id: string; readonly message: UserMessage } | { readonly error: string };
 
 /** What a look into the mailbox gave, likewise. */

@@ -2,7 +2,7 @@ import type { ApprovalRequest, WaitRequest } from '../contract/permission.ts';
 
 const SHOWN = 3;
 
-/** What a parked run waits for, by names alone: arguments and questions may not be for whoever reads it. */
+/** What a parked run waits for, by names alone: the reader may not be allowed to see arguments and questions. */
 export function waitsFor(pending: readonly (ApprovalRequest | WaitRequest)[]): string {
   const more = pending.length - SHOWN;
   const named = pending.slice(0, SHOWN).map(nameOf).join(', ');

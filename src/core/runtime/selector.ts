@@ -4,7 +4,7 @@ import type { Message } from '../values/message.ts';
 /** What of a transcript is sent: one selector per invocation. The transcript only grows between calls. */
 export interface Selector {
   /** What to send now. With `past` it is what was sent when the call was made before, whatever the ruler says now. */
-  select(transcript: readonly Message[], past?: Past): Selection;
+  select(transcript: readonly Message[], past?: SentWindow): Selection;
   /**
    * The first `count` messages were compacted before this invocation: `messages` stand for them. Told before the first call; what
    * cannot stand for them is passed over.
@@ -29,7 +29,7 @@ export interface Selector {
 }
 
 /** How a call was sent that is on record: `cut` is where its tail began, absent where nothing was cut for it. */
-export interface Past {
+export interface SentWindow {
   readonly cut: number | undefined;
 }
 
@@ -68,7 +68,7 @@ export interface Compaction {
   /** What it is asked for takes so many tokens. */
   readonly asked?: number | undefined;
   /** Compacted when the call was made before, so that it is due again; `cut` where it came to that. */
-  readonly past?: Past | undefined;
+  readonly past?: SentWindow | undefined;
 }
 
 /** What is to be compacted. */

@@ -3,8 +3,7 @@ import type { RunContext } from '../runtime/run-context.ts';
 import { beside } from '../values/address.ts';
 import { textOf } from '../values/message.ts';
 import type { ModelTurn } from '../values/model.ts';
-import { ask, isEmpty } from './ask.ts';
-import { countTurn } from './count-turn.ts';
+import { ask, countTurn, isEmpty } from './ask.ts';
 import type { Transcript } from './transcript.ts';
 
 /** How often an answer that was truncated inside its text is continued. */
@@ -42,8 +41,7 @@ async function completed(
 /** One answer of the model beside the first call of a step. */
 export async function answer(run: RunContext, transcript: Transcript, key: string): Promise<Outcome<ModelTurn>> {
   transcript.truncatedText = '';
-  const first = await ask(run, transcript, key);
-  return transcript.agent.quarantined ? first : complete(run, transcript, key, first);
+  return complete(run, transcript, key, await ask(run, transcript, key));
 }
 
 /** A whole answer, where the first one or its request is too long. */

@@ -1,11 +1,11 @@
 import type { ContextNote } from '../contract/record.ts';
+import { countCall } from '../runtime/count-call.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Due, Selection, Sendable } from '../runtime/selector.ts';
-import { besideAgain } from '../values/address.ts';
+import { beside, besideAgain } from '../values/address.ts';
 import type { ModelTurn, ToolChoice } from '../values/model.ts';
-import { compact, dueBefore, noteContext, pastOf } from './compact.ts';
-import { countTurn } from './count-turn.ts';
+import { compact, dueBefore, noteContext, sentBefore } from './compact.ts';
 import { callModel } from './hooked-model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import type { Transcript } from './transcript.ts';
@@ -60,7 +60,7 @@ function send(
   toolChoice: ToolChoice | undefined,
 ): Outcome<ModelTurn> | Promise<Outcome<ModelTurn>> {
   const { selector, messages, question, tools, self } = transcript;
-  const selection = selector.select(messages, pastOf(run, key));
+  const selection = selector.select(messages, sentBefore(run, key));
   if (!selection.ok) return tooLong(selection);
   if (selection.dropped > 0) noteContext(run, self, besideAgain(key, 'window', 1), droppedBy(selection));
   transcript.sent = selection;
@@ -91,4 +91,29 @@ export function isEmpty(turn: ModelTurn): boolean {
     turn.stop !== 'paused' &&
     !turn.content.some((part) => part.type === 'tool_call' || (part.type === 'text' && part.text.trim() !== ''))
   );
+}
+
+/** Counts what a model call spent, tells the window's ruler, and reports another model version than before. */
+export function countTurn(
+  run: RunContext,
+  transcript: Transcript,
+  key: string,
+  outcome: Outcome<ModelTurn>,
+): Outcome<ModelTurn> {
+  const counted = countCall(run, transcript.self, outcome);
+  if (!counted.ok) return counted;
+  const { usage, response } = counted.value;
+  if (usage !== undefined) transcript.selector.anchor(usage.inputTokens);
+  noteVersion(run, transcript, key, response?.model);
+  return counted;
+}
+
+/** The provider answers with another version than before in this invocation: answers may differ from here on. */
+function noteVersion(run: RunContext, transcript: Transcript, key: string, version: string | undefined): void {
+  const { version: before, self } = transcript;
+  if (version === undefined) return;
+  transcript.version = version;
+  if (before !== undefined && before !== version) {
+    run.journal.once(beside(key, 'version'), self, () => ({ from: before, to: version }));
+  }
 }

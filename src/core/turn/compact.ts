@@ -7,7 +7,7 @@ import type { Failure, Outcome } from '../runtime/journal.ts';
 import { isRecorded, recordedCut } from '../runtime/prior.ts';
 import { recordOnce } from '../runtime/record-once.ts';
 import type { RunContext } from '../runtime/run-context.ts';
-import type { Due, Past, Replaced } from '../runtime/selector.ts';
+import type { Due, Replaced, SentWindow } from '../runtime/selector.ts';
 import { besideAgain } from '../values/address.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
@@ -23,7 +23,7 @@ export interface Compacting {
   /** The window of the model that is asked, and the tokens of what it is asked for. */
   readonly window: number | undefined;
   readonly asked: number;
-  /** What stands in the place of what is due. */
+  /** The messages that replace what is due. */
   readonly make: (transcript: Transcript, key: string, due: Due) => Promise<Outcome<readonly Message[]>>;
 }
 
@@ -56,21 +56,21 @@ export function dueBefore(run: RunContext, transcript: Transcript, key: string, 
   if (!run.journal.isDurable) return selector.due(messages, { window, asked });
   const wasDue = isRecorded(run, besideAgain(key, 'summary', round));
   if (!wasDue && isRecorded(run, key)) return undefined;
-  return selector.due(messages, { window, asked, past: wasDue ? cutOf(run, key, round) : undefined });
+  return selector.due(messages, { window, asked, past: wasDue ? sentWindow(run, key, round) : undefined });
 }
 
 /** How a call was sent that is on record. */
-export function pastOf(run: RunContext, key: string): Past | undefined {
-  return run.journal.isDurable && isRecorded(run, key) ? cutOf(run, key, 1) : undefined;
+export function sentBefore(run: RunContext, key: string): SentWindow | undefined {
+  return run.journal.isDurable && isRecorded(run, key) ? sentWindow(run, key, 1) : undefined;
 }
 
-function cutOf(run: RunContext, key: string, round: number): Past {
+function sentWindow(run: RunContext, key: string, round: number): SentWindow {
   return { cut: recordedCut(run, besideAgain(key, 'window', round)) };
 }
 
 /**
  * Compacts what is due before a call, in as many rounds as the summarising model's window asks for. There is one try: where it
- * fails, or gives nothing shorter, the transcript stays as it is and goes on as long as it fits. Gives what stopped it.
+ * fails, or gives nothing shorter, the transcript stays as it is, and is used as long as it fits. Gives what stopped it.
  */
 export async function compact(
   run: RunContext,

@@ -17,7 +17,7 @@ export interface Conversation {
   readonly id: string;
 }
 
-/** Turns that go on with a saved conversation, and leave it saved. What could not be loaded is no answer to make up. */
+/** Turns that continue a saved conversation, which is saved again after them. One that cannot be loaded is a failure. */
 export async function inConversation(
   run: RunContext,
   transcript: Transcript,
@@ -25,7 +25,7 @@ export async function inConversation(
 ): Promise<AgentOutcome> {
   const loaded = await load(run, transcript);
   if (!loaded.ok) return failed(transcript, loaded);
-  goOn(transcript, loaded.value);
+  continueFrom(transcript, loaded.value);
   const outcome = await turns(run, transcript);
   await saveConversation(run, transcript, `${transcript.self.path}/@conversation.end`);
   return outcome;
@@ -61,10 +61,10 @@ async function load(run: RunContext, transcript: Transcript): Promise<Outcome<Wo
 }
 
 /**
- * A conversation that is handed in whole goes on with what stands for its beginning; new messages alone stand after what was
- * saved. Any other list with turns of an assistant is a conversation of its own, which takes the place of the saved one.
+ * Where the whole conversation is given, the saved messages replace its beginning; new messages alone follow what was saved. Any
+ * other list with turns of an assistant is a conversation of its own, which replaces the saved one.
  */
-function goOn(transcript: Transcript, saved: WorkingSummary | null): void {
+function continueFrom(transcript: Transcript, saved: WorkingSummary | null): void {
   if (saved === null) return;
   const { messages, self, selector } = transcript;
   const summary = deepFreeze(saved.messages);

@@ -9,12 +9,33 @@ import type { ModelTurn } from '../values/model.ts';
 import { type Status, statusOfFailure } from '../values/status.ts';
 import type { ToolValue } from '../values/tool-value.ts';
 import { answer } from './answer.ts';
-import { arrivalsBefore, enter } from './arrivals.ts';
+import { arrivalsBefore, enter, mustContinue } from './arrivals.ts';
 import { ask, isEmpty } from './ask.ts';
+import { endStep } from './step.ts';
 import type { Transcript } from './transcript.ts';
 
+/** A turn that calls no tool is the last one, unless the provider paused it or the invocation has something to read first. */
+export async function finishTurn(
+  run: RunContext,
+  transcript: Transcript,
+  turn: ModelTurn,
+): Promise<AgentOutcome | undefined> {
+  if (!isEmpty(turn)) transcript.appendTurn(turn);
+  const isOpen =
+    !transcript.agent.quarantined && (turn.stop === 'paused' || (await mustContinue(run, transcript.self)));
+  const outcome = isOpen ? undefined : await finish(run, transcript, turn);
+  endStep(run, transcript);
+  return outcome;
+}
+
+/** A step whose model call gave no turn is the last one. */
+export async function failTurn(run: RunContext, transcript: Transcript, failure: Failure): Promise<AgentOutcome> {
+  endStep(run, transcript);
+  return afterWorkers(failed(transcript, failure));
+}
+
 /** The final turn: its text, or the output that it holds, with one repair. */
-export async function finish(run: RunContext, transcript: Transcript, turn: ModelTurn): Promise<AgentOutcome> {
+async function finish(run: RunContext, transcript: Transcript, turn: ModelTurn): Promise<AgentOutcome> {
   const { self, agent } = transcript;
   const text = transcript.truncatedText + textOf(turn.content);
   if (agent.output === undefined) return transcript.close('completed', undefined, text, text);

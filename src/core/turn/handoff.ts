@@ -21,7 +21,7 @@ export interface Handoff {
   begin(transcript: readonly Message[]): void;
 }
 
-/** A call of a handoff: the worker is admitted, and begins when the turn's other calls have ended. Gives what the model is told. */
+/** A call of a handoff: the worker is admitted, and begins when the turn's other calls have ended. Gives the result for the model. */
 export async function takeOver(
   { message }: { readonly message?: string },
   ctx: BuiltinProcedureContext,
@@ -52,7 +52,7 @@ export async function takeOver(
   return `The conversation goes on with ${agent.name}.`;
 }
 
-/** The worker goes on with the conversation, and its outcome is that of its supervisor. */
+/** The worker continues the conversation, and its outcome is that of its supervisor. */
 export async function handOver(run: RunContext, transcript: Transcript, handoff: Handoff): Promise<AgentOutcome> {
   const { self, messages } = transcript;
   await enter(transcript, arrivalsBefore(run, self, `${handoff.worker.path}/1/model`));

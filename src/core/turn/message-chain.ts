@@ -9,7 +9,7 @@ export class MessageChain {
 
   /** The hash of `messages`, whose first `from` entries are those of the list before. */
   extend(messages: readonly Message[], from: number): string {
-    // Asked again for the same list, or for one whose beginning was cut: the chain starts anew.
+    // Asked again for the same list, or for one whose beginning was dropped: the chain starts anew.
     if (from === messages.length && from === this.#count) return this.#last;
     if (from !== this.#count) {
       this.#count = 0;

@@ -106,7 +106,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return worst;
   }
 
-  /** Under a cap the answer may be at most what is left of it. */
+  /** Under a cap the answer may be at most what remains of it. */
   allow(output: number): void {
     this.#allowed = Math.max(1, output);
   }
@@ -158,7 +158,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return Object.freeze({ ...turn, ...(by !== undefined && { by }), ...(costUsd !== undefined && { costUsd }) });
   }
 
-  /** Told only while somebody listens, and of an attempt only while it is under way. */
+  /** Undefined where nobody listens. Chunks of an attempt are shown only while it runs. */
   deltas(attempt: Attempt): ModelContext['onDelta'] {
     if (!this.#stream) return undefined;
     const { number } = attempt;

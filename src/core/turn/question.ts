@@ -21,8 +21,8 @@ const parts = new WeakMap<Question, { readonly [part: string]: string }>();
 
 /** Its hash by part, worked out once: only durable journals ask. */
 export function partsOf(question: Question): { readonly [part: string]: string } {
-  const known = parts.get(question);
-  if (known !== undefined) return known;
+  const cached = parts.get(question);
+  if (cached !== undefined) return cached;
   const { model, instructions, tools, output, settings } = question;
   const hash = (value: unknown) => sha256(canonical(value));
   const steady = tools.map((tool) => ({ ...tool, parameters: steadySchema(tool.parameters) }));

@@ -1,7 +1,7 @@
 import { canonical } from '../values/json.ts';
 
 /** One call of a turn that is over: what it was and what it gave. */
-interface Past {
+interface EndedCall {
   readonly signature: string;
   readonly result: string;
 }
@@ -19,10 +19,10 @@ export function signatureOf(name: string, args: unknown): string {
 
 /** A turn that is over. Large ones are looked up by a table, made when it is first needed. */
 class Turn {
-  readonly #calls: readonly Past[];
+  readonly #calls: readonly EndedCall[];
   #results: Map<string, string> | undefined;
 
-  constructor(calls: readonly Past[]) {
+  constructor(calls: readonly EndedCall[]) {
     this.#calls = calls;
   }
 
@@ -67,9 +67,9 @@ export class Repeats {
   #inEach(signature: string, stride: number): boolean {
     let result: string | undefined;
     for (let back = 1; back < this.#max; back += 1) {
-      const past = this.#turns[this.#turns.length - back * stride]?.resultOf(signature);
-      if (past === undefined || (result !== undefined && past !== result)) return false;
-      result = past;
+      const earlier = this.#turns[this.#turns.length - back * stride]?.resultOf(signature);
+      if (earlier === undefined || (result !== undefined && earlier !== result)) return false;
+      result = earlier;
     }
     return true;
   }

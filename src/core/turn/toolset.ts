@@ -10,11 +10,11 @@ export interface Toolset {
   readonly text: string;
 }
 
-const known = new WeakMap<readonly Tool[], Toolset>();
+const toolsets = new WeakMap<readonly Tool[], Toolset>();
 
 /** Converted once per list of tools; schemas once per tool. */
 export function toolset(tools: readonly Tool[]): Toolset {
-  let set = known.get(tools);
+  let set = toolsets.get(tools);
   if (set === undefined) {
     const definitions = deepFreeze(
       tools.map((tool) => ({ name: tool.name, description: tool.description, parameters: tool.input.jsonSchema })),
@@ -23,7 +23,7 @@ export function toolset(tools: readonly Tool[]): Toolset {
     for (const tool of tools) for (const alias of tool.aliases) byName.set(alias, tool);
     for (const tool of tools) byName.set(tool.name, tool);
     set = { byName, definitions, text: tools.length === 0 ? '' : JSON.stringify(definitions) };
-    known.set(tools, set);
+    toolsets.set(tools, set);
   }
   return set;
 }

@@ -46,7 +46,7 @@ export class Transcript implements TranscriptParts {
   readonly redact: Redact | undefined;
   /** The worker that takes the conversation over after this turn, or has. */
   handoff: Handoff | undefined;
-  /** What its last request held of the transcript. */
+  /** The part of the transcript that the last request contained. */
   sent: Sendable | undefined;
   /** The newest text of the model in this invocation. */
   lastText = '';

@@ -1,7 +1,7 @@
 import type { Stops } from '../runtime/stops.ts';
 import { ConfigurationError, isA, isFatal, ToolError } from '../values/errors.ts';
 
-/** A call under way; its key is known once it began. */
+/** A call that runs. It has its key once it has begun. */
 export interface At {
   key: string;
 }
@@ -9,7 +9,7 @@ export interface At {
 const NOT_AWAITED = 'The procedure ended without waiting for it.';
 
 /** What a procedure's code began and may not have waited for. */
-export class UnderWay {
+export class RunningCalls {
   readonly #calls = new Map<Promise<unknown>, At>();
   #isOver = false;
   #fatal: { readonly thrown: unknown } | undefined;
@@ -28,23 +28,23 @@ export class UnderWay {
   begin<T>(work: (at: At) => Promise<T>): Promise<T> {
     if (this.#isOver) return Promise.reject(new ToolError('denied', 'The procedure that asks for this is over.'));
     const at = { key: '' };
-    const begun = work(at);
-    this.#calls.set(begun, at);
-    void this.#follow(begun);
-    return this.isAbandoned(at.key) ? new Promise(() => {}) : begun;
+    const running = work(at);
+    this.#calls.set(running, at);
+    void this.#follow(running);
+    return this.isAbandoned(at.key) ? new Promise(() => {}) : running;
   }
 
-  async #follow(begun: Promise<unknown>): Promise<void> {
+  async #follow(running: Promise<unknown>): Promise<void> {
     try {
-      await begun;
+      await running;
     } catch (thrown) {
       if (isFatal(thrown) && !isA(thrown, ConfigurationError)) this.#fatal ??= { thrown };
     }
-    this.#calls.delete(begun);
+    this.#calls.delete(running);
   }
 
   /**
-   * Stops what is still under way, each call by itself (a resume runs the code again and stops what was stopped), and waits
+   * Stops what is still running, each call by itself (a resume runs the code again and stops what was stopped), and waits
    * for it. Nothing begins after it. Rejects where infrastructure failed, also where the code caught that.
    */
   async close(cancel: (key: string, reason: string) => void): Promise<void> {
