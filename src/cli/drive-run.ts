@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import type { Agent } from '../core/contract/agent.ts';
+import type { RunPermissions } from '../core/contract/permission.ts';
 import type { RunResult } from '../core/contract/result.ts';
 import { messageOf } from '../core/values/errors.ts';
 import { isFinal } from '../core/values/status.ts';
+import type { Environment } from '../models/from-env.ts';
 import type { Run } from '../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../orchestration/run/run-options.ts';
 import { askApproval } from './ask-approval.ts';
@@ -10,12 +14,11 @@ import { type Durable, parkedLines } from './durable.ts';
 import { errorText } from './error-text.ts';
 import { EXIT, exitCode } from './exit-code.ts';
 import { type Interrupt, onInterrupt } from './interrupt.ts';
-import { ownPermissions } from './own-permissions.ts';
 import { failureLine, jsonLine, resultLine, resultText, summary } from './print-result.ts';
-import { report } from './report.ts';
 import { type RunStepLog, runLog } from './run-log.ts';
 import { briefs, showProgress } from './show-progress.ts';
 import { type RunTrace, traceRun } from './trace-run.ts';
+import { report } from './visible.ts';
 
 /** What `run`, `resume` and `fork` have in common. */
 export interface RunCommandOptions {
@@ -148,4 +151,12 @@ function reportLog(log: RunStepLog | undefined, isRequired: boolean): boolean {
   if (lost !== undefined) report(lost);
   else if (existsSync(log.file)) report(`log: ${log.file}`);
   return lost !== undefined && isRequired;
+}
+
+const NAME = 'coxswain.json';
+
+/** The permissions of a module, with the files of the project (the current folder) and of the user, unless the module names its own files. */
+export function ownPermissions(given: RunPermissions | undefined, env: Environment = process.env): RunPermissions {
+  const config = env.XDG_CONFIG_HOME?.trim() || join(homedir(), '.config');
+  return { ...given, files: given?.files ?? { project: NAME, user: join(config, 'coxswain', NAME) } };
 }

@@ -3,8 +3,7 @@ import type { RunResult } from '../core/contract/result.ts';
 import type { RecordStore } from '../journal/record-store.ts';
 import type { OpenJournal } from './journal-file.ts';
 import type { Loaded } from './load-module.ts';
-import { shellLine } from './shell-line.ts';
-import { firstWords } from './visible.ts';
+import { firstWords, shellLine } from './visible.ts';
 
 /** The journal of a run, and the commands that continue it. */
 export interface Durable {
@@ -48,4 +47,9 @@ export function requestText(request: ApprovalRequest | WaitRequest): string {
 export function decisionOptions({ reason }: ApprovalRequest | WaitRequest): string {
   if (reason === 'wait') return " --answer '<json>'";
   return reason === 'unknown' ? ' --happened, --retry or --failed' : ' (or --deny)';
+}
+
+/** A point of a run: a record by its number, or an address. */
+export function pointOf(text: string): { readonly record: number } | { readonly key: string } {
+  return /^\d+$/.test(text) ? { record: Number(text) } : { key: text };
 }

@@ -1,6 +1,6 @@
-import { messageOf } from '../core/values/errors.ts';
+import { ConfigurationError, messageOf } from '../core/values/errors.ts';
 import { EXIT } from './exit-code.ts';
-import { visibleLines } from './visible.ts';
+import { report, visibleLines } from './visible.ts';
 
 /** The text of an error for a person, and its exit code. */
 export interface ErrorText {
@@ -23,4 +23,18 @@ export function errorText(thrown: unknown, debug: boolean): ErrorText {
 /** Compares names: the agent's module may load its own copy of coxswain. */
 function isConfigurationError(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'ConfigurationError' && 'field' in thrown && 'mend' in thrown;
+}
+
+/**
+ * Reports a ConfigurationError about one of `fields` and exits with 1: the state of the run changed meanwhile, so the command
+ * itself is not wrong.
+ */
+export async function refused(fields: readonly string[], work: () => Promise<number>): Promise<number> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigurationError) || !fields.includes(thrown.field)) throw thrown;
+    report(thrown.message);
+    return EXIT.failed;
+  }
 }

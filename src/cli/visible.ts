@@ -37,3 +37,18 @@ function escaped(mark: string): string {
   const code = mark.codePointAt(0) ?? 0;
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
 }
+
+/** Words as a line for a POSIX shell, ready to paste; invisible characters are escaped. */
+export function shellLine(words: readonly string[]): string {
+  return words.map(quoted).join(' ');
+}
+
+function quoted(word: string): string {
+  const shown = visible(word);
+  return /^[\w.,/:@~+=-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
+}
+
+/** Writes a line to stderr, with control characters escaped. */
+export function report(text: string): void {
+  process.stderr.write(`${visibleLines(text)}\n`);
+}

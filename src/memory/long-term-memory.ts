@@ -2,18 +2,17 @@ import { basename } from 'node:path';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { deepFreeze } from '../core/values/json.ts';
 import { entryWrites } from './entry-writes.ts';
-import { idOf, namespaceOf, stringOf } from './file/memory-options.ts';
+import { checkedFields, idOf, namespaceOf, storedText, stringOf, wholeOf } from './file/memory-options.ts';
 import { queryTerms } from './file/terms.ts';
 import { currentById, currentByKey, memoryOf, memoryVersionOf, versionsOf } from './file/versions.ts';
 import { type LongTermMemoryOptions, parseMemoryOptions } from './long-term-memory-options.ts';
-import type { LongTermMemory } from './long-term-memory-type.ts';
+import type { ConsolidationChange, LongTermMemory } from './long-term-memory-type.ts';
 import { listEntries, namespacesOf } from './search/list-entries.ts';
 import { MemoryHandle } from './search/memory-handle.ts';
 import { dropOtherVectors } from './search/reembed.ts';
 import { searchFile } from './search/search-file.ts';
 import { parseSearch } from './search/search-options.ts';
 import { applyChanges, consolidationsIn, undoOperations } from './upkeep/operations.ts';
-import { parseChanges } from './upkeep/parse-changes.ts';
 import { pendingExtractions } from './upkeep/pending-extractions.ts';
 import { reviews } from './upkeep/reviews.ts';
 import { exportLines, importLines } from './upkeep/transfer.ts';
@@ -163,4 +162,25 @@ function fileCare(handle: MemoryHandle): FileCare {
 
     close: () => handle.close(),
   };
+}
+
+/** @throws ConfigurationError that names the field. */
+function parseChanges(value: unknown): ConsolidationChange[] {
+  return listOf(value, 'changes').map((change, index) => {
+    const at = `changes[${index}]`;
+    const fields = checkedFields(change, at, ['entries', 'text']);
+    const entries = listOf(fields.entries, `${at}.entries`).map((entry, entryIndex) => {
+      const { id, version } = checkedFields(entry, `${at}.entries[${entryIndex}]`, ['id', 'version']);
+      return {
+        id: idOf(id, `${at}.entries[${entryIndex}].id`),
+        version: wholeOf(version, `${at}.entries[${entryIndex}].version`),
+      };
+    });
+    return fields.text === undefined ? { entries } : { entries, text: storedText(fields, 'text', at) };
+  });
+}
+
+function listOf(value: unknown, at: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new ConfigurationError(at, 'expected a list', 'Write [{ entries: [{ id, version }, …], text }].');
 }

@@ -3,8 +3,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { SavedSummary, SummaryStore } from '../core/contract/working-summary.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { privateFile } from '../core/values/private-file.ts';
+import { purgeLog, WRITE_MS } from './file/memory-file.ts';
 import { checkedFields, idOf, stringOf } from './file/memory-options.ts';
-import { purgeLog, WRITE_MS } from './file/purge-log.ts';
 
 /** What `workingSummaries` takes. */
 export interface WorkingSummariesOptions {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { editOf } from '../../src/cli/commands/fork-command.ts';
 import { decisionOf } from '../../src/cli/decision-of.ts';
-import { pointOf } from '../../src/cli/point.ts';
+import { pointOf } from '../../src/cli/durable.ts';
 
 test('without a word it is an allow, and each option says another decision', () => {
   expect(decisionOf({})).toEqual({ decision: 'allow' });

@@ -1,7 +1,7 @@
 import { defineAgent, runAgent } from 'coxswain';
 import { say, scriptedModel } from 'coxswain/testing';
 import { expect, test } from 'vitest';
-import { runSpent } from '../../src/cli/run-spent.ts';
+import { runSpent } from '../../src/cli/run-state.ts';
 import { journal } from '../support/journals.ts';
 
 const usage = { inputTokens: 1_000_000, outputTokens: 0 };

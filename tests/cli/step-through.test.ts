@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { shellLine } from '../../src/cli/shell-line.ts';
-import { stepThrough } from '../../src/cli/step-through.ts';
+import { stepThrough } from '../../src/cli/commands/replay-command.ts';
+import { shellLine } from '../../src/cli/visible.ts';
 
 async function typed(text: string): Promise<{ shown: number; out: string }> {
   const input = new PassThrough();

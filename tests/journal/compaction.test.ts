@@ -4,8 +4,7 @@ import { type Compact, type Compactor, type RecordStore, replayRun, resumeRun, r
 import { jsonlLog } from 'coxswain/log';
 import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, it } from 'vitest';
-import { loggedRequest } from '../../src/cli/logged-request.ts';
-import { asSent, replayedRequest } from '../../src/cli/replayed-request.ts';
+import { asSent, loggedRequest, replayedRequest } from '../../src/cli/replayed-request.ts';
 import { folder, journal, killedAfter, type StoredRow } from '../support/journals.ts';
 import { asksForSummary, reading } from '../support/reading.ts';
 import { someNumbers } from '../support/tries.ts';

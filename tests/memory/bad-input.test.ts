@@ -6,10 +6,10 @@ import { runAgent } from 'coxswain';
 import { consolidation, type LongTermMemory, longTermMemory } from 'coxswain/memory';
 import { scriptedModel } from 'coxswain/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { fileFailure } from '../../src/memory/file/file-failure.ts';
+import { fileFailure } from '../../src/memory/file/memory-file.ts';
 
 // What another process has locked is waited for; five seconds are for a user, not for a test.
-vi.mock('../../src/memory/file/purge-log.ts', async (original) => ({ ...(await original<object>()), WRITE_MS: 300 }));
+vi.mock('../../src/memory/file/memory-file.ts', async (original) => ({ ...(await original<object>()), WRITE_MS: 300 }));
 
 const open: LongTermMemory[] = [];
 afterEach(async () => {

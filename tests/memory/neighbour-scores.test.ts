@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { addNeighbourScores } from '../../src/memory/search/neighbour-scores.ts';
+import { addNeighbourScores } from '../../src/memory/search/search-file.ts';
 import { WordScores } from '../../src/memory/search/word-scores.ts';
 
 it('an entry gains a share of what the entries beside it of the same source score by themselves', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { Pace } from '../../src/memory/vectors/pace.ts';
+import { Pace } from '../../src/memory/vectors/row-memory.ts';
 import { scanThreads } from '../../src/memory/vectors/scan-threads.ts';
 import { type Precision, Segment } from '../../src/memory/vectors/segment.ts';
 

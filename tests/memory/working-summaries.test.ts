@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { folder } from '../support/journals.ts';
 
 // What another process has locked is waited for; five seconds are for a user, not for a test.
-vi.mock('../../src/memory/file/purge-log.ts', async (original) => ({ ...(await original<object>()), WRITE_MS: 300 }));
+vi.mock('../../src/memory/file/memory-file.ts', async (original) => ({ ...(await original<object>()), WRITE_MS: 300 }));
 
 const signal = new AbortController().signal;
 const summary = (content: string) => ({ messages: [{ role: 'user' as const, content }], covers: 1, hash: 'h' });

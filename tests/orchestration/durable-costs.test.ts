@@ -5,7 +5,7 @@ import { defineAgent, defineTool, fallback, ModelError, replayRun, resumeRun, st
 import { sqlite } from 'coxswain/sqlite';
 import { callTools, say, scriptedModel, toolCall } from 'coxswain/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { runSpent } from '../../src/cli/run-spent.ts';
+import { runSpent } from '../../src/cli/run-state.ts';
 import { History } from '../../src/journal/history.ts';
 import type { Row } from '../../src/journal/row.ts';
 import { Ledger } from '../../src/orchestration/budget/ledger.ts';

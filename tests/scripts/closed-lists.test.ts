@@ -23,7 +23,12 @@ const lists: readonly List[] = [
     file: 'core/values/status.ts',
     before: "  'step_limit',\n",
     member: "  'new_status',\n",
-    known: ['core/values/status.ts', 'cli/exit-code.ts', 'interop/a2a/task-voice.ts', 'interop/ai-sdk/ui-chunks.ts'],
+    known: [
+      'core/values/status.ts',
+      'cli/exit-code.ts',
+      'interop/a2a/task-publisher.ts',
+      'interop/ai-sdk/ui-chunks.ts',
+    ],
   },
   {
     name: 'StopReason',
@@ -73,8 +78,8 @@ const lists: readonly List[] = [
     member: "  'new.event': object;\n",
     known: [
       'cli/progress-lines.ts',
-      'interop/progress-text.ts',
-      'interop/http/shown-event.ts',
+      'interop/run-progress.ts',
+      'interop/http/event-view.ts',
       'interop/ai-sdk/ui-chunks.ts',
     ],
   },

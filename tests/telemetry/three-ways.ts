@@ -9,8 +9,7 @@ import { sqlite } from 'coxswain/sqlite';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { rebuiltRecords } from '../../src/journal/rebuilt-records.ts';
 import { loggedRecords } from '../../src/telemetry/log/logged-records.ts';
-import { sendSpans } from '../../src/telemetry/otel/export-spans.ts';
-import { rebuildSpans } from '../../src/telemetry/otel/rebuild-spans.ts';
+import { rebuildSpans, sendSpans } from '../../src/telemetry/otel/rebuild-spans.ts';
 import { loadTraceSdk, otlpExporter, signalUrl } from '../../src/telemetry/otel/sdk.ts';
 import { attributesOf, receiver, type WireSpan } from './receiver.ts';
 

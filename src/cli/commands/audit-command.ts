@@ -3,8 +3,7 @@ import type { AuditEntry } from '../../security/audit.ts';
 import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
-import { report } from '../report.ts';
-import { visible } from '../visible.ts';
+import { report, visible } from '../visible.ts';
 
 export interface AuditCommandOptions {
   readonly journal?: string;

@@ -3,7 +3,7 @@ import type { DecisionOptions } from '../decision-of.ts';
 import type { AuditCommandOptions } from './audit-command.ts';
 import type { ForkCommandOptions } from './fork-command.ts';
 import type { ReplayCommandOptions } from './replay-command.ts';
-import type { ResumeCommandOptions } from './resume-command.ts';
+import type { ResumeCommandOptions } from './run-command.ts';
 import type { ShowOptions } from './show-command.ts';
 
 const JOURNAL = ['--journal <file>', 'the journal; default COX_JOURNAL, else .runs/runs.db'] as const;
@@ -38,7 +38,7 @@ function addResuming(program: Command, ends: (code: number) => void): void {
     .option(...LOG)
     .option('--no-log', 'write no step log')
     .action(async (file: string, run: string, words: string[], options: ResumeCommandOptions) => {
-      ends(await (await import('./resume-command.ts')).resumeCommand(file, run, words, options));
+      ends(await (await import('./run-command.ts')).resumeCommand(file, run, words, options));
     });
   program
     .command('replay')
@@ -132,7 +132,7 @@ function addControlCommands(program: Command, ends: (code: number) => void): voi
     .option(...JOURNAL)
     .option(...ONE_JSON)
     .action(async (run: string, request: string, options: Common & DecisionOptions) => {
-      ends(await (await import('./approve-command.ts')).approveCommand(run, request, options));
+      ends(await (await import('./signal-commands.ts')).approveCommand(run, request, options));
     });
   program
     .command('cancel')
@@ -143,7 +143,7 @@ function addControlCommands(program: Command, ends: (code: number) => void): voi
     .option(...JOURNAL)
     .option(...ONE_JSON)
     .action(async (run: string, path: string | undefined, options: Common & { readonly reason?: string }) => {
-      ends(await (await import('./cancel-command.ts')).cancelCommand(run, path, options));
+      ends(await (await import('./signal-commands.ts')).cancelCommand(run, path, options));
     });
   program
     .command('steer')
@@ -154,7 +154,7 @@ function addControlCommands(program: Command, ends: (code: number) => void): voi
     .option(...JOURNAL)
     .option(...ONE_JSON)
     .action(async (run: string, path: string, words: string[], options: Common) => {
-      ends(await (await import('./steer-command.ts')).steerCommand(run, path, words, options));
+      ends(await (await import('./signal-commands.ts')).steerCommand(run, path, words, options));
     });
   program
     .command('prune')
@@ -163,6 +163,6 @@ function addControlCommands(program: Command, ends: (code: number) => void): voi
     .option(...JOURNAL)
     .option(...ONE_JSON)
     .action(async (options: Common & { readonly olderThan: string }) => {
-      ends(await (await import('./prune-command.ts')).pruneCommand(options));
+      ends(await (await import('./runs-command.ts')).pruneCommand(options));
     });
 }

@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { forkRun } from '../../orchestration/entry/fork-run.ts';
 import { driveRun, type RunCommandOptions } from '../drive-run.ts';
-import { durableRun } from '../durable.ts';
+import { durableRun, pointOf } from '../durable.ts';
 import { openJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
 import { modelOptions } from '../model-options.ts';
-import { pointOf } from '../point.ts';
-import { report } from '../report.ts';
+import { report } from '../visible.ts';
 
 export interface ForkCommandOptions extends RunCommandOptions {
   readonly before: string;

@@ -4,8 +4,7 @@ import { ConfigurationError, messageOf, ToolError } from '../../core/values/erro
 import { isPlainObject } from '../../core/values/json.ts';
 import type { ConnectOptions, LiveServer } from '../../interop/mcp/connect.ts';
 import { EXIT } from '../exit-code.ts';
-import { report } from '../report.ts';
-import { visible, visibleLines } from '../visible.ts';
+import { report, visible, visibleLines } from '../visible.ts';
 
 interface Options {
   readonly url?: string;

@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises';
 import type { Agent } from '../../core/contract/agent.ts';
 import type { RunResult } from '../../core/contract/result.ts';
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
@@ -6,16 +7,16 @@ import type { StoredRun } from '../../journal/record-store.ts';
 import { replayRun } from '../../orchestration/entry/replay-run.ts';
 import { readRun } from '../../orchestration/entry/resume-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
+import type { Terminal } from '../ask-approval.ts';
+import { pointOf } from '../durable.ts';
 import { errorText } from '../error-text.ts';
 import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
-import { pointOf } from '../point.ts';
 import { failureLine, jsonLine, resultLine, resultText } from '../print-result.ts';
 import { PROGRESS_EVENTS, type ProgressLine, progressLine } from '../progress-lines.ts';
-import { report } from '../report.ts';
 import { briefs, showProgress } from '../show-progress.ts';
-import { stepThrough } from '../step-through.ts';
+import { report } from '../visible.ts';
 
 export interface ReplayCommandOptions {
   readonly until?: string;
@@ -108,4 +109,22 @@ async function resultOf(run: Run, json: boolean): Promise<RunResult | number> {
 
 function textOf(result: Json | undefined): unknown {
   return (result as { readonly text?: unknown } | undefined)?.text;
+}
+
+/** Shows frames one by one: Enter shows the next, `q` or the end of the input ends it. Gives how many were shown. */
+export async function stepThrough(frames: readonly string[], { input, output }: Terminal): Promise<number> {
+  const lines = createInterface({ input, output, terminal: false });
+  const read = lines[Symbol.asyncIterator]();
+  try {
+    for (const [index, frame] of frames.entries()) {
+      const isLast = index === frames.length - 1;
+      output.write(`[${index + 1}/${frames.length}] ${frame}${isLast ? '\n' : ' '}`);
+      if (isLast) break;
+      const { done, value } = await read.next();
+      if (done || /^q(uit)?$/i.test(value.trim())) return index + 1;
+    }
+    return frames.length;
+  } finally {
+    lines.close();
+  }
 }

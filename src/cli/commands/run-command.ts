@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { resumeRun } from '../../orchestration/entry/resume-run.ts';
 import { startRun } from '../../orchestration/entry/start-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
+import type { ResumeOptions } from '../../orchestration/run/run-options.ts';
 import { driveRun, type RunCommandOptions } from '../drive-run.ts';
 import { durableRun } from '../durable.ts';
-import { newJournal } from '../journal-file.ts';
-import { loadModule } from '../load-module.ts';
+import { newJournal, openJournal } from '../journal-file.ts';
+import { loadAgent, loadModule } from '../load-module.ts';
 import { modelOptions } from '../model-options.ts';
-import { report } from '../report.ts';
+import { report } from '../visible.ts';
 
 /** `cox run`: loads the module, runs its agent, shows progress on stderr and the result on stdout. Gives the exit code. */
 export async function runCommand(file: string, words: readonly string[], command: RunCommandOptions): Promise<number> {
@@ -28,5 +30,34 @@ export async function runCommand(file: string, words: readonly string[], command
     });
   } finally {
     durable?.store.close();
+  }
+}
+
+export interface ResumeCommandOptions extends RunCommandOptions {
+  readonly takeover?: boolean;
+  readonly onDivergence?: ResumeOptions['onDivergence'];
+}
+
+/** `cox resume`: resumes a run in this process. */
+export async function resumeCommand(
+  file: string,
+  runId: string,
+  words: readonly string[],
+  command: ResumeCommandOptions,
+): Promise<number> {
+  const task = await loadAgent(file, words);
+  const { agent } = task;
+  const { runId: _, ...options } = task.options;
+  const journal = await openJournal(command.journal, options.journal);
+  const { store } = journal;
+  const { takeover, onDivergence } = command;
+  const more = { ...modelOptions(agent, options), journal: store, takeover, onDivergence };
+  try {
+    return await driveRun({
+      ...{ agent, options, runId, durable: durableRun(file, journal, task), command },
+      start: (own) => resumeRun<unknown, unknown, unknown>(agent as never, runId, { ...own, ...more }),
+    });
+  } finally {
+    store.close();
   }
 }

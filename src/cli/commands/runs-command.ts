@@ -1,5 +1,5 @@
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
-import { JournalError } from '../../core/values/errors.ts';
+import { ConfigurationError, JournalError } from '../../core/values/errors.ts';
 import { NO_USAGE } from '../../core/values/usage.ts';
 import type { RecordStore, RunSummary } from '../../journal/record-store.ts';
 import { answeredOf, pendingOf } from '../../orchestration/entry/decide-run.ts';
@@ -8,10 +8,8 @@ import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
 import { seconds, tokens } from '../progress-lines.ts';
-import { report } from '../report.ts';
-import { runSpent } from '../run-spent.ts';
-import { runState } from '../run-state.ts';
-import { visible } from '../visible.ts';
+import { runSpent, runState } from '../run-state.ts';
+import { report, visible } from '../visible.ts';
 
 const SHOWN = 20;
 
@@ -83,4 +81,29 @@ export function age(ms: number): string {
   if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`;
   if (ms < 2 * 86_400_000) return `${Math.floor(ms / 3_600_000)} h`;
   return `${Math.floor(ms / 86_400_000)} days`;
+}
+
+const DAY_MS = 86_400_000;
+
+/** `cox prune`: removes runs that ended so many days ago. Those that can be resumed stay. */
+export async function pruneCommand(options: {
+  readonly olderThan: string;
+  readonly journal?: string;
+  readonly json?: boolean;
+}): Promise<number> {
+  const days = Number(options.olderThan);
+  if (options.olderThan.trim() === '' || !(days >= 0) || !Number.isFinite(days))
+    throw new ConfigurationError('--older-than', `got ${options.olderThan}`, 'Give a number of days: --older-than 30');
+  const { store } = await openJournal(options.journal);
+  try {
+    const removed = await store.prune(Date.now() - days * DAY_MS);
+    if (options.json) process.stdout.write(jsonLine({ removed }));
+    else {
+      for (const id of removed) process.stdout.write(`${visible(id)}\n`);
+      report(`${removed.length} ${removed.length === 1 ? 'run' : 'runs'} removed`);
+    }
+    return EXIT.done;
+  } finally {
+    store.close();
+  }
 }

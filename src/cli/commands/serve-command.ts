@@ -2,14 +2,14 @@ import { Console } from 'node:console';
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
 import type { ServeHttpOptions } from '../../interop/http/serve-http.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
+import { ownPermissions } from '../drive-run.ts';
 import { EXIT } from '../exit-code.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { newJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
 import { modelOptions } from '../model-options.ts';
-import { ownPermissions } from '../own-permissions.ts';
-import { report } from '../report.ts';
 import { traceRun } from '../trace-run.ts';
+import { report } from '../visible.ts';
 
 /** What `cox serve` takes. */
 export interface ServeCommandOptions {

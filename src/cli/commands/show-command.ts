@@ -8,13 +8,11 @@ import { requestText } from '../durable.ts';
 import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { loadAgent } from '../load-module.ts';
-import { loggedRequest } from '../logged-request.ts';
 import { jsonLine, visibleJson } from '../print-result.ts';
 import { seconds, tokens } from '../progress-lines.ts';
-import { type ReplayedRequest, replayedRequest } from '../replayed-request.ts';
+import { loggedRequest, type ReplayedRequest, replayedRequest } from '../replayed-request.ts';
 import { LOG_FOLDER } from '../run-log.ts';
-import { runSpent } from '../run-spent.ts';
-import { runState } from '../run-state.ts';
+import { runSpent, runState } from '../run-state.ts';
 import { type RunStep, runSteps } from '../run-steps.ts';
 import { visible } from '../visible.ts';
 

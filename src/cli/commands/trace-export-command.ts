@@ -4,15 +4,13 @@ import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
 import { rebuiltRecords } from '../../journal/rebuilt-records.ts';
 import { readRun } from '../../orchestration/entry/resume-run.ts';
 import { loggedRecords } from '../../telemetry/log/logged-records.ts';
-import { sendSpans, spansJson } from '../../telemetry/otel/export-spans.ts';
-import { rebuildSpans } from '../../telemetry/otel/rebuild-spans.ts';
+import { rebuildSpans, sendSpans, spansJson } from '../../telemetry/otel/rebuild-spans.ts';
 import { loadTraceSdk, otlpExporter, signalUrl } from '../../telemetry/otel/sdk.ts';
 import { EXIT } from '../exit-code.ts';
 import { openJournal } from '../journal-file.ts';
 import { jsonLine } from '../print-result.ts';
-import { report } from '../report.ts';
 import { runState } from '../run-state.ts';
-import { visible } from '../visible.ts';
+import { report, visible } from '../visible.ts';
 
 export interface TraceExportOptions {
   readonly journal?: string;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AgentCard } from '@a2a-js/sdk';
-import type { DefaultRequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import type { AgentCard, ListTasksRequest, ListTasksResponse, Task } from '@a2a-js/sdk';
+import type { DefaultRequestHandler, ServerCallContext, TaskStore } from '@a2a-js/sdk/server';
 import type { Agent } from '../../core/contract/agent.ts';
 import { sha256 } from '../../core/values/json.ts';
 import type { Client } from '../http/client.ts';
@@ -9,8 +9,6 @@ import type { HttpSettings } from '../http/http-options.ts';
 import { Problem } from '../http/problem.ts';
 import { readText } from '../http/read-body.ts';
 import { asProblem, sendJson, sendProblem } from '../http/send-json.ts';
-import { agentCard } from './agent-card.ts';
-import { BoundedTaskStore } from './bounded-task-store.ts';
 import { answerJsonRpc } from './json-rpc.ts';
 import { answerRest } from './rest.ts';
 import type { ServerSdk } from './sdk.ts';
@@ -169,3 +167,88 @@ function nothing(): Problem {
 }
 
 function noop(): void {}
+
+/** Keeps the last tasks of each client in memory; the oldest go. */
+class BoundedTaskStore implements TaskStore {
+  readonly #sdk: ServerSdk;
+  readonly #max: number;
+  readonly #tasks = new Map<string, Map<string, Task>>();
+
+  constructor(sdk: ServerSdk, max: number) {
+    this.#sdk = sdk;
+    this.#max = max;
+  }
+
+  async save(task: Task, context: ServerCallContext): Promise<void> {
+    const owner = ownerOf(context);
+    const own = this.#tasks.get(owner) ?? new Map<string, Task>();
+    this.#tasks.set(owner, own);
+    own.set(task.id, structuredClone(task));
+    const [oldest] = own.keys();
+    if (own.size > this.#max && oldest !== undefined) own.delete(oldest);
+  }
+
+  async load(taskId: string, context: ServerCallContext): Promise<Task | undefined> {
+    const task = this.#tasks.get(ownerOf(context))?.get(taskId);
+    return task === undefined ? undefined : structuredClone(task);
+  }
+
+  /** Order, filters and pages are the SDK's. */
+  async list(params: ListTasksRequest, context: ServerCallContext): Promise<ListTasksResponse> {
+    const listed = new this.#sdk.InMemoryTaskStore();
+    for (const task of this.#tasks.get(ownerOf(context))?.values() ?? []) await listed.save(task, context);
+    return listed.list(params, context);
+  }
+}
+
+function ownerOf({ user, tenant }: ServerCallContext): string {
+  return JSON.stringify([user?.userName, tenant]);
+}
+
+/** The card of an agent (A2A 1.0): one skill and two protocol bindings. */
+function agentCard(
+  { name, description, input, output, ownInput, type }: Agent,
+  { base, version, needsToken }: { readonly base: string; readonly version: string; readonly needsToken: boolean },
+): AgentCard {
+  const takesText = type === 'model' || !ownInput;
+  const inputModes = [...(takesText ? ['text/plain'] : []), 'application/json'];
+  const outputModes = output === undefined ? ['text/plain'] : ['application/json', 'text/plain'];
+  const schema = ownInput ? `\nInput as a data part, by this JSON Schema: ${JSON.stringify(input.jsonSchema)}` : '';
+  return {
+    name,
+    description,
+    version,
+    supportedInterfaces: [
+      { url: `${base}/jsonrpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
+      { url: `${base}/rest`, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0', tenant: '' },
+    ],
+    provider: undefined,
+    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+    securitySchemes: needsToken
+      ? {
+          token: {
+            scheme: {
+              $case: 'httpAuthSecurityScheme',
+              value: { description: 'A token of this server', scheme: 'Bearer', bearerFormat: '' },
+            },
+          },
+        }
+      : {},
+    securityRequirements: needsToken ? [{ schemes: { token: { list: [] } } }] : [],
+    defaultInputModes: inputModes,
+    defaultOutputModes: outputModes,
+    skills: [
+      {
+        id: name,
+        name,
+        description: `${description}${schema}`,
+        tags: ['agent'],
+        examples: [],
+        inputModes,
+        outputModes,
+        securityRequirements: [],
+      },
+    ],
+    signatures: [],
+  };
+}

@@ -3,7 +3,7 @@ import type { ExecutionEventBus } from '@a2a-js/sdk/server';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { RunResult } from '../../core/contract/result.ts';
 import type { Json } from '../../core/values/json.ts';
-import { requestView } from '../http/request-view.ts';
+import { requestView } from '../http/run-view.ts';
 import type { ServerSdk } from './sdk.ts';
 
 /** Publishes the events of a task: states, pieces of text, and the answer with its usage. */

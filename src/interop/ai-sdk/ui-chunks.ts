@@ -6,7 +6,7 @@ import type { Json } from '../../core/values/json.ts';
 import type { Status } from '../../core/values/status.ts';
 import type { Usage } from '../../core/values/usage.ts';
 import { NodeText } from '../../orchestration/run/text-stream.ts';
-import { progressText } from '../progress-text.ts';
+import { progressText } from '../run-progress.ts';
 
 /** The data parts of a run's message, by the names that `useChat` knows them under: `data-progress`, `data-approval`, `data-usage`. */
 export type UiRunData = {

@@ -1,5 +1,8 @@
 import type { RunEvent } from '../../core/contract/event.ts';
-import { eventId, PIECES } from './event-id.ts';
+import { eventState, eventsOf } from '../../core/contract/events.ts';
+import { isFinal } from '../../core/values/status.ts';
+import { rebuiltRecords } from '../../journal/rebuilt-records.ts';
+import type { StoredRun } from '../../journal/record-store.ts';
 import type { EventView } from './event-view.ts';
 import { jsonText } from './send-json.ts';
 
@@ -206,4 +209,32 @@ function lengthOf(value: unknown): number {
 /** JSON has no line breaks, so one `data` line holds it. */
 function frame(type: string, id: string, data: object): Buffer {
   return Buffer.from(`id: ${id}\nevent: ${type}\ndata: ${jsonText(data)}\n\n`);
+}
+
+/**
+ * The id of an event on the wire: `key:attempt:chunk`. `chunk` is the position in the run, a number that
+ * grows: the number of the last record times a million, plus the count of pieces without a record since then. Records keep
+ * their numbers when another process resumes the run, so the position is valid there too.
+ */
+export function eventId(key: string, attempt: number, chunk: number): string {
+  return `${encodeURI(key.toWellFormed())}:${attempt}:${chunk}`;
+}
+
+/** Pieces without a record between two records; further pieces are not shown. */
+export const PIECES = 1_000_000;
+
+/** The position after which a client continues: 0, the beginning, without an id or with an invalid one. */
+export function positionAfter(id: string | undefined): number {
+  const [, chunk = ''] = /^[^\r\n]{1,4096}:\d{1,9}:(\d{1,16})$/.exec(id ?? '') ?? [];
+  const position = Number(chunk);
+  return Number.isSafeInteger(position) ? position : 0;
+}
+
+/** The events of a run's records, for a client of a process that did not execute the run. */
+export function storedEvents(run: StoredRun): readonly Omit<RunEvent, 'seq'>[] {
+  const state = eventState();
+  const events = rebuiltRecords(run).flatMap((record) => eventsOf(record, state));
+  const last = isFinal(run.status) ? events.at(-1) : undefined;
+  // A run that was stopped with its process is resumed: `aborted` was not its end.
+  return events.filter((event) => event.type !== 'run.end' || event === last);
 }

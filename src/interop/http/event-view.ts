@@ -1,6 +1,6 @@
 import type { EventFields, EventType, RunEvent } from '../../core/contract/event.ts';
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
-import { requestView } from './request-view.ts';
+import { requestView } from './run-view.ts';
 
 /** Which events of a run a client sees, and in which form. */
 export interface EventView {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { readDecision } from '../../security/approval.ts';
-import { positionAfter } from './event-id.ts';
+import { positionAfter } from './event-log.ts';
 import { EventStreams } from './event-stream.ts';
 import type { Admitted } from './guard.ts';
 import { type HttpOptions, type HttpSettings, httpSettings } from './http-options.ts';

@@ -1,3 +1,4 @@
+import { ConfigurationError, isA, messageOf } from '../../core/values/errors.ts';
 /** What a request is refused with, as `type` of the problem: `urn:coxswain:problem:<kind>`. */
 export type ProblemKind =
   | 'bad-host'
@@ -49,5 +50,15 @@ export class Problem extends Error {
   toJSON(): object {
     const { kind, status, message } = this;
     return { type: `urn:coxswain:problem:${kind}`, title: STATUS[kind][1], status, detail: message };
+  }
+}
+
+/** Turns a ConfigurationError about the state of a run into a conflict with the library's message. */
+export async function asConflict(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    if (isA(thrown, ConfigurationError)) throw new Problem('conflict', messageOf(thrown));
+    throw thrown;
   }
 }

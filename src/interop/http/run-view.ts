@@ -1,7 +1,6 @@
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
 import type { RunResult } from '../../core/contract/result.ts';
 import { isA, JournalError } from '../../core/values/errors.ts';
-import { requestView } from './request-view.ts';
 import type { ServedRun } from './served-run.ts';
 
 /** Who looks: whether all is shown, and which requests the client may answer. */
@@ -44,4 +43,11 @@ export function runView(run: ServedRun, viewer: Viewer, basePath: string): objec
 function failureView(failure: unknown): object {
   const kind = isA(failure, JournalError) ? 'journal' : 'failed';
   return { kind, message: 'The run failed; the server has noted why.', retryable: false };
+}
+
+/** What a client sees of a request: all of it if it may decide, since the call runs as shown; else names alone. */
+export function requestView(request: ApprovalRequest | WaitRequest, mayDecide: boolean): object {
+  if (mayDecide) return request;
+  const { id, path, agent, reason } = request;
+  return { id, path, agent, reason, ...('tool' in request && { tool: request.tool }) };
 }

@@ -11,18 +11,14 @@ import { decideRun } from '../../orchestration/entry/decide-run.ts';
 import { resumeRun } from '../../orchestration/entry/resume-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
-import { PendingWork } from '../pending-work.ts';
-import { serveRun } from '../serve-run.ts';
-import { asConflict } from './as-conflict.ts';
+import { PendingWork, serveRun } from '../serve-run.ts';
 import type { Client } from './client.ts';
 import { ClientSpending, type Reservation } from './client-spending.ts';
-import { EventLog } from './event-log.ts';
+import { EventLog, storedEvents } from './event-log.ts';
 import { fullEventView, namesEventView } from './event-view.ts';
-import { fingerprintOf, storedFingerprint } from './fingerprint.ts';
 import type { HttpSettings } from './http-options.ts';
-import { Problem } from './problem.ts';
-import { ServedRun } from './served-run.ts';
-import { storedEvents } from './stored-events.ts';
+import { asConflict, Problem } from './problem.ts';
+import { fingerprintOf, ServedRun, storedFingerprint } from './served-run.ts';
 
 /** How a run is to be started for a client. */
 export interface Start {

@@ -1,9 +1,14 @@
-import type { Client, JsonSchemaValidator, PriorDiscovery, Transport } from '@modelcontextprotocol/client';
+import type {
+  AuthProvider,
+  Client,
+  JsonSchemaValidator,
+  OAuthClientProvider,
+  PriorDiscovery,
+  Transport,
+} from '@modelcontextprotocol/client';
 import { compileJsonSchema, takeJsonSchema } from '../../core/schema/foreign-schema.ts';
 import { issueText } from '../../core/schema/issue-text.ts';
 import { isA, messageOf, ToolError } from '../../core/values/errors.ts';
-import { boundedFetch } from './bounded-fetch.ts';
-import { safeAuth } from './safe-auth.ts';
 import { loadClient, loadStdioClient } from './sdk.ts';
 import type { McpStart } from './server-start.ts';
 import type { McpToolSettings } from './tool-settings.ts';
@@ -190,4 +195,81 @@ function validatorOf<T>(schema: object): JsonSchemaValidator<T> {
       ? { valid: true, data: value as T, errorMessage: undefined }
       : { valid: false, data: undefined, errorMessage: issueText(issues, '; ') };
   };
+}
+
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** A message of a server that is larger than it may be. */
+class TooLarge extends Error {
+  constructor(maxBytes: number) {
+    super(`a message of more than ${maxBytes} bytes`);
+  }
+}
+
+/** `fetch` that reads no more than `maxBytes` of one answer, or of one event where the answer is a stream of them. */
+function boundedFetch(fetch: Fetch, maxBytes: number): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    const { body, status, statusText, headers } = response;
+    // A redirect is the SDK's to judge, as it came.
+    if (body === null || (status >= 300 && status < 400)) return response;
+    const isStream = headers.get('content-type')?.includes('text/event-stream') ?? false;
+    if (!isStream && Number(headers.get('content-length') ?? 0) > maxBytes) {
+      await body.cancel();
+      throw new TooLarge(maxBytes);
+    }
+    return new Response(body.pipeThrough(bounded(maxBytes, isStream)), { status, statusText, headers });
+  };
+}
+
+const LINE_FEED = 10;
+const RETURN = 13;
+
+function bounded(maxBytes: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  let isLineEmpty = false;
+  return new TransformStream({
+    transform(chunk, controller) {
+      size += chunk.length;
+      if (isStream && size > maxBytes / 2) {
+        // An event ends with an empty line.
+        for (let at = 0; at < chunk.length; at += 1) {
+          if (chunk[at] === LINE_FEED && isLineEmpty) size = chunk.length - at;
+          if (chunk[at] !== RETURN) isLineEmpty = chunk[at] === LINE_FEED;
+        }
+      } else isLineEmpty = chunk.at(-1) === LINE_FEED;
+      if (size > maxBytes) controller.error(new TooLarge(maxBytes));
+      else controller.enqueue(chunk);
+    },
+  });
+}
+
+/** What a shell, or whatever opens a browser, gives a meaning to; an address has these as `%24` and the like. */
+const MEANS_SOMETHING = /[^\w\-.~:/?#[\]@!*+,=%&]/;
+
+/**
+ * Wraps a provider so that a person is only sent to a web page: the server chooses the login address, and applications pass it
+ * to a program that opens a browser (CVE-2025-6514).
+ */
+export function safeAuth(auth: AuthProvider | OAuthClientProvider): AuthProvider | OAuthClientProvider {
+  if (!('redirectToAuthorization' in auth)) return auth;
+  return new Proxy(auth, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      if (name !== 'redirectToAuthorization') return member.bind(target);
+      return (url: URL) => {
+        checkPage(url);
+        return target.redirectToAuthorization(url);
+      };
+    },
+  });
+}
+
+function checkPage(url: URL): void {
+  const isLocal = url.hostname === 'localhost' || url.hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(url.hostname);
+  const isWeb = url.protocol === 'https:' || (url.protocol === 'http:' && isLocal);
+  if (isWeb && url.username === '' && url.password === '' && !MEANS_SOMETHING.test(url.href)) return;
+  const problem = `its address to log in at (${url.protocol}//${url.host}) is none that a person is sent to: it is no https, or holds signs that mean something to a shell`;
+  throw new ToolError('denied', problem, { code: 'net_url_denied' });
 }

@@ -7,7 +7,7 @@ import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
 import type { Client } from '../http/client.ts';
-import { PROGRESS, progressText } from '../progress-text.ts';
+import { PROGRESS, progressText } from '../run-progress.ts';
 import { serveRun } from '../serve-run.ts';
 
 type ProgressType = (typeof PROGRESS)[number];

@@ -2,8 +2,6 @@ import { statSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { privateFile } from '../../core/values/private-file.ts';
-import { fileFailure } from './file-failure.ts';
-import { purgeLog, WRITE_MS } from './purge-log.ts';
 import { APPLICATION_ID, createSchema, migrate, SCHEMA_VERSION } from './schema.ts';
 
 /** One open memory file: statements are prepared once, writes are transactions. */
@@ -157,5 +155,43 @@ function within<T>(database: DatabaseSync, begin: string, work: () => T): T {
   } catch (thrown) {
     if (database.isTransaction) database.exec('ROLLBACK');
     throw thrown;
+  }
+}
+
+/** SQLite's result codes that a user can act on (https://sqlite.org/rescode.html). */
+const FAILURES: { readonly [code: number]: readonly [problem: string, mend: string] } = {
+  5: ['is locked by another process', 'Try again later.'],
+  6: ['is locked', 'Try again later.'],
+  8: ['cannot be written', 'Give this process the right to write it and its folder.'],
+  10: ['cannot be read or written', 'Check its disk.'],
+  11: ['is torn', 'Put a copy in its place, or name another file.'],
+  13: ['does not fit on its disk any more', 'Make room.'],
+  14: ['cannot be opened', 'Its folder must exist.'],
+  26: ['is no SQLite file, or torn', 'Name another file.'],
+};
+
+/** An error of SQLite as one that names the file and the mend; any other error unchanged. */
+export function fileFailure(thrown: unknown, file: string): unknown {
+  const { errcode } = (thrown ?? {}) as { readonly errcode?: unknown };
+  // Extended codes have the plain one in their lowest byte.
+  const failure = typeof errcode === 'number' ? FAILURES[errcode & 0xff] : undefined;
+  return failure === undefined
+    ? thrown
+    : new ConfigurationError('file', `${JSON.stringify(file)} ${failure[0]}`, failure[1]);
+}
+
+/** How long one waits for another process's write; in milliseconds. */
+export const WRITE_MS = 5_000;
+
+/**
+ * Empties the write-ahead log, so that removed texts are in no file. False if a reader still uses the old state after this many
+ * milliseconds.
+ */
+export function purgeLog(database: DatabaseSync, waitMs: number): boolean {
+  database.exec(`PRAGMA busy_timeout = ${waitMs}`);
+  try {
+    return database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${WRITE_MS}`);
   }
 }

@@ -5,7 +5,6 @@ import { dotProduct, floatsOf } from '../vectors/cosine-similarity.ts';
 import { fusedScore, type Ranked, rank } from '../vectors/rank.ts';
 import { TopK } from '../vectors/top-k.ts';
 import type { LexicalScores } from './lexical-scores.ts';
-import { addNeighbourScores } from './neighbour-scores.ts';
 import type { ParsedSearch } from './search-options.ts';
 import type { VectorIndex } from './vector-index.ts';
 import type { VersionColumn } from './version-column.ts';
@@ -196,4 +195,31 @@ function vectorAt(file: MemoryFile, segment: number, version: number): Float32Ar
     version,
   );
   return row === undefined ? new Float32Array(0) : floatsOf(row.data);
+}
+
+/**
+ * Gives each entry a share of the scores of the entries before and after it from the same source. `numbers` are the current
+ * entries in the order in which they were added, `sources` the sources' numbers by entry.
+ */
+export function addNeighbourScores(words: WordScores, numbers: Uint32Array, sources: Uint32Array, share: number): void {
+  const { sums } = words;
+  /** By source: the last entry, and what the one before it had. */
+  const last = new Map<number, { number: number; own: number; before: number }>();
+  const gain = (number: number, beside: number) => {
+    if (beside > 0) words.add(number, share * beside);
+  };
+  for (const number of numbers) {
+    const source = sources[number] ?? 0;
+    // Not raised yet: what an entry gains is a share of its neighbours' own scores.
+    const own = sums[number] ?? 0;
+    const one = last.get(source);
+    if (one === undefined) last.set(source, { number, own, before: 0 });
+    else {
+      gain(one.number, one.before + own);
+      one.before = one.own;
+      one.number = number;
+      one.own = own;
+    }
+  }
+  for (const { number, before } of last.values()) gain(number, before);
 }

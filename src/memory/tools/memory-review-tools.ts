@@ -8,7 +8,7 @@ import type { Json } from '../../core/values/json.ts';
 import { joinLabels, UNTRUSTED } from '../../core/values/label.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import type { LongTermMemory, Proposal } from '../long-term-memory-type.ts';
-import { fairShare } from '../search/fair-share.ts';
+import { fairShare } from '../search/many-sources.ts';
 import { asData, outcomeValue } from './memory-effects.ts';
 
 const SHOWN = 20;

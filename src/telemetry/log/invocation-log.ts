@@ -3,7 +3,7 @@ import type { RunRecord } from '../../core/contract/record.ts';
 import type { Json } from '../../core/values/json.ts';
 import { isoTime } from '../../core/values/time.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
-import { arrivedFrom } from '../otel/arrived.ts';
+import { arrivedFrom } from '../otel/span-event.ts';
 import {
   type Content,
   loggedCalls,

@@ -6,8 +6,7 @@ import type { ToolOut } from '../../core/values/tool-value.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { embedder, providerName } from './initial-span.ts';
 import { type Instruments, instruments } from './metric-table.ts';
-import { faultOf } from './outcome.ts';
-import { toolFault } from './tool-fault.ts';
+import { faultOf, toolFault } from './outcome.ts';
 
 /** The metrics of one run, made from its records, so that they agree with its spans. They have no run id and no path. */
 export class RunMetrics {

@@ -1,11 +1,11 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { AgentOut, RunOut } from '../../core/contract/boundary.ts';
 import type { RecordOf } from '../../core/contract/events.ts';
+import type { ErrorRecord } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { ModelTurn } from '../../core/values/model.ts';
 import type { ToolOut } from '../../core/values/tool-value.ts';
 import { boundedValue, finishReason, outputMessages } from './parts.ts';
-import { rpcCode, toolFault } from './tool-fault.ts';
 
 /** Whether spans hold content: `full` puts it on attributes, with its secrets redacted. */
 export type SpanContent = 'none' | 'full';
@@ -120,4 +120,14 @@ function memoryOutcome(value: Json): SpanOutcome {
 function idIn(value: Json): string | undefined {
   if (value === null || typeof value !== 'object' || !('id' in value)) return undefined;
   return typeof value.id === 'string' ? value.id : undefined;
+}
+
+/** JSON-RPC's own code, of an answer of an MCP server that is an error. */
+export function rpcCode({ code = '' }: Pick<ErrorRecord, 'code'>): string | undefined {
+  return /^mcp_error_(-?\d+)$/.exec(code)?.[1];
+}
+
+/** `error.type` of a call that failed: its kind; of a tool of an MCP server what the conventions have for it. */
+export function toolFault(error: Pick<ErrorRecord, 'kind' | 'code'>): string {
+  return error.code === 'mcp_tool_error' ? 'tool_error' : (rpcCode(error) ?? error.kind);
 }

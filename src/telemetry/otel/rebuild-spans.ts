@@ -1,11 +1,12 @@
 import { type Context, createTraceState, ROOT_CONTEXT, trace } from '@opentelemetry/api';
-import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace';
+import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Caller, SpanStart } from '../../core/contract/instrument.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
+import { CoxswainError, messageOf } from '../../core/values/errors.ts';
 import { ExitRedaction } from '../../security/redaction/exit-redaction.ts';
 import type { SpanContent } from './outcome.ts';
 import { RunSpans } from './run-spans.ts';
-import { SPAN_LIMITS, serviceResource, type TraceSdk } from './sdk.ts';
+import { loadSerializer, SPAN_LIMITS, serviceResource, type TraceSdk } from './sdk.ts';
 import { type OpenSpan, openRun } from './span.ts';
 
 /** What of a run's records becomes spans, and how. */
@@ -142,4 +143,34 @@ function around(record: RunRecord & { readonly kind: 'run'; readonly event: 'sta
 function opensSpan(record: RunRecord): record is RunRecord & SpanStart {
   if (record.event !== 'started') return false;
   return record.kind !== 'step' && record.kind !== 'wait' && record.kind !== 'run';
+}
+
+const BATCH = 1_024;
+
+/** Sends spans, a thousand at a time. Rejects where a batch was not taken; those before it were. */
+export async function sendSpans(spans: readonly ReadableSpan[], exporter: SpanExporter): Promise<void> {
+  try {
+    for (let first = 0; first < spans.length; first += BATCH)
+      await exported(exporter, spans.slice(first, first + BATCH));
+  } catch (thrown) {
+    throw new CoxswainError('otel', `the spans could not be sent: ${messageOf(thrown)}`, { cause: thrown });
+  } finally {
+    await exporter.shutdown().catch(() => {});
+  }
+}
+
+function exported(exporter: SpanExporter, spans: ReadableSpan[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    exporter.export(spans, ({ code, error }) => {
+      if (code === 0) resolve();
+      else reject(error ?? new Error('the collector refused them'));
+    });
+  });
+}
+
+/** Spans as OTLP's JSON, which trace views open as a file. */
+export async function spansJson(spans: readonly ReadableSpan[]): Promise<string> {
+  const { JsonTraceSerializer } = await loadSerializer('cox trace export');
+  const bytes = JsonTraceSerializer.serializeRequest([...spans]);
+  return new TextDecoder().decode(bytes);
 }

@@ -7,10 +7,9 @@ import { type Approval, approvalAttributes, approvalState } from './approval.ts'
 import { addStartAttributes } from './initial-span.ts';
 import { faultOf, outcome, type SpanContent } from './outcome.ts';
 import { finishReason, outputMessages } from './parts.ts';
-import { setContent } from './set-content.ts';
 import { hrTime, OpenSpan, openSpan } from './span.ts';
 import { spanEvent } from './span-event.ts';
-import { startContent } from './start-content.ts';
+import { setContent, startContent } from './start-content.ts';
 
 /** How spans are made, and what is put on them. */
 export interface SpanOptions {

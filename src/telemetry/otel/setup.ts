@@ -1,10 +1,18 @@
-import { context, metrics, ProxyTracerProvider, propagation, type Tracer, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  context,
+  metrics,
+  ProxyTracerProvider,
+  propagation,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import { ConfigurationError, CoxswainError, messageOf } from '../../core/values/errors.ts';
+import type { Json } from '../../core/values/json.ts';
 import { checkOneOf, checkOptions, checkText } from '../../core/values/options.ts';
 import { ExitRedaction } from '../../security/redaction/exit-redaction.ts';
 import type { Redaction } from '../../security/redaction/redaction.ts';
-import { flushOnSignals } from './flush-on-signals.ts';
-import { redactingExporter } from './redacting-exporter.ts';
 import { type AgentTracers, withTimeout } from './registered.ts';
 import {
   loadMetricSdk,
@@ -176,4 +184,56 @@ class Services implements AgentTracers {
   shutdown(): Promise<void> {
     return this.#own.shutdown();
   }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const FLUSH_MS = 2_000;
+
+/**
+ * Sends what is queued before a signal ends the process; the returned function undoes this. If there is another listener
+ * for the signal, that listener decides whether the process ends.
+ */
+function flushOnSignals(flush: () => Promise<void>): () => void {
+  const off = () => {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  };
+  async function onSignal(signal: NodeJS.Signals): Promise<void> {
+    const isOurs = process.listenerCount(signal) === 1;
+    if (isOurs) off();
+    await withTimeout(FLUSH_MS, flush()).catch(() => {});
+    // Without another listener the signal has its default effect.
+    if (isOurs) process.kill(process.pid, signal);
+  }
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  return off;
+}
+
+/** Sends spans without their secrets: also those that users' own tools make, in names, attributes, events and links. */
+function redactingExporter(exporter: SpanExporter, redaction: ExitRedaction): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(
+        spans.map((span) => clean(span, redaction)),
+        done,
+      ),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}
+
+/** The span, with every part redacted that can hold a text. */
+function clean(span: ReadableSpan, redaction: ExitRedaction): ReadableSpan {
+  const text = (value: string) => redaction.json(value) as string;
+  const all = (attributes: Attributes) => redaction.json(attributes as Json) as Attributes;
+  const own = {
+    name: text(span.name),
+    attributes: all(span.attributes),
+    events: span.events.map((event) => {
+      const { attributes } = event;
+      return { ...event, name: text(event.name), ...(attributes && { attributes: all(attributes) }) };
+    }),
+    links: span.links.map((link) => ({ ...link, ...(link.attributes && { attributes: all(link.attributes) }) })),
+    status: span.status.message === undefined ? span.status : { ...span.status, message: text(span.status.message) },
+  };
+  return Object.create(span, Object.getOwnPropertyDescriptors(own)) as ReadableSpan;
 }

@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { RunRecord } from '../../core/contract/record.ts';
-import { arrivedFrom } from './arrived.ts';
+import { isPlainObject, type Json } from '../../core/values/json.ts';
 
 /** A record without a span, as an event on the span of its agent or of its run. */
 export interface SpanEvent {
@@ -50,4 +50,14 @@ export function spanEvent(record: RunRecord): SpanEvent | undefined {
     default:
       return undefined;
   }
+}
+
+/** Who what entered a transcript at a step's boundary came from: `operator`, an agent, or a worker's id; undefined for all else that was recorded once. */
+export function arrivedFrom(key: string, value: Json): readonly string[] | undefined {
+  if (!key.endsWith('/@inbox') || !Array.isArray(value) || value.length === 0) return undefined;
+  return value.map((arrival) => {
+    if (!isPlainObject(arrival)) return '';
+    const { message, worker } = arrival;
+    return String(worker ?? (isPlainObject(message) ? (message.from ?? '') : ''));
+  });
 }

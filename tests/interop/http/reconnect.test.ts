@@ -4,7 +4,7 @@ import { scriptedModel } from 'coxswain/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventId, positionAfter } from '../../../src/interop/http/event-id.ts';
+import { eventId, positionAfter } from '../../../src/interop/http/event-log.ts';
 import { journal, leftIn } from '../../support/journals.ts';
 import { someNumbers } from '../../support/tries.ts';
 import { gate, text, turn } from '../../support/turns.ts';

@@ -1,6 +1,6 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
-import { safeAuth } from '../../../src/interop/mcp/safe-auth.ts';
+import { safeAuth } from '../../../src/interop/mcp/connect.ts';
 
 class Provider {
   readonly sent: string[] = [];
