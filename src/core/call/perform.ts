@@ -1,5 +1,7 @@
+import type { Tool } from '../contract/tool.ts';
 import { startedArguments } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import type { Json } from '../values/json.ts';
 import type { CallResult, CallSite } from './call-site.ts';
 import { type Permitted, refuse } from './refuse.ts';
 import { runLeaf } from './run-leaf.ts';
@@ -12,9 +14,11 @@ export function perform(run: RunContext, site: CallSite, permit: Permitted): Cal
   const { tool } = parsed;
   // Reading again what a person gave may give other arguments: those that the call started with hold.
   const args = startedArguments(run, key) ?? permit.args;
-  const work = () =>
-    tool.type === 'procedure'
-      ? runProcedure(run, site, tool, args, permit.rule)
-      : runLeaf(run, site, tool, args, permit.rule);
-  return tool.parallel ? work() : site.lane.inTurn(work);
+  return tool.parallel
+    ? runTool(run, site, tool, args, permit.rule)
+    : site.lane.inTurn(() => runTool(run, site, tool, args, permit.rule));
+}
+
+function runTool(run: RunContext, site: CallSite, tool: Tool, args: Json, rule: string | undefined) {
+  return tool.type === 'procedure' ? runProcedure(run, site, tool, args, rule) : runLeaf(run, site, tool, args, rule);
 }

@@ -19,6 +19,11 @@ interface WithJournal {
 /** Kinds of which an end may have an error. */
 type Endable = 'agent' | 'tool' | 'wait' | 'sleep';
 
+/** Whether there are records of an earlier process at all. */
+export function hasRecords(run: WithJournal): boolean {
+  return run.journal.isResumed;
+}
+
 /** Whether anything is recorded at an address. */
 export function isRecorded(run: WithJournal, key: string): boolean {
   return run.journal.has(key);
@@ -63,8 +68,9 @@ export function endOfReplay(
   run: WithJournal & { readonly isReplay: boolean; readonly cancellation: Cancellation },
   { path, step }: Invocation,
 ): Stop | undefined {
+  if (!run.isReplay) return undefined;
   const next = `${path}/${step + 1}`;
-  return !run.isReplay || isRecorded(run, next) ? undefined : run.cancellation.endsBefore(`${next}/model`);
+  return isRecorded(run, next) ? undefined : run.cancellation.endsBefore(`${next}/model`);
 }
 
 /** The stop that ends an invocation after a step. Where the records show more after the step, the stop came later. */
@@ -107,7 +113,7 @@ export interface PriorCall {
 }
 
 export function priorCall(run: WithJournal, key: string): PriorCall | undefined {
-  if (!hasFixedArguments(run, key)) return undefined;
+  if (!hasRecords(run) || !hasFixedArguments(run, key)) return undefined;
   const end = run.journal.recall('tool', key)?.value;
   const start = run.journal.recallStart('tool', key);
   const asked = run.journal.recallStart('wait', `${key}/@approval`)?.request ?? start?.request;
@@ -146,6 +152,7 @@ export function recordedLimit<Which extends 'steps' | 'toolCalls'>(
   at: string,
   admitted: string,
 ): { readonly limit: Which; readonly used: number; readonly max: number } | null | undefined {
+  if (!hasRecords(run)) return undefined;
   const limit = run.journal.recall('limit', `${at}/@limit`)?.value;
   if (limit?.limit === which) return { ...limit, limit: which };
   return isRecorded(run, admitted) ? null : undefined;

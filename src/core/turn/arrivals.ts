@@ -1,7 +1,7 @@
 import { Stopped } from '../runtime/guard.ts';
 import type { Arrival } from '../runtime/inbox.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import { continuedAfterAnswer, isRecorded, recordedValue } from '../runtime/prior.ts';
+import { continuedAfterAnswer, hasRecords, isRecorded, recordedValue } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { OnceKey } from '../runtime/stored-entry.ts';
 import { isA } from '../values/errors.ts';
@@ -21,6 +21,7 @@ export function isInboxKey(key: string): key is InboxKey {
  * call that follows: where that is recorded and no arrival is, nothing came.
  */
 export function arrivalsBefore(run: RunContext, self: Invocation, next: string): readonly Arrival[] {
+  if (run.inbox.isEmpty && !hasRecords(run)) return [];
   const { path, step } = self;
   const key: InboxKey = `${path}/${step + 1}/@inbox`;
   const recorded = recordedValue(run, key);
