@@ -8,8 +8,8 @@ import { permission } from './permission.ts';
 import { refuse } from './refuse.ts';
 
 /**
- * One tool call: hooks before → permission → effect or procedure → endorsement → hooks after. A step that has nothing to do is
- * passed over without a wait. Rejects only with infrastructure errors.
+ * One tool call: hooks before → permission → effect or procedure → endorsement → hooks after. Hooks and the endorsement are passed
+ * over without a wait where there are none. Rejects only with infrastructure errors.
  */
 export async function dispatch(run: RunContext, requested: CallSite): Promise<CallResult> {
   const before = hooksFor(run, requested.self, 'beforeTool');

@@ -32,17 +32,17 @@ export async function loop(run: RunContext, self: Invocation, initial: InitialMe
   return transcript.conversation === undefined ? turns(run, transcript) : inConversation(run, transcript, turns);
 }
 
-/** One turn after the other. A turn that gives no outcome is followed by the next. */
+/** One turn after the other, until one gives the outcome or none may begin. */
 async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutcome> {
-  for (;;) {
-    const prevented = await beginTurn(run, transcript);
-    if (prevented !== undefined) return prevented;
+  let outcome = await beginTurn(run, transcript);
+  while (outcome === undefined) {
     const turn = await completeStep(run, transcript, await requestStep(run, transcript));
     if (!turn.ok) return failTurn(run, transcript, turn);
     const calls = toolCallsOf(turn.value.content);
-    const outcome = await (calls.length === 0
+    outcome = await (calls.length === 0
       ? finishTurn(run, transcript, turn.value)
       : callTurn(run, transcript, turn.value, calls));
-    if (outcome !== undefined) return outcome;
+    outcome ??= await beginTurn(run, transcript);
   }
+  return outcome;
 }
