@@ -15,10 +15,10 @@ import type { Label } from '../core/values/label.ts';
 import { textOf, type UserMessage } from '../core/values/message.ts';
 
 const MAX_QUESTION_CHARS = 4_000;
-/** How much of its brief a worker's question says again. */
+/** Characters of the worker's brief that its question repeats. */
 const MAX_BRIEF_CHARS = 2_000;
 
-/** What a worker gets whose delegate says who answers its questions. */
+/** The tool of a worker whose delegate has `answers`. */
 export const askSupervisor: ProcedureTool = defineTool({
   name: 'ask_supervisor',
   description:
@@ -83,7 +83,7 @@ async function byPerson(question: string, { site, path, runId }: BuiltinProcedur
   return outcome.value as string;
 }
 
-/** What code answered, or threw, is recorded: it is asked once. */
+/** The answer or error of code is recorded, so that code is called once. */
 type Answer = { readonly answer: string } | { readonly error: string };
 
 async function byCode(ask: AskFunction, question: string, { site, path }: BuiltinProcedureContext): Promise<string> {
@@ -103,7 +103,7 @@ async function byCode(ask: AskFunction, question: string, { site, path }: Builti
   return given.answer;
 }
 
-/** What was stopped was not refused: a resume asks again. */
+/** A stopped question was not refused: a resume asks it again. */
 function unanswered({ error, stop }: Extract<Outcome, { ok: false }>): ToolError | Stopped {
   if (stop !== undefined) return new Stopped(stop);
   return new ToolError(error.kind === 'denied' ? 'denied' : 'threw', `no answer: ${error.kind}: ${error.message}`);

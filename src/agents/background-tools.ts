@@ -18,7 +18,7 @@ const LONGEST_WAIT_MS = 3_600_000;
 
 const ID = { type: 'string', description: 'As start_worker gave it' } as const;
 
-/** What a supervisor gets whose workers may go on while it does. */
+/** The tools of a supervisor with background workers. */
 export function backgroundTools(field: string, delegates: readonly ProcedureTool[]): readonly ProcedureTool[] {
   const workers = workerNames(`${field}.background`, delegates);
   const start = {
@@ -106,7 +106,7 @@ const waitForThem = builtin(
     const { ended, running, why } = await waitForWorkers(workersOf(ctx), input, ctx);
     const room = Math.floor(MAX_RESULT_CHARS / 2 / Math.max(1, ended.length));
     const results: Json[] = [];
-    for (const id of ended) results.push(await given(id, ctx, room));
+    for (const id of ended) results.push(await resultFor(id, ctx, room));
     return { ended: results, running, ...(why !== undefined && { why: WHY[why] }) };
   },
   MAX_RESULT_CHARS,
@@ -126,11 +126,11 @@ const cancelWorker = builtin(
     workers.claim(id);
     if (claim === 'running') await workers.cancel(id, 'Its supervisor cancelled it.');
     workers.checkStop(base);
-    return given(id, ctx, DEFAULTS.maxResultChars / 2);
+    return resultFor(id, ctx, DEFAULTS.maxResultChars / 2);
   },
 );
 
-async function given(id: string, ctx: BuiltinProcedureContext, maxChars: number): Promise<Json> {
+async function resultFor(id: string, ctx: BuiltinProcedureContext, maxChars: number): Promise<Json> {
   const { result, label } = await workersOf(ctx).give(id, maxChars);
   ctx.join(label);
   return result;

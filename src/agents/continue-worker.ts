@@ -19,7 +19,7 @@ const INPUT = {
   additionalProperties: false,
 } as const;
 
-/** What a supervisor gets that may go on with the threads of its workers. */
+/** The tool of a supervisor that may send follow-ups to its workers. */
 export const continueWorker: ProcedureTool = defineBuiltin(
   {
     name: 'continue_worker',

@@ -48,19 +48,19 @@ export interface ModelAgentOptions<
   /** Without one, the run's. */
   readonly model?: Model | undefined;
   readonly settings?: ModelSettings | undefined;
-  /** Its tools, and servers whose tools it has (`mcpTools`); or a function that gives tools. */
+  /** Its tools, and servers whose tools it has (`mcpTools`); or a function that returns tools. */
   readonly tools?: Tools | ((context: AgentContext<Deps>) => Tools);
   readonly context?: ContextOptions<Deps> | undefined;
-  /** One extra call after `step_limit` and `loop_detected`, to say what it has. Default true. */
+  /** One extra call after `step_limit` and `loop_detected`, in which it answers with what it has. Default true. */
   readonly wrapUp?: boolean | undefined;
   readonly memory?: readonly MemoryGrant<Deps>[] | undefined;
   /**
-   * For reading what strangers wrote: it has no tools, makes one model call, and answers in an `output` that is closed (booleans,
-   * numbers, enums, objects and lists of these), which counts as trusted. Nothing else that it says goes out. Whoever wrote what it
-   * read chooses among the values of that type. Default false.
+   * For reading untrusted text: the agent has no tools, makes one model call, and answers in a closed `output` (booleans,
+   * numbers, enums, objects and lists of these), which counts as trusted. No other text of it is used. The author of the untrusted
+   * text can at most choose among the values of that type. Default false.
    */
   readonly quarantined?: boolean | undefined;
-  /** Gives it the tool `read_result`, for what was cut of a result. Default: true where it has workers, whose answers cannot be had again. */
+  /** Gives it the tool `read_result` for the rest of truncated results. Default: true if it has workers, whose answers cannot be requested again. */
   readonly readResult?: boolean | undefined;
 }
 
@@ -207,7 +207,7 @@ function modelFacts(field: string, options: BuildOptions) {
   };
 }
 
-/** Sources stand apart: their tools are not known yet. What is no tool either is refused with the list. */
+/** Separates sources, whose tools are not known yet. Anything that is neither a tool nor a source is refused. */
 function ownTools(given: NonNullable<BuildOptions['tools']>) {
   if (typeof given === 'function' || !Array.isArray(given)) return { tools: given as ModelAgent['tools'], sources: [] };
   const list: readonly (Tool | ToolSource)[] = given;

@@ -21,18 +21,18 @@ export interface SupervisorOptions<Workers extends readonly (Agent | Tool)[]> {
   readonly workers: Workers;
   /** How many workers run at once; default 4. One that waits for a person gives its slot back. */
   readonly concurrency?: number | undefined;
-  /** What becomes of the workers of a turn when one of them ends; default `collect`: each goes on to its own end. */
+  /** What happens to the workers of a turn when one of them ends; default `collect`: each continues to its own end. */
   readonly fanOut?: FanOutPolicy | undefined;
   /** Gives its model the tool `fan_out`: one call that hands many briefs to one worker. Default false. */
   readonly fanOutTool?: FanOutToolOptions | undefined;
   /**
-   * Gives its model `start_worker`, `check_workers`, `wait_for_workers` and `cancel_worker`: workers that go on while it does, and
+   * Gives its model `start_worker`, `check_workers`, `wait_for_workers` and `cancel_worker`: background workers,
    * whose results arrive as messages. Default false.
    */
   readonly background?: boolean | undefined;
   /**
-   * Gives its model `continue_worker({ id, message })`: another message for a worker that has ended, which goes on with its whole
-   * transcript. The results of its workers then end with their ids. Default false.
+   * Gives its model `continue_worker({ id, message })`: another message for a worker that has ended, which
+   * continues with its whole transcript. The results of its workers then end with their ids. Default false.
    */
   readonly continueWorkers?: boolean | undefined;
   /**

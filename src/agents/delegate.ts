@@ -11,7 +11,7 @@ import { askSupervisor } from './ask-supervisor.ts';
 import { checkPermissions } from './define-agent.ts';
 import { handoffTool } from './handoff-tool.ts';
 
-/** What a supervisor says of one of its workers. */
+/** Options of a supervisor for one of its workers. */
 export interface DelegateOptions<Input, Deps> {
   /** Default `delegate_<agent>`. */
   readonly toolName?: string | undefined;
@@ -28,9 +28,9 @@ export interface DelegateOptions<Input, Deps> {
   /** The worker's whole shared store; without it, its parent's. */
   readonly shared?: ((brief: Input, context: AgentContext<Deps>) => { readonly [key: string]: unknown }) | undefined;
   /**
-   * Makes each call of the worker a run of its own, which another process may take: with limits, permissions and shared values
-   * carved out for it, and a limiter of its own. Default false. What it may spend of the parent's tokens or money is reserved
-   * until it ends, so give it limits of its own where a cap holds.
+   * Makes each call of the worker a separate run, which another process may execute, with granted limits, permissions and
+   * shared values, and its own limiter. Default false. The tokens and cost that it may use are reserved in the parent's budget until
+   * it ends, so give it its own limits if a cap applies.
    */
   readonly detached?: boolean | undefined;
   /** Milliseconds of working time for each call of the worker, which then ends with `timeout`. Default: the agent's `limits.timeMs`. */
@@ -41,8 +41,8 @@ export interface DelegateOptions<Input, Deps> {
    */
   readonly passThrough?: boolean | undefined;
   /**
-   * Gives the worker the tool `ask_supervisor({ question })`, and says who answers: one call of the supervisor's model beside
-   * its transcript, a person (the question waits like a `ctx.wait`), or code. Only for a worker that a model drives.
+   * Gives the worker the tool `ask_supervisor({ question })`, and sets who answers: one separate call of the supervisor's
+   * model, a person (the question waits like a `ctx.wait`), or code. Only for a worker that is driven by a model.
    */
   readonly ask?: 'supervisor' | 'person' | AskFunction<Deps> | undefined;
   /**
@@ -57,7 +57,7 @@ const OPTIONS = [
   ...['timeoutMs', 'passThrough', 'ask', 'handoff'],
 ];
 
-/** A worker that is told whom to ask may ask, whatever else it may call. */
+/** A worker with `answers` may call `ask_supervisor`, whatever its cap. */
 const ASK = askSupervisor.name;
 
 /**

@@ -5,10 +5,10 @@ import type { Issue, JsonSchema, Schema, Validation } from '../core/schema/schem
 import { canonical, isPlainObject, type Json } from '../core/values/json.ts';
 
 /** The workers of a supervisor, by the name that its model gives them. */
-export type Workers = ReadonlyMap<string, { readonly delegate: Delegate }>;
+export type FanOutWorkers = ReadonlyMap<string, { readonly delegate: Delegate }>;
 
 /** What `fan_out` takes: a worker, and briefs that fit that worker's input. */
-export function fanOutInput(workers: Workers, max: number, field: string): Schema {
+export function fanOutInput(workers: FanOutWorkers, max: number, field: string): Schema {
   let shown: JsonSchema | undefined;
   const outer = compileSchema(shape(workers, max, {}), field);
   return Object.freeze({
@@ -35,13 +35,13 @@ export function fanOutInput(workers: Workers, max: number, field: string): Schem
   });
 }
 
-/** A brief as a worker's input takes it; a text stands for `{ task }`. */
+/** A brief in the form of the worker's input; a text becomes `{ task }`. */
 export function readBrief(agent: Agent | undefined, brief: unknown): Validation<unknown> {
   const isText = typeof brief === 'string' && agent?.ownInput === false;
   return agent?.input.validate(isText ? { task: brief } : brief) ?? { ok: true, value: brief };
 }
 
-function shape(workers: Workers, max: number, items: JsonSchema): JsonSchema {
+function shape(workers: FanOutWorkers, max: number, items: JsonSchema): JsonSchema {
   return {
     type: 'object',
     properties: {
@@ -55,8 +55,8 @@ function shape(workers: Workers, max: number, items: JsonSchema): JsonSchema {
 
 const ITEMS = '#/properties/briefs/items';
 
-/** That of the workers' input, at its place in a schema; where they take different ones, any of these. */
-export function briefSchema(workers: Workers, at: string): JsonSchema {
+/** The schema of the workers' input at a path of a larger schema; `anyOf` if the workers take different inputs. */
+export function briefSchema(workers: FanOutWorkers, at: string): JsonSchema {
   const distinct = new Map<string, JsonSchema>();
   for (const { delegate } of workers.values()) {
     const { jsonSchema } = delegate.agent.input;
@@ -68,7 +68,7 @@ export function briefSchema(workers: Workers, at: string): JsonSchema {
   return { anyOf: schemas.map((schema, index) => moved(schema, `${at}/anyOf/${index}`)) };
 }
 
-/** A schema at another place: its references lead to where its parts are now. */
+/** A schema moved to another path, with its references adapted. */
 function moved(node: Json, to: string): Json {
   if (Array.isArray(node)) return node.map((item: Json) => moved(item, to));
   if (!isPlainObject(node)) return node;

@@ -1,9 +1,9 @@
 import { compileSchema } from '../core/schema/compile-schema.ts';
 import type { JsonSchema, Schema, Validation } from '../core/schema/schema.ts';
-import { briefSchema, readBrief, type Workers } from './fan-out-input.ts';
+import { briefSchema, type FanOutWorkers, readBrief } from './fan-out-input.ts';
 
 /** What `start_worker` takes: a worker, and a brief that fits that worker's input. */
-export function startWorkerInput(workers: Workers, field: string): Schema {
+export function startWorkerInput(workers: FanOutWorkers, field: string): Schema {
   let shown: JsonSchema | undefined;
   const outer = compileSchema(shape(workers, {}), field);
   return Object.freeze({
@@ -26,7 +26,7 @@ export function startWorkerInput(workers: Workers, field: string): Schema {
   });
 }
 
-function shape(workers: Workers, brief: JsonSchema): JsonSchema {
+function shape(workers: FanOutWorkers, brief: JsonSchema): JsonSchema {
   return {
     type: 'object',
     properties: { worker: { type: 'string', enum: [...workers.keys()] }, brief },

@@ -3,27 +3,27 @@ import type { Tool } from '../core/contract/tool.ts';
 import type { ToolSource } from '../core/contract/tool-source.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 
-/** What can be known of an agent's tree before it runs. */
+/** The facts of an agent's tree that are known before it runs. */
 export interface TreeFacts {
-  /** One definition a name. */
+  /** One definition per name. */
   readonly agents: ReadonlyMap<string, Agent>;
   readonly tools: readonly Tool[];
   /** One a name. */
   readonly sources: ReadonlyMap<string, ToolSource>;
-  /** True where a function gives tools or code calls agents: then not all of the tree is known. */
+  /** True if a function returns tools or code calls agents, so that the tree is not completely known. */
   readonly open: boolean;
 }
 
-const known = new WeakMap<Agent, TreeFacts>();
+const cache = new WeakMap<Agent, TreeFacts>();
 
-/** Walks the delegates below an agent. An ancestor's name is a cycle; within a tree a name stands for one definition. */
+/** Walks the delegates below an agent. An ancestor's name is a cycle; within a tree a name has one definition. */
 export function treeFacts(root: Agent): TreeFacts {
-  let facts = known.get(root);
+  let facts = cache.get(root);
   if (facts === undefined) {
     const found = { agents: new Map<string, Agent>(), tools: new Set<Tool>(), sources: new Map<string, ToolSource>() };
     const open = visit(root, found, []);
     facts = { agents: found.agents, tools: [...found.tools], sources: found.sources, open };
-    known.set(root, facts);
+    cache.set(root, facts);
   }
   return facts;
 }

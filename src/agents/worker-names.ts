@@ -4,7 +4,7 @@ import { ConfigurationError } from '../core/values/errors.ts';
 /** A delegate among a supervisor's tools. */
 export type DelegateTool = ProcedureTool & { readonly delegate: Delegate };
 
-/** The workers of a supervisor that take a brief, by the name that its model gives them: the agent's, or that of its own tool. */
+/** The workers of a supervisor that take a brief, by the name that its model uses: the agent's, or that of the worker's own tool. */
 export function workerNames(field: string, delegates: readonly ProcedureTool[]): ReadonlyMap<string, DelegateTool> {
   const workers = new Map<string, DelegateTool>();
   for (const tool of delegates.filter(isDelegate)) {

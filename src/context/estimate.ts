@@ -35,7 +35,7 @@ const ASCII = Uint8Array.from({ length: 512 }, (_, pair) => {
   const before = pair >> 7;
   const code = pair & 127;
   const now = CLASS[code] ?? 0;
-  // A capital before small letters is how a word begins.
+  // A capital before small letters begins a word.
   const switches = now !== before && now !== 0 && before !== 0 && !(before === 2 && now === 1);
   return (OF_BLANK[String.fromCharCode(code)] ?? OF_CLASS[now] ?? 100) + (switches ? SWITCH : 0);
 });

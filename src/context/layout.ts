@@ -2,28 +2,28 @@ import { sentText } from '../core/turn/message-chain.ts';
 import type { Message } from '../core/values/message.ts';
 
 /**
- * Which messages are sent of a transcript: those before the cut that stay (the brief, pinned ones, the latest group of calls
- * and results), what stands for the rest of them, and all from the cut on. Indices are those of the transcript.
+ * The messages of a transcript that are sent: those before the boundary that are retained (the brief, pinned ones, the latest group of
+ * calls and results), a summary of the others before it, and all from the boundary on. Indices are those of the transcript.
  */
 export interface Layout {
-  /** Before the cut, ascending. */
-  readonly kept: readonly number[];
-  /** How many of these stand before the summary: the stable prefix. */
+  /** Retained messages before the boundary, ascending. */
+  readonly retained: readonly number[];
+  /** How many of these are before the summary: the stable prefix. */
   readonly prefix: number;
-  /** What stands for the messages that were compacted. */
+  /** Messages that replace the compacted ones. */
   readonly summary: readonly Message[];
-  readonly cut: number;
+  readonly boundary: number;
 }
 
-export const WHOLE: Layout = { kept: [], prefix: 0, summary: [], cut: 0 };
+export const WHOLE: Layout = { retained: [], prefix: 0, summary: [], boundary: 0 };
 
-/** What stays whatever is cut: the brief, pinned messages, the latest group of calls and results. Indices, ascending. */
+/** Messages that are never compacted: the brief, pinned messages, the latest group of calls and results. Indices, ascending. */
 export interface Staying {
   readonly indices: readonly number[];
   readonly has: (index: number) => boolean;
   /** First index of the latest group; −1 where there is none. */
   readonly group: number;
-  /** −1 where no user has said anything. */
+  /** −1 without a user message. */
   readonly brief: number;
 }
 
@@ -46,66 +46,72 @@ function isPinned(message: Message | undefined): boolean {
   return message?.role === 'user' && message.pinned === true;
 }
 
-/** The layout with a cut: what stays of all before it, and the summary before the latest group. */
-export function layoutAt({ indices, group }: Staying, cut: number, summary: readonly Message[]): Layout {
-  const kept = indices.filter((index) => index < cut);
-  const isGroupKept = group >= 0 && group < cut;
-  return { kept, prefix: isGroupKept ? kept.indexOf(group) : kept.length, summary, cut };
+/** The layout with a boundary: the retained messages before it, and the summary before the latest group. */
+export function layoutAt({ indices, group }: Staying, boundary: number, summary: readonly Message[]): Layout {
+  const retained = indices.filter((index) => index < boundary);
+  const isGroupRetained = group >= 0 && group < boundary;
+  return { retained, prefix: isGroupRetained ? retained.indexOf(group) : retained.length, summary, boundary };
 }
 
 /**
- * The layout by which `list` was sent of the first `count` messages of a transcript, found again by what the messages say: its
- * end is the tail, what else stands in the transcript stays, the rest is the summary. Undefined where no layout gives that list.
+ * The layout with which `list` was sent of the first `count` messages of a transcript, found by comparing messages: the end of the list
+ * is the tail, other messages of the transcript are retained, the rest is the summary. Undefined if no layout gives that list.
  */
 export function layoutOf(transcript: readonly Message[], list: readonly Message[], count: number): Layout | undefined {
   const texts = transcript.slice(0, count).map(sentText);
   const sent = list.map(sentText);
   let tail = 0;
   while (tail < sent.length && tail < count && sent.at(-1 - tail) === texts.at(-1 - tail)) tail++;
-  const cut = count - tail;
-  const kept: number[] = [];
+  const boundary = count - tail;
+  const retained: number[] = [];
   const summary: Message[] = [];
   let prefix = 0;
   for (let at = 0; at < sent.length - tail; at++) {
-    const from = (kept.at(-1) ?? -1) + 1;
-    const alike = texts.slice(0, cut).flatMap((text, index) => (index >= from && text === sent[at] ? [index] : []));
-    // Of messages that say the same, one may be pinned.
+    const from = (retained.at(-1) ?? -1) + 1;
+    const alike = texts
+      .slice(0, boundary)
+      .flatMap((text, index) => (index >= from && text === sent[at] ? [index] : []));
+    // Of equal messages one may be pinned.
     const index = alike.find((one) => isPinned(transcript[one]) === isPinned(list[at])) ?? alike[0];
-    if (index !== undefined) kept.push(index);
+    if (index !== undefined) retained.push(index);
     else summary.push(list[at] as Message);
-    if (summary.length === 0) prefix = kept.length;
+    if (summary.length === 0) prefix = retained.length;
   }
-  const layout = { kept, prefix, summary, cut };
+  const layout = { retained, prefix, summary, boundary };
   const again = listOf(layout, transcript, count);
   return again.every((message, at) => sentText(message) === sent[at]) ? layout : undefined;
 }
 
 /** How many messages are sent of the first `end` of a transcript. */
-export function sizeOf({ kept, summary, cut }: Layout, end: number): number {
-  return kept.length + summary.length + end - cut;
+export function sizeOf({ retained, summary, boundary }: Layout, end: number): number {
+  return retained.length + summary.length + end - boundary;
 }
 
-/** What is sent of the first `end` messages, as a list of its own. */
-export function listOf({ kept, prefix, summary, cut }: Layout, transcript: readonly Message[], end: number): Message[] {
-  const list = transcript.slice(cut, end);
-  if (kept.length === 0 && summary.length === 0) return list;
+/** The messages that are sent of the first `end` ones, as a new list. */
+export function listOf(
+  { retained, prefix, summary, boundary }: Layout,
+  transcript: readonly Message[],
+  end: number,
+): Message[] {
+  const list = transcript.slice(boundary, end);
+  if (retained.length === 0 && summary.length === 0) return list;
   const head: Message[] = [];
-  for (const index of kept) {
+  for (const index of retained) {
     const message = transcript[index];
     if (message !== undefined) head.push(message);
   }
   return [...head.slice(0, prefix), ...summary, ...head.slice(prefix), ...list];
 }
 
-/** Index in the transcript of what stands at `position` of the list; undefined where that is the summary's. */
-export function indexAt({ kept, prefix, summary, cut }: Layout, position: number): number | undefined {
-  if (position < prefix) return kept[position];
-  const inKept = position - summary.length;
-  if (inKept < prefix) return undefined;
-  return inKept < kept.length ? kept[inKept] : cut + inKept - kept.length;
+/** The index in the transcript of the message at `position` of the list; undefined for the summary. */
+export function indexAt({ retained, prefix, summary, boundary }: Layout, position: number): number | undefined {
+  if (position < prefix) return retained[position];
+  const retainedIndex = position - summary.length;
+  if (retainedIndex < prefix) return undefined;
+  return retainedIndex < retained.length ? retained[retainedIndex] : boundary + retainedIndex - retained.length;
 }
 
-/** What stands at `position` of the list. */
+/** The message at `position` of the list. */
 export function messageAt(layout: Layout, transcript: readonly Message[], position: number): Message | undefined {
   const index = indexAt(layout, position);
   return index === undefined ? layout.summary[position - layout.prefix] : transcript[index];

@@ -24,11 +24,11 @@ const USER_PARTS = ['text', 'image', 'file'] as const;
 const ASSISTANT_PARTS = ['text', 'reasoning', 'tool_call'] as const;
 
 /**
- * The messages of an input as frozen {@link Message}s. One that is frozen with its content and parts is taken as it is (a
- * conversation that goes on); every other is copied, and the caller's object stays as it was.
+ * The messages of an input as frozen {@link Message}s. A message that is frozen with its content and parts is not copied (a continued conversation); any other is copied, and the
+ * caller's object stays unchanged.
  *
- * @param from where the first of them stands in the input, for errors.
- * @throws ConfigurationError that names the place (`input[3].content[0].type`) and the mend.
+ * @param from the index of the first of them in the input, for errors.
+ * @throws ConfigurationError that names the path (`input[3].content[0].type`) and the mend.
  */
 export function normaliseInput(messages: readonly InputMessage[], from = 0): Message[] {
   const list: unknown = messages;
@@ -39,7 +39,7 @@ export function normaliseInput(messages: readonly InputMessage[], from = 0): Mes
   });
 }
 
-/** One message, frozen; `at` is its place, for errors. */
+/** One message, frozen; `at` is its path, for errors. */
 export function normaliseMessage(message: unknown, at: string): Message {
   return plainMessage(message) ?? messageOf(message, at);
 }
@@ -131,7 +131,7 @@ function messageOf(value: unknown, at: string): Message {
     label === value.label &&
     native === value.native &&
     (role !== 'tool' || value.isError !== undefined);
-  // Every field was checked above; this is the border where unknown becomes a message.
+  // Every field is checked above, so `unknown` becomes a message here.
   if (asItIs) return value as unknown as Message;
   const copy: Fields = { ...value, content };
   if (role === 'tool') copy.isError = value.isError ?? false;

@@ -5,7 +5,7 @@ import type { InputMessage, Message } from '../core/values/message.ts';
 import { normaliseInput } from './normalise-input.ts';
 import { checkTranscript } from './transcript.ts';
 
-/** What a store gave back, read as if anybody had written it. Throws an Error that says what is wrong with it. */
+/** Reads a stored summary, which is not trusted to be valid. Throws an Error that names the problem. */
 export function readSummary(given: unknown): WorkingSummary {
   if (!isPlainObject(given)) throw new Error('the saved conversation is no object');
   const { messages, covers, hash } = given;

@@ -6,14 +6,14 @@ const MAX_SCALE = 4;
 /** The fewest tokens per character that a report can claim while no character was looked at. */
 const MIN_DENSITY = 1 / 32;
 
-/** What was sent at a time: how many messages of the transcript there were, and what the ruler said before scaling. */
-export interface Measured {
+/** A request that was sent: the number of messages of the transcript, and the ruler's figure before scaling. */
+export interface SentRequest {
   readonly count: number;
   readonly raw: number;
 }
 
 /**
- * The one ruler of an invocation: the trigger, the cut and what is reserved are measured by it. Upper bounds while they
+ * The one ruler of an invocation: it measures the trigger, the boundary and the reservation. Upper bounds while they
  * suffice, so that a short transcript costs a few nanoseconds a message; estimates from then on, scaled by what the
  * provider counted. *Raw* figures are those before scaling.
  */
@@ -27,7 +27,7 @@ export class Ruler {
   #anchor: { readonly tokens: number; readonly count: number; readonly bound: number } | undefined;
   #scale = 1;
 
-  /** `fixed` is what stands in every request; `measured` are leading messages whose bounds are known. */
+  /** `fixed` is the size of the parts of every request; `measured` are leading messages whose bounds are known. */
   constructor(fixed: number, measured: { readonly count: number; readonly bound: number } | undefined) {
     this.#fixed = fixed;
     this.#seen = measured?.count ?? 0;
@@ -88,7 +88,7 @@ export class Ruler {
    * What the provider counted for a request, so that only what came after is estimated. A count that is not a positive
    * number is passed over.
    */
-  anchor(tokens: number, { count, raw }: Measured): void {
+  anchor(tokens: number, { count, raw }: SentRequest): void {
     if (!(tokens > 0) || tokens === Number.POSITIVE_INFINITY || raw <= 0) return;
     if (this.#sums !== undefined) this.#scale = believable(tokens / raw);
     else if (tokens >= raw * MIN_DENSITY) this.#anchor = { tokens, count, bound: raw };

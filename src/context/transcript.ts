@@ -21,9 +21,9 @@ export function checkTranscript(messages: readonly Message[]): TranscriptProblem
     if (message === undefined) continue;
     if (message.role === 'tool') {
       if (open[next] !== message.callId) {
-        const place = open.indexOf(message.callId, next);
-        if (place < 0) return { index, problem: orphan(message.callId) };
-        open[place] = open[next] ?? '';
+        const callIndex = open.indexOf(message.callId, next);
+        if (callIndex < 0) return { index, problem: orphan(message.callId) };
+        open[callIndex] = open[next] ?? '';
       }
       next++;
       continue;

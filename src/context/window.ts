@@ -1,8 +1,8 @@
 import type { Compaction, Due, Replaced, Selection, Selector, Sendable, SentWindow } from '../core/runtime/selector.ts';
 import type { Label } from '../core/values/label.ts';
 import type { Message } from '../core/values/message.ts';
+import { rememberTranscript } from './cached-transcript.ts';
 import { estimateTokens } from './estimate.ts';
-import { rememberTranscript } from './known-transcript.ts';
 import {
   groupStart,
   indexAt,
@@ -26,11 +26,11 @@ export interface WindowOptions {
   /** Instructions and tool definitions. */
   readonly fixedTokens: number;
   /**
-   * Room for the answer. It counts as a quarter of the window at most: a model whose longest answer is as long as its
-   * window could otherwise never be asked.
+   * Tokens for the answer. It counts as a quarter of the window at most: a model whose longest answer is as long as its window
+   * could otherwise never be called.
    */
   readonly reserveTokens: number;
-  /** True where somebody else compacts what is due; else what does not fit is dropped. */
+  /** True if the caller compacts messages that are due; otherwise messages that do not fit are dropped. */
   readonly compacts?: boolean | undefined;
   /** Leading messages that were measured before, and the sum of their bounds. */
   readonly measured?: { readonly count: number; readonly bound: number } | undefined;
@@ -40,23 +40,23 @@ export interface WindowOptions {
 const MAX_ROOM = 4_096;
 const MIN_ROOM = 64;
 
-/** A request: its layout, how much of the transcript it held, how many messages stood after that, its size for the ruler. */
+/** A request: its layout, the number of its messages of the transcript, the number of messages after them, and its raw size. */
 interface Sent {
   readonly layout: Layout;
   readonly count: number;
-  readonly asked: number;
+  readonly question: number;
   readonly raw: number;
 }
 
-const NOTHING_SENT: Sent = Object.freeze({ layout: WHOLE, count: 0, asked: 0, raw: 0 });
+const NOTHING_SENT: Sent = Object.freeze({ layout: WHOLE, count: 0, question: 0, raw: 0 });
 
 /**
- * Selects what of a transcript is sent. One per invocation; the transcript only grows between calls.
+ * Selects the messages of a transcript that are sent. One per invocation; the transcript only grows between calls.
  *
- * Nothing is cut up to the trigger, min(80 %, window − min(20,000, window ÷ 4)). Past it the cut goes to half of the window,
+ * Nothing is compacted up to the trigger, min(80 %, window − min(20,000, window ÷ 4)). Beyond it the request shrinks to half of the window,
  * so that the prefix, and with it the provider's cache, holds for many steps. The first user message, pinned messages, the
  * latest group of calls and results and the last message's group always stay; the rest is filled with the newest whole groups.
- * What is cut is dropped, or is due to be replaced by something shorter.
+ * Messages before the boundary are dropped, or are due to be replaced by a summary.
  */
 export class Window implements Selector {
   #max: number;
@@ -65,7 +65,7 @@ export class Window implements Selector {
   readonly #compacts: boolean;
   readonly #ruler: Ruler;
   #layout = WHOLE;
-  /** Raw, of what stands for messages that were compacted. */
+  /** The raw size of the summary. */
   #summaryRaw = 0;
   /** Why nothing is compacted any more. */
   #cause: string | undefined;
@@ -86,19 +86,19 @@ export class Window implements Selector {
     return this.#ruler.boundOf(transcript, count);
   }
 
-  /** The transcript is complete, and a conversation may go on from it: what was learned of it is kept. */
+  /** The transcript is complete, and a conversation may continue from it, so it is cached. */
   close(transcript: readonly Message[], label: Label): void {
     rememberTranscript({ messages: transcript, label, bound: this.boundOf(transcript, transcript.length) });
   }
 
   /** What to send now. Costs the copy of pointers and one look at each new message. */
   select(transcript: readonly Message[], past?: SentWindow): Selection {
-    if (past?.cut !== undefined && !this.#compacts) return this.#cutAt(transcript, stayingOf(transcript), past.cut);
+    if (past?.cut !== undefined && !this.#compacts) return this.#compactAt(transcript, stayingOf(transcript), past.cut);
     const before = this.#measure(transcript);
     if (past !== undefined || before + this.#reserve <= this.#trigger) return this.#send(transcript, before, before);
     if (!this.#compacts) {
       const staying = stayingOf(transcript);
-      return this.#cutAt(transcript, staying, this.#cutFor(transcript, staying, 0), this.#max);
+      return this.#compactAt(transcript, staying, this.#boundaryFor(transcript, staying, 0), this.#max);
     }
     const needed = before + this.#reserve;
     if (needed > this.#max) return { ok: false, needed, available: this.#max, cause: this.#cause };
@@ -115,34 +115,43 @@ export class Window implements Selector {
     return listOf(this.#layout, transcript, transcript.length);
   }
 
-  due(transcript: readonly Message[], { window, asked = 0, past }: Compaction): Due | undefined {
+  due(transcript: readonly Message[], { window, asked: question = 0, past }: Compaction): Due | undefined {
     const before = past === undefined ? this.#measure(transcript) : this.#estimate(transcript);
     if (past === undefined && (this.#cause !== undefined || before + this.#reserve <= this.#trigger)) return undefined;
     const staying = stayingOf(transcript);
     const room = Math.min(MAX_ROOM, Math.max(MIN_ROOM, Math.floor(this.#max / 16)));
-    const most = (window ?? Number.POSITIVE_INFINITY) - asked - room;
-    const isWhole = before <= most;
-    const wanted = past?.cut ?? this.#cutFor(transcript, staying, room);
-    const cut = isWhole || past?.cut !== undefined ? wanted : this.#within(transcript, wanted, most);
-    const { covered, raw, fresh } = this.#covered(transcript, staying, cut);
+    const most = (window ?? Number.POSITIVE_INFINITY) - question - room;
+    const isComplete = before <= most;
+    const wanted = past?.cut ?? this.#boundaryFor(transcript, staying, room);
+    const boundary = isComplete || past?.cut !== undefined ? wanted : this.#within(transcript, wanted, most);
+    const { covered, raw, fresh } = this.#covered(transcript, staying, boundary);
     if (fresh === 0) {
-      if (cut < wanted) this.giveUp('what comes first is longer than the window of the model that is to summarise it');
+      if (boundary < wanted)
+        this.giveUp('what comes first is longer than the window of the model that is to summarise it');
       return undefined;
     }
     // What saves too little to be worth a call waits until it has to be: a tenth more of the window costs nothing.
     const fits = before + this.#reserve <= this.#max;
     if (past === undefined && fits && this.#ruler.tokens(fresh) < this.#max / 8) return undefined;
-    return { covered, tokens: this.#ruler.tokens(raw), room, tokensBefore: before, cut, isWhole };
+    return { covered, tokens: this.#ruler.tokens(raw), room, tokensBefore: before, cut: boundary, isWhole: isComplete };
   }
 
-  request(transcript: readonly Message[], { cut, isWhole }: Due, asked: Message): Sendable {
-    const count = isWhole ? transcript.length : cut;
-    const raw = this.#raw(count) + estimateTokens(asked);
+  request(transcript: readonly Message[], { cut: boundary, isWhole: isComplete }: Due, question: Message): Sendable {
+    const count = isComplete ? transcript.length : boundary;
+    const raw = this.#raw(count) + estimateTokens(question);
     const tokens = this.#ruler.tokens(raw);
-    const messages = [...listOf(this.#layout, transcript, count), asked];
+    const messages = [...listOf(this.#layout, transcript, count), question];
     const from = this.#samePrefix(transcript, this.#layout, count);
-    this.#sent = { layout: this.#layout, count, asked: 1, raw };
-    return { ok: true, messages, from, dropped: 0, cut: this.#layout.cut, tokensBefore: tokens, tokensAfter: tokens };
+    this.#sent = { layout: this.#layout, count, question: 1, raw };
+    return {
+      ok: true,
+      messages,
+      from,
+      dropped: 0,
+      cut: this.#layout.boundary,
+      tokensBefore: tokens,
+      tokensAfter: tokens,
+    };
   }
 
   replace(transcript: readonly Message[], due: Due, messages: readonly Message[]): Replaced | undefined {
@@ -159,18 +168,18 @@ export class Window implements Selector {
   }
 
   /**
-   * The provider found the last selection too long, whatever the ruler said: what was too long is the window from now on. False
-   * where nothing may be cut: the same request would fail again.
+   * The provider found the last selection too long, against the ruler's measure: its size is the window from now on. False if nothing
+   * can be compacted, since the same request would fail again.
    */
   shorten(transcript: readonly Message[]): boolean {
     const before = this.#estimate(transcript);
     this.#max = Math.min(this.#max, before + this.#reserve);
     this.#trigger = triggerOf(this.#max);
     const staying = stayingOf(transcript);
-    const cut = this.#cutFor(transcript, staying, 0);
-    if (this.#compacts) return this.#cause === undefined && this.#covered(transcript, staying, cut).fresh > 0;
+    const boundary = this.#boundaryFor(transcript, staying, 0);
+    if (this.#compacts) return this.#cause === undefined && this.#covered(transcript, staying, boundary).fresh > 0;
     const { length } = transcript;
-    return sizeOf(layoutAt(staying, cut, []), length) < sizeOf(this.#layout, length);
+    return sizeOf(layoutAt(staying, boundary, []), length) < sizeOf(this.#layout, length);
   }
 
   anchor(inputTokens: number): void {
@@ -190,47 +199,50 @@ export class Window implements Selector {
 
   /** Of the present layout over the first `count` messages. */
   #raw(count: number): number {
-    const { kept, cut } = this.#layout;
+    const { retained: kept, boundary } = this.#layout;
     const staying = kept.reduce((sum, index) => sum + this.#ruler.sum(index, index + 1), 0);
-    return this.#ruler.request(staying + this.#summaryRaw + this.#ruler.sum(cut, count));
+    return this.#ruler.request(staying + this.#summaryRaw + this.#ruler.sum(boundary, count));
   }
 
-  /** The cut after which there is what must stay and, within half of the window less `room`, the newest whole groups. */
-  #cutFor(transcript: readonly Message[], staying: Staying, room: number): number {
-    // The cut never goes back: what was dropped once does not return.
-    const floor = Math.max(this.#layout.cut, staying.brief + 1);
+  /** The boundary at which the retained messages and the newest whole groups fit into half of the window less `room`. */
+  #boundaryFor(transcript: readonly Message[], staying: Staying, room: number): number {
+    // The boundary never moves back: dropped messages do not return.
+    const floor = Math.max(this.#layout.boundary, staying.brief + 1);
     const { length } = transcript;
-    let cut = Math.max(groupStart(transcript, length - 1), 0);
+    let boundary = Math.max(groupStart(transcript, length - 1), 0);
     const before = staying.indices.reduce(
-      (sum, index) => (index < cut ? sum + this.#ruler.sum(index, index + 1) : sum),
+      (sum, index) => (index < boundary ? sum + this.#ruler.sum(index, index + 1) : sum),
       0,
     );
-    let raw = this.#ruler.request(before + this.#ruler.sum(cut, length));
-    while (cut > floor) {
-      const next = groupStart(transcript, cut - 1);
+    let raw = this.#ruler.request(before + this.#ruler.sum(boundary, length));
+    while (boundary > floor) {
+      const next = groupStart(transcript, boundary - 1);
       if (next < floor) break;
       let more = 0;
-      for (let index = next; index < cut; index++) if (!staying.has(index)) more += this.#ruler.sum(index, index + 1);
+      for (let index = next; index < boundary; index++)
+        if (!staying.has(index)) more += this.#ruler.sum(index, index + 1);
       // What stays is paid for already, so it joins the tail even where half of the window is full.
       if (more > 0 && this.#ruler.tokens(raw + more) + room + this.#reserve > this.#max / 2) break;
-      cut = next;
+      boundary = next;
       raw += more;
     }
-    return cut;
+    return boundary;
   }
 
-  /** The last end of a group up to `cut` at which the present layout takes at most so many tokens. */
-  #within(transcript: readonly Message[], cut: number, most: number): number {
-    let end = cut;
-    while (end > this.#layout.cut && this.#ruler.tokens(this.#raw(end)) > most) end = groupStart(transcript, end - 1);
-    return Math.max(end, this.#layout.cut);
+  /** The last end of a group up to `boundary` at which the present layout takes at most `most` tokens. */
+  #within(transcript: readonly Message[], boundary: number, most: number): number {
+    let end = boundary;
+    while (end > this.#layout.boundary && this.#ruler.tokens(this.#raw(end)) > most)
+      end = groupStart(transcript, end - 1);
+    return Math.max(end, this.#layout.boundary);
   }
 
-  /** What the present layout sends before `cut` and need not stay. `fresh` is what of it was not compacted before. Raw figures. */
-  #covered(transcript: readonly Message[], staying: Staying, cut: number) {
+  /** The messages that the present layout sends before `boundary` and that may be compacted. `fresh` is the size of those that were not
+   * compacted before. Raw figures. */
+  #covered(transcript: readonly Message[], staying: Staying, boundary: number) {
     const covered: Message[] = [];
     let fresh = 0;
-    for (let position = 0; position < sizeOf(this.#layout, cut); position++) {
+    for (let position = 0; position < sizeOf(this.#layout, boundary); position++) {
       const index = indexAt(this.#layout, position);
       const message = messageAt(this.#layout, transcript, position);
       if (message === undefined || (index !== undefined && staying.has(index))) continue;
@@ -240,14 +252,19 @@ export class Window implements Selector {
     return { covered, fresh, raw: fresh + this.#summaryRaw };
   }
 
-  #cutAt(transcript: readonly Message[], staying: Staying, cut: number, max = Number.POSITIVE_INFINITY): Selection {
+  #compactAt(
+    transcript: readonly Message[],
+    staying: Staying,
+    boundary: number,
+    max = Number.POSITIVE_INFINITY,
+  ): Selection {
     const before = this.#estimate(transcript);
-    const whole = this.#layout;
-    this.#layout = layoutAt(staying, cut, []);
+    const previous = this.#layout;
+    this.#layout = layoutAt(staying, boundary, []);
     const after = this.#ruler.tokens(this.#raw(transcript.length));
     const needed = after + this.#reserve;
     if (needed <= max) return this.#send(transcript, before, after);
-    this.#layout = whole;
+    this.#layout = previous;
     return { ok: false, needed, available: max, cause: undefined };
   }
 
@@ -255,12 +272,12 @@ export class Window implements Selector {
     const { length } = transcript;
     const layout = this.#layout;
     const before = this.#sent;
-    const isSame = before.layout === layout && before.asked === 0;
+    const isSame = before.layout === layout && before.question === 0;
     const from = isSame ? sizeOf(layout, before.count) : this.#samePrefix(transcript, layout, length);
     const dropped = this.#compacts ? 0 : Math.max(0, sizeOf(before.layout, length) - sizeOf(layout, length));
-    this.#sent = { layout, count: length, asked: 0, raw: this.#raw(length) };
+    this.#sent = { layout, count: length, question: 0, raw: this.#raw(length) };
     const messages = listOf(layout, transcript, length);
-    return { ok: true, messages, from, dropped, cut: layout.cut, tokensBefore, tokensAfter };
+    return { ok: true, messages, from, dropped, cut: layout.boundary, tokensBefore, tokensAfter };
   }
 
   /** How many leading messages are those of the previous request. */
@@ -277,7 +294,7 @@ function rawOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + estimateTokens(message), 0);
 }
 
-/** From here on a cut is worth its cost. */
+/** The size from which on compaction is worth its cost. */
 function triggerOf(max: number): number {
   return Math.min(0.8 * max, max - Math.min(20_000, max / 4));
 }

@@ -4,22 +4,20 @@ import { modelErrorFacts } from '../core/values/model-error-kind.ts';
 import { modelFailure } from '../core/values/turn.ts';
 
 /**
- * A model that asks the next of `models` when one failed for good.
+ * A model that calls the next of `models` when one failed for good.
  *
  * Within a run each model has its own retries (`model.retry`), and each of their attempts is an attempt of the one model call,
- * with its own number, record, gate and deltas: the call goes on to the next model when an error is not retryable, asks to
- * wait too long, or its retries are used up. `generate`, for callers outside of a run, tries each model once and passes on the
+ * with its own number, record, gate and deltas: the call continues with the next model when an error is not retryable, requires too long a wait, or its retries are used up. `generate`, for callers outside of a run, tries each model once and passes on the
  * deltas of the one that answered.
  *
- * It goes on after `auth`, `permission`, `not_found`, `quota`, `rate_limit`, `overloaded`, `server_error`, `network`, `timeout`,
- * `malformed_response`, `empty_response` and `unknown`. It never does after what is wrong with the request or was judged about
- * its content (`invalid_request`, `request_too_large`, `context_length`, `output_truncated`, `content_filter`, `refusal`), nor
+ * It continues after `auth`, `permission`, `not_found`, `quota`, `rate_limit`, `overloaded`, `server_error`, `network`, `timeout`,
+ * `malformed_response`, `empty_response` and `unknown`. It never does after errors of the request or its content (`invalid_request`, `request_too_large`, `context_length`, `output_truncated`, `content_filter`, `refusal`), nor
  * after an abort. The next call begins with the first model again.
  *
- * It stands under the first model's name; a turn of another says so in `by`, and its native form goes back to that provider
- * only. Its limits are the smallest of all. Fallbacks in `models` are taken apart.
+ * It has the first model's name; a turn of another model has that model in `by`, and its native form is sent back to that provider
+ * only. Its limits are the smallest of all. Fallbacks in `models` are flattened.
  *
- * @throws ConfigurationError where there is no model, or what is given is none
+ * @throws ConfigurationError if there is no model, or an entry is none
  * @example fallback([anthropic('claude-sonnet-5'), openai('gpt-5.4-mini')])
  */
 export function fallback(models: readonly Model[]): Model {
@@ -47,8 +45,8 @@ export function fallback(models: readonly Model[]): Model {
 }
 
 function smallest(name: 'contextTokens' | 'maxOutputTokens', models: readonly Model[]): NonNullable<Model['limits']> {
-  const known = models.flatMap((model) => model.limits?.[name] ?? []);
-  return known.length === 0 ? {} : { [name]: Math.min(...known) };
+  const sizes = models.flatMap((model) => model.limits?.[name] ?? []);
+  return sizes.length === 0 ? {} : { [name]: Math.min(...sizes) };
 }
 
 async function firstThatAnswers(
@@ -59,10 +57,10 @@ async function firstThatAnswers(
   for (let index = 0; ; index += 1) {
     const model = models[index] as Model;
     const isLast = index === models.length - 1;
-    const held: ModelDelta[] = [];
+    const deltas: ModelDelta[] = [];
     try {
-      const turn = await model.generate(request, isLast ? context : holding(context, held));
-      for (const delta of held) context.onDelta?.(delta);
+      const turn = await model.generate(request, isLast ? context : buffering(context, deltas));
+      for (const delta of deltas) context.onDelta?.(delta);
       return index === 0 || turn.by !== undefined ? turn : { ...turn, by: { provider: model.provider, id: model.id } };
     } catch (thrown) {
       if (isLast || context.signal.aborted || modelErrorFacts(modelFailure(thrown).kind)?.fallsBack !== true)
@@ -71,12 +69,12 @@ async function firstThatAnswers(
   }
 }
 
-/** What a model says is shown only once it has answered: what a failed one said must not stand before another's answer. */
-function holding(context: ModelContext, held: ModelDelta[]): ModelContext {
+/** Buffers deltas until the model has answered, so that a failed model's text does not precede another's answer. */
+function buffering(context: ModelContext, deltas: ModelDelta[]): ModelContext {
   const { signal, onDelta, idempotencyKey, agent } = context;
   return {
     signal,
-    ...(onDelta === undefined ? {} : { onDelta: (delta: ModelDelta) => held.push(delta) }),
+    ...(onDelta === undefined ? {} : { onDelta: (delta: ModelDelta) => deltas.push(delta) }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(agent === undefined ? {} : { agent }),
   };

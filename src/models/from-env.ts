@@ -2,7 +2,7 @@ import { ConfigurationError } from '../core/values/errors.ts';
 import type { Model, ModelRequest } from '../core/values/model.ts';
 import { lazyModel } from './lazy-model.ts';
 import { apiAt } from './openai/api-at.ts';
-import { checkOptions, modelFields } from './options.ts';
+import { checkModelOptions, modelFields } from './options.ts';
 import { checkRequest, RULES } from './request/check-request.ts';
 
 /** Variables by name, as in `process.env`. */
@@ -43,7 +43,7 @@ export function modelFromEnv(env: Environment = process.env): Model {
 }
 
 function openai(id: string, options: Connection): Model {
-  checkOptions(id, options);
+  checkModelOptions(id, options);
   const url = options.baseURL ?? process.env.OPENAI_BASE_URL ?? 'https://api.openai.com/v1';
   const api = apiAt(url);
   const fields = { provider: 'openai', id, ...modelFields(options, url), check: checkFor(api) };
@@ -54,7 +54,7 @@ function openai(id: string, options: Connection): Model {
 }
 
 function anthropic(id: string, options: Connection): Model {
-  checkOptions(id, options);
+  checkModelOptions(id, options);
   const url = options.baseURL ?? process.env.ANTHROPIC_BASE_URL ?? 'https://api.anthropic.com';
   const known = { provider: 'anthropic', id, ...modelFields(options, url), needsMaxOutputTokens: true };
   const fields = { ...known, check: checkFor('messages') };

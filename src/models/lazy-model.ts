@@ -2,8 +2,8 @@ import type { Model } from '../core/values/model.ts';
 import { once } from './sdk.ts';
 
 /**
- * A model that is loaded by its first call, so that naming one costs nothing. `fields` are what is known of it before;
- * where loading fails, that call rejects and the next one tries again.
+ * A model that is loaded by its first call, so that creating one costs nothing. `fields` are its facts before that; if loading fails,
+ * the call rejects and the next one tries again.
  */
 export function lazyModel(fields: Omit<Model, 'generate'>, load: () => Promise<Model>): Model {
   let loaded: Model | undefined;

@@ -16,7 +16,7 @@ export interface AdapterOptions<Client> {
   readonly client?: Client | undefined;
   /** Sent with every request. */
   readonly headers?: { readonly [name: string]: string } | undefined;
-  /** `'auto'` (default) streams only where somebody listens. */
+  /** `'auto'` (default) streams only if there is a listener. */
   readonly stream?: 'auto' | boolean | undefined;
   /** Read by the dispatch, which repeats failed calls; the adapter never does. */
   readonly retry?: RetryOptions | undefined;
@@ -26,11 +26,11 @@ export interface AdapterOptions<Client> {
   readonly timeoutMs?: number | undefined;
   /** What the endpoint takes as a tool's schema. Default: by its address, else as OpenAI and Anthropic take it. */
   readonly dialect?: Dialect | undefined;
-  /** Told every request and response as they went over the wire, without secrets. Not with a `client` of your own. */
+  /** Called with every request and response in wire form, without secrets. Not with your own `client`. */
   readonly debug?: Debug | undefined;
   /** What the model can take and give, in tokens. */
   readonly limits?: Model['limits'] | undefined;
-  /** What the model costs, in USD per million tokens; wins over the known prices. */
+  /** The price of the model, in USD per million tokens; overrides the known prices. */
   readonly price?: ModelPrice | undefined;
 }
 
@@ -52,7 +52,7 @@ const RETRY = ['retries', 'baseMs', 'capMs', 'maxRetryAfterMs'] as const;
 const LIMITS = ['contextTokens', 'maxOutputTokens'] as const;
 
 /** Refuses what an adapter would otherwise ignore: `more` names its own options. */
-export function checkOptions(
+export function checkModelOptions(
   id: unknown,
   options: unknown,
   { names = NAMES, more = [] }: { names?: readonly string[]; more?: readonly string[] } = {},

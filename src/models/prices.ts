@@ -7,9 +7,9 @@ import type { CallUsage } from '../core/values/usage.ts';
 export type Priced = Pick<Model, 'provider' | 'id' | 'server' | 'price'>;
 
 /**
- * What a call cost, in USD; undefined where no price is known. The model's own `price` wins; else the prices of
- * `@pydantic/genai-prices` hold, which come with the package and are never fetched. They belong to the providers
- * themselves: a server of your own has no known price, whatever its models are named.
+ * The cost of a call in USD; undefined without a known price. The model's own `price` wins; otherwise the prices of
+ * `@pydantic/genai-prices` apply, which come with the package and are never fetched. They apply to the providers' own endpoints: your
+ * own server has no known price, whatever the names of its models.
  *
  * @example costOf({ provider: 'openai', id: 'gpt-4o' }, { inputTokens: 1000, outputTokens: 100 }) // 0.0035
  */
@@ -23,7 +23,7 @@ export function costOf(model: Priced, usage: CallUsage): number | undefined {
     const plain = (inputTokens - cached - written) * inputPerMTok + outputTokens * outputPerMTok;
     const cache = cached * (cachedInputPerMTok ?? inputPerMTok) + written * (cacheWritePerMTok ?? inputPerMTok);
     const cost = (plain + cache) / 1e6;
-    // The price of a user's own model was checked by nobody.
+    // The price of a custom model is not validated yet.
     return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
   }
   return knownCost(model, {
@@ -41,11 +41,11 @@ export function worstCostOf(model: Priced, inputTokens: number, outputTokens: nu
   return plain === undefined || written === undefined ? undefined : Math.max(plain, written);
 }
 
-/** A model's window in tokens: its own `limits`, else what is known of it. Of a fallback, the smallest. */
+/** A model's window in tokens: its own `limits`, else the known one. For a fallback, the smallest. */
 export function contextTokensOf(model: Model): number | undefined {
   const windows = (model.candidates ?? [model]).map((one) => one.limits?.contextTokens ?? knownWindow(one));
-  const known = windows.filter((window) => window !== undefined);
-  return known.length === 0 ? undefined : Math.min(...known);
+  const window = windows.filter((window) => window !== undefined);
+  return window.length === 0 ? undefined : Math.min(...window);
 }
 
 /** The fields of a `price` option. */
@@ -95,7 +95,7 @@ export const KNOWN_PROVIDERS: ReadonlySet<string> = new Set([
 type Data = typeof import('@pydantic/genai-prices');
 let data: Data | undefined;
 
-/** Half a megabyte of prices: read when the first one is asked for. */
+/** Half a megabyte of prices, loaded on first use. */
 function load(): Data {
   data ??= createRequire(import.meta.url)('@pydantic/genai-prices') as Data;
   return data;
@@ -113,7 +113,7 @@ function knownWindow(model: Priced): number | undefined {
   return provider === undefined ? undefined : load().calcPrice(NOWHERE, model.id, { provider })?.model.context_window;
 }
 
-/** Ids of providers by the address of their API, as far as it was asked for. */
+/** Ids of providers by the address of their API, cached. */
 const ids = new Map<string, string | undefined>();
 /** Providers with one model alone: to look through all of them at each call would take longer than the rest of its step. */
 const narrowed = new WeakMap<Provider, Map<string, Provider>>();
@@ -147,7 +147,7 @@ function withModel(provider: Provider, id: string): Provider {
   return one;
 }
 
-/** A name without a dot, an address in numbers: nobody whose prices are known, so nothing needs to be read. */
+/** A name without a dot, or a numeric address, is no provider with known prices, so nothing is loaded. */
 function isPrivate(address: string): boolean {
   return !address.includes('.') || /^[\d.]+$|\.(local|internal|test)$/.test(address);
 }

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../core/values/errors.ts';
 
-/** Loads an optional SDK when it is first needed. A missing one is a {@link ConfigurationError} that says what to install. */
+/** Loads an optional SDK when it is first needed. A missing one is a {@link ConfigurationError} that names the package to install. */
 export async function loadSdk<Sdk>(name: string, load: () => Promise<Sdk>): Promise<Sdk> {
   try {
     return await load();
@@ -12,7 +12,7 @@ export async function loadSdk<Sdk>(name: string, load: () => Promise<Sdk>): Prom
   }
 }
 
-/** Only the package itself: one of its own imports that fails is another error, and says so. */
+/** Only for the package itself: a failing import inside of it is another error. */
 function isMissing(thrown: unknown, name: string): boolean {
   if (!(thrown instanceof Error) || !('code' in thrown)) return false;
   if (thrown.code !== 'ERR_MODULE_NOT_FOUND' && thrown.code !== 'MODULE_NOT_FOUND') return false;

@@ -1,43 +1,46 @@
 import type { Message } from '../core/values/message.ts';
 
-/** A transcript on the wire, as far as it has come. */
+/** A transcript in wire form, as far as it is converted. */
 export interface WireLine<Wire> {
   add(message: Message): void;
-  /** All of it, as a list of its own: what was sent never changes. */
+  /** The whole transcript as a new list, since sent lists never change. */
   list(): Wire[];
 }
 
-interface Known<Wire> {
+interface CachedLine<Wire> {
   readonly messages: readonly Message[];
   readonly line: WireLine<Wire>;
 }
 
 /**
- * Converts transcripts, which grow at their ends: what was converted for the request before is not converted again. A request goes on
- * with the line of the one whose messages its own begin with. Messages are known by identity, and only where they are frozen.
+ * Converts transcripts, which grow at their ends: messages of the previous request are not converted again. A request continues
+ * the line whose messages its own begin with. Messages are compared by identity, and only if they are frozen.
  */
 export function wireLines<Wire>(open: () => WireLine<Wire>): (messages: readonly Message[]) => Wire[] {
   /** By the last message of each line. */
-  const known = new WeakMap<Message, Known<Wire>>();
+  const cache = new WeakMap<Message, CachedLine<Wire>>();
   return (messages) => {
-    const before = lineOf(known, messages);
+    const before = lineOf(cache, messages);
     const line = before?.line ?? open();
     const from = before?.messages.length ?? 0;
     const end = messages[from - 1];
-    // It goes on, and no other can go on from where it was; where a message cannot be converted, none from where it is.
-    if (end !== undefined) known.delete(end);
+    // The line is taken from the cache, so that no other request continues it, also if a conversion fails.
+    if (end !== undefined) cache.delete(end);
     for (let index = from; index < messages.length; index += 1) line.add(messages[index] as Message);
     const last = messages.at(-1);
     if (last !== undefined && messages.every((message, index) => index < from || Object.isFrozen(message))) {
-      known.set(last, { messages, line });
+      cache.set(last, { messages, line });
     }
     return line.list();
   };
 }
 
-function lineOf<Wire>(known: WeakMap<Message, Known<Wire>>, messages: readonly Message[]): Known<Wire> | undefined {
+function lineOf<Wire>(
+  cache: WeakMap<Message, CachedLine<Wire>>,
+  messages: readonly Message[],
+): CachedLine<Wire> | undefined {
   for (let index = messages.length - 1; index >= 0; index -= 1) {
-    const found = known.get(messages[index] as Message);
+    const found = cache.get(messages[index] as Message);
     if (found !== undefined && beginsWith(messages, found.messages)) return found;
   }
   return undefined;

@@ -23,14 +23,14 @@ export type WireEntry =
     }
   | { readonly type: 'failure'; readonly call: number; readonly message: string; readonly durationMs: number };
 
-/** Is told each entry when it is whole. What it throws is swallowed: looking on never breaks a call. */
+/** Called with each complete entry. Its errors are ignored: an observer never breaks a call. */
 export type Debug = (entry: WireEntry) => void;
 
-/** A `fetch` that tells `debug` what it sends and gets. */
+/** A `fetch` that reports its requests and responses to `debug`. */
 export function loggingFetch(send: typeof fetch, debug: Debug | undefined, secrets: readonly string[]): typeof fetch {
   if (debug === undefined) return send;
   let calls = 0;
-  const tell = (entry: WireEntry) => {
+  const report = (entry: WireEntry) => {
     try {
       debug(entry);
     } catch {
@@ -42,7 +42,7 @@ export function loggingFetch(send: typeof fetch, debug: Debug | undefined, secre
     const call = calls;
     const started = performance.now();
     const durationMs = () => performance.now() - started;
-    tell({
+    report({
       type: 'request',
       call,
       method: init?.method ?? 'GET',
@@ -54,8 +54,8 @@ export function loggingFetch(send: typeof fetch, debug: Debug | undefined, secre
       const response = await send(input, init);
       const { status } = response;
       const headers = headersOf(response.headers, secrets);
-      return overheard(response, (body, complete) =>
-        tell({
+      return observed(response, (body, complete) =>
+        report({
           type: 'response',
           call,
           status,
@@ -67,50 +67,50 @@ export function loggingFetch(send: typeof fetch, debug: Debug | undefined, secre
       );
     } catch (thrown) {
       const message = withoutSecrets(thrown instanceof Error ? thrown.message : String(thrown), secrets);
-      tell({ type: 'failure', call, message, durationMs: durationMs() });
+      report({ type: 'failure', call, message, durationMs: durationMs() });
       throw thrown;
     }
   };
 }
 
-/** The same response; `heard` is told its body once, at its end or where reading stopped. */
-function overheard(response: Response, heard: (body: string, complete: boolean) => void): Response {
+/** The same response; `onBody` receives its body once, at its end or where reading stopped. */
+function observed(response: Response, onBody: (body: string, complete: boolean) => void): Response {
   if (response.body === null) {
-    heard('', true);
+    onBody('', true);
     return response;
   }
   const decoder = new TextDecoder();
   const reader = response.body.getReader();
   let text = '';
-  let told = false;
-  const tell = (complete: boolean) => {
-    if (told) return;
-    told = true;
-    heard(text + decoder.decode(), complete);
+  let isReported = false;
+  const report = (complete: boolean) => {
+    if (isReported) return;
+    isReported = true;
+    onBody(text + decoder.decode(), complete);
   };
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
         if (done) {
-          tell(true);
+          report(true);
           controller.close();
           return;
         }
         text += decoder.decode(value, { stream: true });
         controller.enqueue(value);
       } catch (thrown) {
-        tell(false);
+        report(false);
         controller.error(thrown);
       }
     },
     async cancel(reason) {
-      tell(false);
+      report(false);
       await reader.cancel(reason);
     },
   });
   const headers = new Headers(response.headers);
-  // Decoded on the way.
+  // The body is decoded already.
   headers.delete('content-encoding');
   headers.delete('content-length');
   return new Response(body, { status: response.status, headers });

@@ -27,7 +27,7 @@ export type CheckedDecision =
       readonly rule?: string;
     }
   | { readonly verdict: 'deny'; readonly reason: string }
-  /** What a person says of a call whose outcome is unknown. */
+  /** A person's decision about a call whose outcome is unknown. */
   | {
       readonly verdict: 'resolved';
       readonly decision: Extract<Decision, { decision: 'happened' | 'retry' | 'failed' }>;
@@ -49,7 +49,7 @@ export function approvalRequest(ask: {
   readonly reason: AskReason;
   readonly rule?: string | undefined;
   readonly label: Label;
-  /** What the tool's `preview` says of the arguments. */
+  /** The result of the tool's `preview` for the arguments. */
   readonly change?: string | undefined;
   /** Milliseconds since 1970. */
   readonly expiresAt?: number | undefined;
@@ -69,8 +69,8 @@ export function approvalRequest(ask: {
 }
 
 /**
- * Judges an answer from outside: a callback's, a person's, another process's. What is no decision is a denial that says why, and
- * so is one that no longer fits: another tool definition, other arguments than shown, too late.
+ * Checks an answer from a callback, a person or another process. Anything but a decision becomes a denial with its cause, and so
+ * does a decision that no longer fits: another tool definition, other arguments than shown, too late.
  *
  * @param now milliseconds since 1970, when the answer came.
  */
@@ -98,13 +98,13 @@ export function checkDecision(
   const args = decision.args === undefined ? request.args : validArgs(decision.args, tool.input);
   if (args instanceof Refusal) return deny(args.reason);
   if (decision.always !== true) return { verdict: 'allow', args, argsHash: argsHash(args) };
-  // No such rule was shown, and none would answer for what strangers wrote.
+  // No such rule was shown, and no rule may allow a call that untrusted data led to.
   if (request.reason === 'flow') return deny("'always' is refused: what a flow asks for is allowed once");
   const rule = alwaysRule(tool, args);
   return rule.startsWith('allow ') ? { verdict: 'allow', args, argsHash: argsHash(args), rule } : deny(rule);
 }
 
-/** A call whose outcome is unknown cannot be allowed once more by accident: the answer says what became of it. */
+/** A call whose outcome is unknown cannot be repeated by an accidental `allow`: the answer must state the outcome. */
 function resolve(decision: Decision): CheckedDecision {
   switch (decision.decision) {
     case 'happened':
@@ -118,10 +118,10 @@ function resolve(decision: Decision): CheckedDecision {
   }
 }
 
-/** A decision as its type says, or what is wrong with it. Unknown fields are refused: who writes `argz` means something. */
+/** A valid decision, or the problem as a text. Unknown fields are refused, since `argz` is likely a mistake. */
 export function readDecision(answer: unknown): Decision | string {
   if (!isPlainObject(answer)) return `expected an object with 'decision'`;
-  // A copy: each member is read once, and what was judged is what holds.
+  // A copy: each member is read once, so that the checked value is the used one.
   const read: Record<string, unknown> = { ...answer };
   const { decision } = read;
   const allowed = typeof decision === 'string' && Object.hasOwn(FIELDS, decision) ? FIELDS[decision] : undefined;

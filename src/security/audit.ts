@@ -6,7 +6,7 @@ import type { Label } from '../core/values/label.ts';
 import { isoTime } from '../core/values/time.ts';
 import { argsHash } from './approval.ts';
 
-/** One decision about one call. `decision` says what was decided, `by` who or what did. */
+/** One decision about one call. `decision` is the result, `by` who or what decided. */
 export interface AuditEntry {
   /** Its number in the journal. */
   readonly record: number;
@@ -23,11 +23,11 @@ export interface AuditEntry {
    * is an entry of its own (`allow`, `deny`, `happened`, `retry`, `failed`); `deny`.
    */
   readonly decision: 'allow' | 'endorse' | 'ask' | 'deny' | 'happened' | 'retry' | 'failed';
-  /** `plan`: a pinned plan had it; `access`: reading is allowed; `nobody`: an ask that nobody answered, or not in time; `policy`: a cap, a mode, a flow, a broken answer. */
+  /** `plan`: a pinned plan contained it; `access`: reading is allowed; `nobody`: a request without an answer in time; `policy`: a cap, a mode, a flow, a broken answer. */
   readonly by: 'rule' | 'plan' | 'mode' | 'access' | 'person' | 'nobody' | 'policy';
   readonly rule?: string;
   readonly reason?: string;
-  /** Why it was asked for. */
+  /** Why approval was needed. */
   readonly asked?: AskReason;
   readonly access?: Access;
   readonly callId?: string;
@@ -35,7 +35,7 @@ export interface AuditEntry {
   readonly label?: Label;
   readonly argsHash?: string;
   readonly toolHash?: string;
-  /** What held what the call started. */
+  /** The sandbox of the processes that the call started. */
   readonly sandbox?: string;
 }
 
@@ -48,7 +48,7 @@ export type ChainedEntry = AuditEntry & { readonly before: string; readonly hash
  */
 export function auditOf(records: readonly RunRecord[]): readonly AuditEntry[] {
   const open = new Map<string, ApprovalRequest>();
-  /** Calls that a person allowed: their start is no decision of its own. */
+  /** Calls that a person allowed: their start is no further decision. */
   const answered = new Set<string>();
   return records.flatMap((record): readonly AuditEntry[] => {
     switch (record.kind) {
@@ -56,7 +56,7 @@ export function auditOf(records: readonly RunRecord[]): readonly AuditEntry[] {
         if (record.event === 'cancel') return [];
         const request = record.event === 'started' ? record.request : open.get(record.key);
         if (request === undefined || request.reason === 'wait') return [];
-        // One that is still open when the run goes on was asked before.
+        // A request that is still open when the run resumes was asked before.
         const isNew = !open.has(record.key);
         open.set(record.key, request);
         if (record.event === 'started') return isNew ? [askOf(record, request)] : [];
@@ -66,7 +66,7 @@ export function auditOf(records: readonly RunRecord[]): readonly AuditEntry[] {
       case 'decision': {
         const { reason, rule, tool, callId } = record.value;
         const by = rule === undefined ? 'policy' : 'rule';
-        return [{ ...placed(record), ...{ tool, decision: 'deny', by, reason, callId }, ...(rule && { rule }) }];
+        return [{ ...locationOf(record), ...{ tool, decision: 'deny', by, reason, callId }, ...(rule && { rule }) }];
       }
       case 'tool':
         return record.event !== 'started' || answered.has(record.key) ? [] : [allowedOf(record)];
@@ -77,8 +77,8 @@ export function auditOf(records: readonly RunRecord[]): readonly AuditEntry[] {
 }
 
 /**
- * Chains the entries of an audit, so that none can be changed, left out or moved unseen by who does not know the last hash; with a key
- * (HMAC-SHA-256) by nobody who has not the key.
+ * Chains the entries of an audit, so that a change, omission or move of an entry is detected with the last hash; with a key (HMAC-SHA-256)
+ * only a holder of the key can forge the chain.
  */
 export function chainAudit(entries: readonly AuditEntry[], key?: string): readonly ChainedEntry[] {
   let before = '0'.repeat(64);
@@ -99,7 +99,7 @@ function callOf(key: string): string {
   return key.slice(0, key.lastIndexOf('/@'));
 }
 
-function placed({ record, run, time, key, node: { path, agent } }: RunRecord) {
+function locationOf({ record, run, time, key, node: { path, agent } }: RunRecord) {
   return { record, run, time: isoTime(time), key: key.includes('/@') ? callOf(key) : key, path, agent };
 }
 
@@ -111,14 +111,14 @@ function askOf(record: RunRecord, request: ApprovalRequest): AuditEntry {
   const { reason: asked, rule } = request;
   const by = rule === undefined ? 'policy' : 'rule';
   return {
-    ...placed(record),
+    ...locationOf(record),
     ...facts(request),
     ...{ decision: 'ask', by, asked },
     ...(rule !== undefined && { rule }),
   };
 }
 
-/** Reasons that the run gives where nobody did. */
+/** Reasons that the run itself gives. */
 const UNANSWERED: readonly (string | undefined)[] = [
   'the approval expired',
   'it needs an approval and nobody is there to give it',
@@ -129,9 +129,9 @@ function answerOf(record: RunRecord, request: ApprovalRequest, answer: Decision)
   const by = UNANSWERED.includes(reason) ? 'nobody' : 'person';
   const isEndorsed = request.reason === 'data' && answer.decision === 'allow';
   const decision = isEndorsed ? 'endorse' : answer.decision === 'answer' ? 'deny' : answer.decision;
-  const { label: _, argsHash: shown, ...rest } = facts(request);
-  const changed = answer.decision === 'allow' && answer.args !== undefined ? argsHash(answer.args) : shown;
-  return { ...placed(record), ...rest, argsHash: changed, decision, by, ...(reason !== undefined && { reason }) };
+  const { label: _, argsHash: shownHash, ...rest } = facts(request);
+  const changed = answer.decision === 'allow' && answer.args !== undefined ? argsHash(answer.args) : shownHash;
+  return { ...locationOf(record), ...rest, argsHash: changed, decision, by, ...(reason !== undefined && { reason }) };
 }
 
 function allowedOf(record: Extract<RunRecord, { kind: 'tool'; event: 'started' }>): AuditEntry {
@@ -139,7 +139,7 @@ function allowedOf(record: Extract<RunRecord, { kind: 'tool'; event: 'started' }
   const decision = rule?.startsWith('allow!') ? 'endorse' : 'allow';
   const by = rule === undefined ? (access === 'read' ? 'access' : 'mode') : rule.startsWith('plan ') ? 'plan' : 'rule';
   return {
-    ...placed(record),
+    ...locationOf(record),
     ...{ tool, decision, by, callId, argsHash: argsHash(args) },
     ...(access !== undefined && { access }),
     ...(rule !== undefined && { rule }),

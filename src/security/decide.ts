@@ -5,7 +5,7 @@ import { type RuleValue, readRuleValue } from './rule-value.ts';
 import { namesTool, type Rule, type RuledTool, scopeHolds } from './rules.ts';
 import { suggestAllow, suggestFlow } from './suggest.ts';
 
-/** Who says something about a call: the run's options, a file of the project or the user, a delegate's options, an agent's definition. */
+/** A source of permissions: the run's options, a file of the project or the user, a delegate's options, an agent's definition. */
 export interface Level {
   readonly source: 'run' | 'project' | 'user' | 'delegate' | 'agent';
   readonly rules: readonly Rule[];
@@ -18,7 +18,7 @@ export interface Level {
 /** One call as the permission step sees it: parsed, nothing done yet. */
 export interface Query {
   readonly tool: RuledTool & { readonly access: Access };
-  /** What the tool's own `needsApproval` said. */
+  /** The result of the tool's own `needsApproval`. */
   readonly needsApproval?: boolean | undefined;
   readonly args: { readonly [key: string]: unknown };
   /** The join of all that the caller has seen. */
@@ -40,8 +40,8 @@ export function decide(query: Query): Verdict {
     capped(query) ??
     denied(query, value) ??
     planned(query) ??
-    flow(query, value) ??
-    asked(query, value) ??
+    byFlow(query, value) ??
+    byAskRule(query, value) ??
     unmatched(query, value) ??
     byMode(query, value);
   return verdict.verdict === 'ask' && query.levels.some((level) => level.mode === 'unattended')
@@ -52,8 +52,8 @@ export function decide(query: Query): Verdict {
 /** Where no rule looks at the argument, neither does this. */
 const UNREAD: RuleValue = Object.freeze({ strict: undefined, folded: [], invisible: undefined });
 
-/** What would help is worked out when somebody wants to know: most asks are answered. */
-function asking(
+/** Suggestions are computed on demand, since most requests are answered without them. */
+function lazyAsk(
   why: { readonly reason: AskReason; readonly rule?: string },
   suggest: () => readonly string[],
 ): Extract<Verdict, { verdict: 'ask' }> {
@@ -88,14 +88,14 @@ function denied(query: Query, value: RuleValue): Verdict | undefined {
   return found && { verdict: 'deny', reason: `denied by the rule '${found.text}'`, rule: found.text, suggest: [] };
 }
 
-/** Mode `plan` allows reading only. It is looked at first of all modes: nobody is asked for what it then denies. */
+/** Mode `plan` allows reading only. It is checked before the other modes, so that nobody is asked about a call that it denies. */
 function planned({ tool, levels }: Query): Verdict | undefined {
   if (!ACCESS_FACTS[tool.access].hasEffect || strictestMode(levels) !== 'plan') return undefined;
   return { verdict: 'deny', reason: `mode 'plan' allows reading only, and this is '${tool.access}'`, suggest: [] };
 }
 
-/** Information flow: what strangers wrote must not steer an effect, what is confidential must not leave. */
-function flow(query: Query, value: RuleValue): Verdict | undefined {
+/** Information flow: untrusted data must not cause an effect, and confidential data must not be sent. */
+function byFlow(query: Query, value: RuleValue): Verdict | undefined {
   const { tool, label } = query;
   const { hasEffect, sends } = ACCESS_FACTS[tool.access];
   if (label.confidentiality === 'secret' && sends) {
@@ -104,18 +104,18 @@ function flow(query: Query, value: RuleValue): Verdict | undefined {
   const isUntrusted = label.integrity === 'untrusted' && hasEffect;
   const isLeak = label.confidentiality === 'private' && sends;
   if ((!isUntrusted && !isLeak) || endorsement(query, value) !== undefined) return undefined;
-  return asking({ reason: 'flow' }, () => suggestFlow(query, isUntrusted ? label.origins : []));
+  return lazyAsk({ reason: 'flow' }, () => suggestFlow(query, isUntrusted ? label.origins : []));
 }
 
-function asked(query: Query, value: RuleValue): Verdict | undefined {
+function byAskRule(query: Query, value: RuleValue): Verdict | undefined {
   const rule = firstMatch(query, value, ({ effect }) => effect === 'ask');
   if (rule !== undefined) return { verdict: 'ask', reason: 'rule', rule: rule.text, suggest: [] };
   return query.needsApproval === true ? { verdict: 'ask', reason: 'tool', suggest: [] } : undefined;
 }
 
 /**
- * A tool that has scoped allow rules asks where a level that has some has none that matches. What a file allows beside what code
- * allows makes the code's no narrower: `always` writes such rules.
+ * A tool with scoped allow rules needs approval if a level has such rules and none matches. Rules of a file do not narrow those of the
+ * code, since `always` writes such rules.
  */
 function unmatched(query: Query, value: RuleValue): Verdict | undefined {
   for (const level of query.levels) {
@@ -123,7 +123,7 @@ function unmatched(query: Query, value: RuleValue): Verdict | undefined {
     const scoped = rules.find((rule) => rule.scope !== undefined);
     if (scoped !== undefined && !rules.some((rule) => scopeHolds(rule, value))) {
       if (isFile(level) && allowance(query, value) !== undefined) continue;
-      return asking({ reason: 'rule', rule: scoped.text }, () => suggestAllow(query));
+      return lazyAsk({ reason: 'rule', rule: scoped.text }, () => suggestAllow(query));
     }
   }
   return undefined;
@@ -135,10 +135,10 @@ function byMode(query: Query, value: RuleValue): Verdict {
   const rule = endorsed ?? allowance(query, value);
   const allowed: Verdict = rule === undefined ? { verdict: 'allow' } : { verdict: 'allow', rule: rule.text };
   if (MODE_ALLOWS[strictestMode(query.levels)].includes(access)) return allowed;
-  return rule === undefined ? asking({ reason: 'risk' }, () => suggestAllow(query)) : allowed;
+  return rule === undefined ? lazyAsk({ reason: 'risk' }, () => suggestAllow(query)) : allowed;
 }
 
-/** Of each mode; `unattended` is `ask` with nobody there. */
+/** The accesses that each mode allows; `unattended` is `ask` without a person. */
 export const STRICTNESS = {
   acceptAll: 0,
   acceptWrites: 1,
@@ -158,7 +158,7 @@ const MODE_ALLOWS: Record<PermissionMode, readonly Access[]> = {
   acceptAll: ACCESSES,
 };
 
-/** `plan` is stricter than `ask`, `ask` than `acceptWrites`, that than `acceptAll`; `unattended` is `ask` with nobody there. */
+/** `plan` is stricter than `ask`, `ask` than `acceptWrites`, `acceptWrites` than `acceptAll`; `unattended` is `ask` without a person. */
 function strictestMode(levels: readonly Level[]): Exclude<PermissionMode, 'unattended'> {
   let strictest: PermissionMode = levels.find((level) => level.source === 'run')?.mode ?? 'ask';
   for (const { mode } of levels) {

@@ -3,11 +3,11 @@ export interface Glob {
   readonly text: string;
   /** Whether anything may follow the prefix: `out/**`. */
   readonly isOpen: boolean;
-  /** The longest text that every match holds. */
+  /** The longest text that every match contains. */
   readonly needs: string;
   /** Read once, when they are first needed. */
   readonly tokens: () => readonly Token[];
-  /** What every match begins with; looked at before anything else, so that most globs of a long list cost nothing. */
+  /** The prefix of every match; compared first, so that most globs of a long list cost nothing. */
   readonly prefix: string;
 }
 
@@ -16,7 +16,7 @@ const STAR = 0;
 const GLOBSTAR = 1;
 const FOLDERS = 2;
 
-/** Reads a glob. All but `*` stands for itself; case and form of the letters are the caller's. */
+/** Reads a glob. Every character but `*` is literal; the caller normalises case and Unicode form. */
 export function readGlob(text: string): Glob {
   const star = text.indexOf('*');
   const prefix = star === -1 ? text : text.slice(0, star);
@@ -33,7 +33,7 @@ export function readGlob(text: string): Glob {
   };
 }
 
-/** What stands between stars; the `/` of a `**` + `/` may be absent. */
+/** The texts between stars; the `/` of a `**` + `/` may be absent. */
 function neededIn(text: string): string {
   const pieces = text.split(/\*+/).map((piece, index) => (index > 0 && piece.startsWith('/') ? piece.slice(1) : piece));
   return pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), '');
@@ -58,8 +58,8 @@ function tokensOf(text: string): Token[] {
 }
 
 /**
- * Whether a value fits a glob; a lone `*` fits any. Follows all ways through the glob at once (Thompson 1968), so the time is
- * the product of both lengths whatever they hold: there is nothing to backtrack into.
+ * Whether a value matches a glob; a lone `*` matches any. Simulates all states at once (Thompson 1968) without backtracking, so the time is
+ * at most the product of both lengths.
  */
 export function matchGlob(glob: string | Glob, value: string): boolean {
   const read = typeof glob === 'string' ? readGlob(glob) : glob;

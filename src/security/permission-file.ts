@@ -5,7 +5,7 @@ import { isPlainObject } from '../core/values/json.ts';
 import { type Level, STRICTNESS } from './decide.ts';
 import { namesTool, parseRules, type Rule, type RuledTool } from './rules.ts';
 
-/** What a file of permissions says, and what of it does not count, for whoever starts the run. */
+/** The permissions of a file, and notes about parts that do not apply. */
 export interface PermissionFile {
   readonly level: Level;
   readonly ignored: readonly string[];
@@ -15,8 +15,8 @@ const FIELDS = ['rules', 'mode'];
 const MAX_BYTES = 65_536;
 
 /**
- * Reads a file of permissions: `{ "rules": [...], "mode": "..." }`. Undefined where there is none. Its rules may allow what the mode asks
- * for, never what a flow asks for; a mode that is wider than that of the code does not count, and is said.
+ * Reads a file of permissions: `{ "rules": [...], "mode": "..." }`. Undefined if it does not exist. Its rules may
+ * allow calls for which the mode asks, never those for which the flow rule asks; a mode that is wider than that of the code is ignored with a note.
  *
  * @throws ConfigurationError for any other field, a rule that is none, an unknown mode, a link, what is no JSON.
  */
@@ -26,7 +26,7 @@ export function readPermissionFile(
   tools: readonly RuledTool[] | undefined,
   codeMode: PermissionMode,
 ): PermissionFile | undefined {
-  const text = textOf(path);
+  const text = fileText(path);
   if (text === undefined) return undefined;
   const { rules: texts, mode } = contentOf(path, text);
   const rules = parseRules(texts, `${path} rules`);
@@ -50,7 +50,7 @@ function isKnown(rule: Rule, tools: readonly RuledTool[]): boolean {
   return rule.tool === '*' || tools.some((tool) => namesTool(rule, tool));
 }
 
-/** What a file says, its rules as they stand there. */
+/** The content of a file, with its rules as texts. */
 export function contentOf(
   path: string,
   text: string,
@@ -74,7 +74,7 @@ export function contentOf(
 const MEND = 'It holds { "rules": ["deny write_file:**/.env*"], "mode": "ask" } and nothing else.';
 
 /** Undefined where there is no file; its own, never one that a link leads to. */
-export function textOf(path: string): string | undefined {
+export function fileText(path: string): string | undefined {
   const fs = process.getBuiltinModule('node:fs');
   let file: number;
   try {

@@ -1,6 +1,6 @@
 import { canonical, isPlainObject, type Json } from '../core/values/json.ts';
 
-/** A call that a model said beforehand. */
+/** A call that a model announced beforehand. */
 export interface PlannedCall {
   readonly tool: string;
   readonly args: { readonly [name: string]: Json };

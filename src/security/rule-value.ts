@@ -3,7 +3,7 @@
  * enough; allow rules look at the plain readings, and all must match. So doubt never helps a call.
  */
 export interface RuleValue {
-  /** NFC, path resolved. Undefined where the value is no text, leaves the folder upwards, or holds what cannot be seen. */
+  /** NFC, path resolved. Undefined if the value is no text, leaves the folder upwards, or has invisible characters. */
   readonly strict: readonly string[] | undefined;
   /** NFKC, case folded, invisible characters left out. */
   readonly folded: readonly string[];
@@ -38,7 +38,7 @@ export function readRuleValue(value: unknown): RuleValue {
   };
 }
 
-/** The first character of a text that cannot be seen; tabs and line breaks, which text may hold, do not count. */
+/** The first invisible character of a text; tabs and line breaks do not count. */
 function invisibleIn(text: string): string | undefined {
   for (const [char] of text.matchAll(ALL_INVISIBLE)) {
     if (char !== '\n' && char !== '\r' && char !== '\t') {
@@ -48,7 +48,7 @@ function invisibleIn(text: string): string | undefined {
   return undefined;
 }
 
-/** Whether a text holds any control or invisible character, line breaks too. */
+/** Whether a text has any control or invisible character, line breaks included. */
 export function hasControl(text: string): boolean {
   return !/^[ -~]*$/.test(text) && INVISIBLE.test(text);
 }

@@ -33,7 +33,7 @@ const FORM =
 /**
  * Reads one rule.
  *
- * @param field where it stands, for the error: `permissions.rules[2]`.
+ * @param field its path, for the error: `permissions.rules[2]`.
  * @throws ConfigurationError
  */
 export function parseRule(text: string, field = 'permissions.rules'): Rule {
@@ -61,16 +61,16 @@ export function parseRule(text: string, field = 'permissions.rules'): Rule {
   });
 }
 
-/** Reads all rules of one place; `where` is that place: `permissions.rules`. */
+/** Reads a list of rules; `where` is its path: `permissions.rules`. */
 export function parseRules(texts: readonly string[], where = 'permissions.rules'): readonly Rule[] {
   return Object.freeze(texts.map((text, index) => parseRule(text, `${where}[${index}]`)));
 }
 
 /**
- * Refuses rules that could never hold: those that name no tool of the tree, and scoped ones on a tool without a `ruleArg`.
- * What `servers` offer is not known yet; `any`: nor which tools there are beside these.
+ * Refuses rules that could never match: those that name no tool of the tree, and scoped ones for a tool without a `ruleArg`. Tools of
+ * `servers` are not known yet; with `any` other tools are unknown too.
  *
- * @throws ConfigurationError that names the rule's place.
+ * @throws ConfigurationError that names the rule's path.
  */
 export function checkRules(
   rules: readonly Rule[],
@@ -97,13 +97,13 @@ export function checkRules(
   });
 }
 
-/** Whether a rule may speak of a tool that one of these servers will offer. */
+/** Whether a rule may name a tool that one of these servers will offer. */
 function mayName({ tool }: Rule, servers: readonly string[] | 'any'): boolean {
   if (servers === 'any') return true;
   return tool.startsWith('mcp/') ? servers.some((server) => tool.startsWith(`mcp/${server}/`)) : servers.length > 0;
 }
 
-/** Whether a rule speaks of a tool, whatever the arguments. */
+/** Whether a rule names a tool, whatever the arguments. */
 export function namesTool(rule: Pick<Rule, 'tool'>, tool: RuledTool): boolean {
   if (rule.tool === '*' || rule.tool === tool.name) return true;
   if (tool.aliases?.includes(rule.tool)) return true;
@@ -112,12 +112,12 @@ export function namesTool(rule: Pick<Rule, 'tool'>, tool: RuledTool): boolean {
   return rule.tool.endsWith('/*') && address.startsWith(rule.tool.slice(0, -1));
 }
 
-/** Whether a rule's scope holds for a value: allow rules need every plain reading to fit, deny and ask rules any reading. */
+/** Whether a rule's scope matches a value: allow rules need every plain reading to match, deny and ask rules any reading. */
 export function scopeHolds(rule: Rule, value: RuleValue): boolean {
   if (rule.scope === undefined || rule.scope.any) return true;
   const { glob } = rule.scope;
   if (rule.effect === 'deny' || rule.effect === 'ask') {
-    // `secrets/**` holds for the folder itself as well, which a call could remove or list.
+    // `secrets/**` matches the folder itself as well, which a call could remove or list.
     return value.folded.some((form) => matchGlob(glob, form) || matchGlob(glob, `${form}/`));
   }
   return value.strict?.every((form) => matchGlob(glob, form)) ?? false;

@@ -9,11 +9,11 @@ export function suggestAllow(call: {
   readonly args: { readonly [key: string]: unknown };
 }): readonly string[] {
   const scoped = scopedRule(call.tool, call.args);
-  const whole = `allow ${ruleName(call.tool)}`;
-  return scoped === undefined ? [whole] : [scoped, whole];
+  const exactRule = `allow ${ruleName(call.tool)}`;
+  return scoped === undefined ? [exactRule] : [scoped, exactRule];
 }
 
-/** What would let a call through although strangers' or private data stand in its context; the narrowest first. */
+/** Changes that would allow a call despite untrusted or private data in its context; the narrowest first. */
 export function suggestFlow(
   call: { readonly tool: RuledTool; readonly args: { readonly [key: string]: unknown } },
   untrusted: readonly string[],
@@ -24,7 +24,7 @@ export function suggestFlow(
   return [...endorse, `permissions: { trust: [${names.join(', ')}] }`];
 }
 
-/** `allow <tool>:<value>` for this very value; undefined where no rule can say it. */
+/** `allow <tool>:<value>` for exactly this value; undefined if no rule can express it. */
 export function scopedRule(tool: RuledTool, args: { readonly [key: string]: unknown }): string | undefined {
   const value = tool.ruleArg !== undefined && Object.hasOwn(args, tool.ruleArg) ? args[tool.ruleArg] : undefined;
   if (typeof value !== 'string' || value === '' || value !== value.trim() || value.length > MAX_VALUE) return undefined;

@@ -1,14 +1,14 @@
 import { ConfigurationError, messageOf } from '../core/values/errors.ts';
-import { contentOf, textOf } from './permission-file.ts';
+import { contentOf, fileText } from './permission-file.ts';
 
 /**
- * Adds a rule to a file of permissions, where a person can see it and take it out again. The file is replaced as a whole; one that
- * has the rule stays as it is.
+ * Adds a rule to a file of permissions, where a person can see and remove it. The file is replaced as a whole; a file that has the
+ * rule stays unchanged.
  *
- * @throws ConfigurationError where the file holds something else, or cannot be written.
+ * @throws ConfigurationError if the file has other content, or cannot be written.
  */
 export function writeRule(path: string, rule: string): void {
-  const { rules, mode } = contentOf(path, textOf(path) ?? '{}');
+  const { rules, mode } = contentOf(path, fileText(path) ?? '{}');
   if (rules.includes(rule)) return;
   const content = { rules: [...rules, rule], ...(mode !== undefined && { mode }) };
   const fs = process.getBuiltinModule('node:fs');

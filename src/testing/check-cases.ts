@@ -23,8 +23,8 @@ const STATUSES: { readonly [status in Status]: true } = {
 };
 
 /**
- * Refuses questions that could not fail or could never pass: none at all, two of one name (a baseline knows them by it), and what is
- * expected of an answer in words that are not known.
+ * Refuses cases that could not fail or could never pass: an empty list, two with one name (a baseline identifies them by it), and
+ * unknown expectations.
  *
  * @throws ConfigurationError
  */

@@ -10,7 +10,7 @@ import { startRun } from '../orchestration/entry/start-run.ts';
 import type { RunOptions } from '../orchestration/run/run-options.ts';
 import { type Baseline, readBaseline } from './baseline.ts';
 import { checkCases } from './check-cases.ts';
-import { type CallRules, type ExpectedCall, type MadeCall, matchCalls } from './match-calls.ts';
+import { type ActualCall, type CallRules, type ExpectedCall, matchCalls } from './match-calls.ts';
 
 /** One question with what is expected of the answer. */
 export interface EvaluationCase<Input = unknown, Output = unknown> extends CallRules {
@@ -21,23 +21,23 @@ export interface EvaluationCase<Input = unknown, Output = unknown> extends CallR
   readonly calls?: readonly ExpectedCall[] | undefined;
   /** Default `completed`. */
   readonly status?: Status | undefined;
-  /** Whether the answer is right: false, a text that says what is wrong, or a throw is a failure. */
+  /** Whether the answer is right: false, a text with the problem, or a throw is a failure. */
   readonly check?: ((result: RunResult<Output>) => unknown) | undefined;
 }
 
 /** With the options of a run; `runId` would be the same for all. */
 export interface EvaluateOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'model' | 'runId'> {
-  /** How often each question is asked; default 1. */
+  /** How often each case is run; default 1. */
   readonly repeats?: number | undefined;
   /** Runs at once; default 1. */
   readonly parallel?: number | undefined;
-  /** A file of `saveBaseline`, or what it holds. A file that does not exist is none. */
+  /** A file of `saveBaseline`, or its content. A missing file counts as no baseline. */
   readonly baseline?: string | Baseline | undefined;
   /** A model for all runs, or one made for each: scripts are used up. */
   readonly model?: Model | ((name: string, repeat: number) => Model) | undefined;
 }
 
-/** Options are asked for only where `deps` are needed. */
+/** The options are required only if the agent needs `deps`. */
 type OptionsArgument<Deps> = unknown extends Deps
   ? [options?: EvaluateOptions<Deps>]
   : [options: EvaluateOptions<Deps> & { readonly deps: Deps }];
@@ -72,8 +72,8 @@ export interface Evaluation {
 }
 
 /**
- * Asks an agent fixed questions and says how often each was answered as expected: status, calls, answer. Takes all options of
- * a run too; each run has its own budget. Rejects only where a run does.
+ * Runs an agent on fixed inputs and counts how often each gave the expected status, calls and answer. Takes all options of a run too;
+ * each run has its own budget. Rejects only if a run does.
  *
  * @example
  * const { cases, worse } = await evaluate(agent, [
@@ -113,7 +113,7 @@ interface Played {
 
 async function play(agent: Agent, one: EvaluationCase, repeat: number, options: RunOptions): Promise<Played> {
   const run = startRun(agent, one.input as never, options as never);
-  const made: MadeCall[] = [];
+  const made: ActualCall[] = [];
   run.on('tool.start', ({ name, args, agent }) => made.push({ name, args, agent }));
   const result = await run.result;
   const reasons = [

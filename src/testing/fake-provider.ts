@@ -10,7 +10,7 @@ import type { FakeExchange, Wire, WireEvent } from './wire/message.ts';
 import { messagesWire } from './wire/messages.ts';
 import { responsesWire } from './wire/responses.ts';
 
-/** What the server answers: a turn or a text; a ModelError, said as a provider says it; or how and when it is sent. */
+/** An answer of the server: a turn or a text; a ModelError, sent in the provider's form; or an exchange with details. */
 export type FakeAnswer = ModelTurn | string | ModelError | FakeExchange;
 
 /** One request as it came in. */
@@ -22,7 +22,7 @@ export interface FakeRequest {
   readonly body: { readonly model?: string; readonly stream?: boolean; readonly [field: string]: unknown };
 }
 
-/** Answers in the order of the requests, answers by the model that is asked for, or one function for every request. */
+/** Answers in the order of the requests, answers by requested model, or one function for every request. */
 export type FakeScript =
   | readonly FakeAnswer[]
   | { readonly [model: string]: readonly FakeAnswer[] }
@@ -40,9 +40,9 @@ export interface FakeProvider {
 
 /**
  * A provider on loopback, for tests that go over a real connection with a real SDK: it speaks Chat Completions, Responses and
- * Anthropic's Messages, streaming and not, by the path of the request. A script that is over, and one that throws, answers 400.
+ * Anthropic's Messages, streaming and not, by the path of the request. A script that has ended, or that throws, answers 400.
  *
- * @throws ConfigurationError where the script holds what is no answer
+ * @throws ConfigurationError if the script contains an invalid answer
  * @example
  * const provider = await fakeProvider([callTools(toolCall('search', { query: 'x' })), 'Found.']);
  * const model = openai('fake', { baseURL: provider.url });
@@ -155,10 +155,10 @@ async function answer(
   wire: Wire,
   response: ServerResponse,
 ): Promise<void> {
-  const given = await ask(next, request);
-  const said = isA(given, ModelError) ? answerFor(given) : given;
-  if (isA(said, ModelError)) return fail(said, wire, response);
-  const exchange: FakeExchange = typeof said === 'string' || 'content' in said ? { turn: said } : said;
+  const scripted = await ask(next, request);
+  const reply = isA(scripted, ModelError) ? answerFor(scripted) : scripted;
+  if (isA(reply, ModelError)) return fail(reply, wire, response);
+  const exchange: FakeExchange = typeof reply === 'string' || 'content' in reply ? { turn: reply } : reply;
   if (exchange.delayMs !== undefined) await wait(exchange.delayMs);
   const { turn = '', status = 200, headers = {} } = exchange;
   if (exchange.status !== undefined || exchange.body !== undefined) {
@@ -170,21 +170,21 @@ async function answer(
   const about = { number, model: request.body.model ?? 'fake' };
   const whole = typeof turn === 'string' ? say(turn) : turn;
   if (request.body.stream === true) await stream(wire.events(whole, about), exchange, response);
-  else sendWhole(JSON.stringify(wire.body(whole, about)), exchange, response);
+  else sendBody(JSON.stringify(wire.body(whole, about)), exchange, response);
 }
 
-/** A script of the user's own code may throw, or give what is no answer: the client is told. */
+/** A script of the user's own code may throw or return an invalid answer: the client receives the problem. */
 async function ask(next: Next, request: FakeRequest): Promise<FakeAnswer> {
   try {
-    const given = await next(request);
-    checkAnswer(given, 'answer');
-    return given;
+    const scripted = await next(request);
+    checkAnswer(scripted, 'answer');
+    return scripted;
   } catch (thrown) {
     return over(messageOf(thrown));
   }
 }
 
-function sendWhole(text: string, { headers, cutAfter, silentAfter }: FakeExchange, response: ServerResponse): void {
+function sendBody(text: string, { headers, cutAfter, silentAfter }: FakeExchange, response: ServerResponse): void {
   const half = cutAfter !== undefined || silentAfter !== undefined;
   response.writeHead(200, {
     'content-type': 'application/json',
@@ -222,11 +222,11 @@ function fail(error: ModelError, wire: Wire, response: ServerResponse): void {
     response.destroy();
     return;
   }
-  const said = wireError(error);
-  response.writeHead(said.status, {
+  const wireAnswer = wireError(error);
+  response.writeHead(wireAnswer.status, {
     'content-type': 'application/json',
     ...(error.retryAfterMs === undefined ? {} : { 'retry-after-ms': String(error.retryAfterMs) }),
     ...(error.retryable ? {} : { 'x-should-retry': 'false' }),
   });
-  response.end(JSON.stringify(wire.error(said)));
+  response.end(JSON.stringify(wire.error(wireAnswer)));
 }

@@ -8,7 +8,7 @@ export interface Recorded {
   /** Its number in the order of asking: equal requests are answered in that order. */
   readonly asked: number;
   readonly agent: string | undefined;
-  /** `provider/id`, where the recording says it. */
+  /** `provider/id`, if the recording has it. */
   readonly model: string | undefined;
   /** As they were sent. */
   readonly messages: readonly Message[] | undefined;
@@ -46,7 +46,7 @@ function linesOf(text: string): Line[] {
   });
 }
 
-/** Only its shape: what a turn must not be is for the run to say, as it was when it was recorded. */
+/** Checks only the shape: the run validates the turn, as it did when it was recorded. */
 function playable(turn: unknown): ModelTurn | undefined {
   const isTurn = isPlainObject(turn) && Array.isArray(turn.content) && typeof turn.stop === 'string';
   return isTurn ? (turn as unknown as ModelTurn) : undefined;
@@ -63,7 +63,7 @@ function exchangeOf({ agent, request, turn, error, asked }: Line, index: number)
   };
 }
 
-/** A step log says of each request only what is new: the rest is put together from the lines before. */
+/** A step log has only the new messages of each request: the rest comes from earlier lines. */
 class StepLog {
   readonly #sent = new Map<string, readonly Message[]>();
   readonly #models = new Map<string, string>();

@@ -15,9 +15,8 @@ export interface Exchange {
 }
 
 /**
- * The same model, whose exchanges are written to a file that {@link recordedModel} plays back. The file is begun anew at the
- * first call and readable by its owner only; it holds prompts and answers as they are, and no keys: those are not part of a
- * request.
+ * The same model, whose exchanges are written to a file that {@link recordedModel} plays back. The file is overwritten at the first call and readable by its owner only; it contains
+ * prompts and answers unchanged, and no keys, which are not part of a request.
  *
  * @example await runAgent(agent, question, { model: recordModel(openai('gpt-5.4-mini'), 'tests/answer.jsonl') });
  */

@@ -12,11 +12,11 @@ export interface RecordedModelOptions {
 }
 
 /**
- * A model that says what was recorded: in a step log (`jsonlLog(file, { content: 'full' })`) or by `recordModel`. A request
- * gets the turn that was given to the same messages of the same agent, each once; without such a one, the next of that agent,
- * unless `strict`. What failed fails again, unless a retry was answered; a recording that is over is an error.
+ * A model that replays a recording: a step log (`jsonlLog(file, { content: 'full' })`) or a file of `recordModel`. A request receives the turn that was recorded
+ * for the same messages of the same agent, each once; without such a turn the next one of that agent, unless `strict`. A failed call
+ * fails again, unless a retry was answered; a request after the end of the recording is an error.
  *
- * @throws ConfigurationError where the file cannot be read or holds no turns
+ * @throws ConfigurationError if the file cannot be read or has no turns
  * @example await runAgent(agent, question, { model: recordedModel('run.jsonl') });
  */
 export function recordedModel(log: string, options: RecordedModelOptions = {}): Model {
@@ -31,7 +31,7 @@ export function recordedModel(log: string, options: RecordedModelOptions = {}): 
       const own = recorded.filter((one) => one.agent === undefined || agent === undefined || one.agent === agent);
       const same = own.find((one) => isSame(one, request));
       const next = same ?? (options.strict ? undefined : own[0]);
-      if (next === undefined) throw nothingLeft(agent, own, request);
+      if (next === undefined) throw nothingRecorded(agent, own, request);
       recorded.splice(recorded.indexOf(next), 1);
       if (next.turn === undefined) throw errorOf(next);
       for (const part of next.turn.content) if (part.type === 'text') onDelta?.({ type: 'text', text: part.text });
@@ -65,7 +65,7 @@ function withoutRetries(recorded: readonly Recorded[]): Recorded[] {
   );
 }
 
-/** Under its own name, so that what it said before goes back to it in its native form. */
+/** The recorded model's name, so that its own turns are sent back in their native form. */
 function nameOf(recorded: readonly Recorded[]): { provider: string; id: string } {
   const name = recorded.find(({ model }) => model !== undefined)?.model ?? 'recorded/recorded';
   const slash = name.indexOf('/');
@@ -73,15 +73,17 @@ function nameOf(recorded: readonly Recorded[]): { provider: string; id: string }
 }
 
 function isSame({ messages }: Recorded, request: Pick<Recorded, 'messages'>): boolean {
-  return messages !== undefined && request.messages !== undefined && said(messages) === said(request.messages);
+  return (
+    messages !== undefined && request.messages !== undefined && contentOf(messages) === contentOf(request.messages)
+  );
 }
 
-/** What was said, without labels and the provider's own forms. */
-function said(messages: readonly Message[]): string {
+/** The content of messages, without labels and native forms. */
+function contentOf(messages: readonly Message[]): string {
   return canonical(messages.map(({ role, content }) => ({ role, content })) as unknown as Json);
 }
 
-function nothingLeft(agent: string | undefined, own: readonly Recorded[], request: ModelRequest): ModelError {
+function nothingRecorded(agent: string | undefined, own: readonly Recorded[], request: ModelRequest): ModelError {
   const name = agent === undefined ? 'an unnamed agent' : `agent "${agent}"`;
   const count = request.messages.length;
   return new ModelError(

@@ -13,8 +13,8 @@ export interface RecordedRun {
   /** The last text of the root's model. */
   readonly text: string;
   /**
-   * Plays the run again with the code of now. Rejects with a DivergenceError that names the place and the part where it asks for
-   * something else than recorded, or comes to another end.
+   * Replays the run with the current code. Rejects with a DivergenceError that names the address and the part of a request that
+   * differs from the recording, or with another result.
    */
   replay<Input, Output, Deps>(agent: Agent<Input, Output, Deps>, options?: ReplayOptions): Promise<RunResult<Output>>;
 }
@@ -22,7 +22,7 @@ export interface RecordedRun {
 /**
  * A saved step log (`jsonlLog(file, { content: 'full' })`) as a regression test: no model, no network, no side effect.
  *
- * @throws ConfigurationError where the file cannot be read, has no full content, or holds several runs and none is named
+ * @throws ConfigurationError if the file cannot be read, has no full content, or has several runs and none is named
  * @example
  * test('the answer is still found in the same way', async () => {
  *   await recordedRun('tests/runs/answer.jsonl').replay(lead);

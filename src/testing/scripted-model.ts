@@ -12,20 +12,20 @@ export type TurnFunction = (request: ModelRequest, context: ModelContext) => Scr
 /** Turns in the order of the calls, turns by agent, or one function for every call. */
 export type Script = readonly ScriptedTurn[] | { readonly [agent: string]: readonly ScriptedTurn[] } | TurnFunction;
 
-/** A scripted model, with what it was asked. */
+/** A scripted model with the requests that it received. */
 export interface ScriptedModel extends Model {
   /** Every request so far, in the order of the calls; frozen copies. */
   readonly requests: readonly ModelRequest[];
 }
 
-/** What it says of itself; default provider and id: `scripted`. */
+/** Its facts; default provider and id: `scripted`. */
 export type ScriptedModelOptions = Partial<
   Pick<Model, 'provider' | 'id' | 'limits' | 'retry' | 'timeoutMs' | 'needsMaxOutputTokens' | 'price' | 'server'>
 >;
 
 /**
- * A model that says what it is told to, for tests. Give a tree its turns by agent: which agent calls first is a matter of
- * timing. A script that is over is an error, never an empty turn.
+ * A model with scripted turns, for tests. Give a tree its turns by agent, since the order of calls of different agents is not fixed. A
+ * request after the end of the script is an error, never an empty turn.
  *
  * @example
  * const model = scriptedModel({
@@ -106,7 +106,7 @@ function showDeltas({ content }: ModelTurn, { onDelta }: ModelContext): void {
   }
 }
 
-/** A turn that is a text. */
+/** A turn with a text. */
 export function say(text: string, usage?: CallUsage): ModelTurn {
   return deepFreeze({ content: [{ type: 'text', text }], stop: 'end', ...(usage === undefined ? {} : { usage }) });
 }
@@ -118,7 +118,7 @@ export function callTools(...calls: readonly ToolCall[]): ModelTurn {
 
 let made = 0;
 
-/** One call, for {@link callTools}. A text as `args` stands for the raw JSON that the model wrote, so it may be broken. */
+/** One call, for {@link callTools}. A text as `args` is the raw JSON that the model wrote, which may be invalid. */
 export function toolCall(name: string, args: Json = {}, id = `call_${++made}`): ToolCall {
   return { type: 'tool_call', id, name, arguments: typeof args === 'string' ? args : JSON.stringify(args) };
 }

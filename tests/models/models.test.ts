@@ -12,7 +12,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Model, ModelRequest, ModelTurn } from '../../src/core/values/model.ts';
 import { anthropic } from '../../src/models/anthropic/index.ts';
-import { bodyFailure, modelFailure, shown } from '../../src/models/failure/failure.ts';
+import { bodyFailure, modelFailure, safeMessage } from '../../src/models/failure/failure.ts';
 import { hasModelEnv, modelFromEnv } from '../../src/models/index.ts';
 import { lazyModel } from '../../src/models/lazy-model.ts';
 import { openai } from '../../src/models/openai/index.ts';
@@ -222,9 +222,9 @@ describe('a failure', () => {
     expect(modelFailure(undefined, 'p')).toMatchObject({ kind: 'unknown' });
   });
   test("shows a provider's words short and without keys", () => {
-    expect(shown('a\n  b')).toBe('a b');
-    expect(shown('x'.repeat(400))).toHaveLength(301);
-    expect(shown('bad key sk-abc123DEF and Bearer abc.def and my-secret', ['my-secret'])).toBe(
+    expect(safeMessage('a\n  b')).toBe('a b');
+    expect(safeMessage('x'.repeat(400))).toHaveLength(301);
+    expect(safeMessage('bad key sk-abc123DEF and Bearer abc.def and my-secret', ['my-secret'])).toBe(
       'bad key [redacted] and [redacted] and [redacted]',
     );
   });

@@ -4,10 +4,10 @@ import { parseEvent } from './parse-event.ts';
 import { type ServerEvent, ServerEvents } from './server-events.ts';
 import { Utf8Pieces } from './utf8-pieces.ts';
 
-/** Stands for `[DONE]`, the end of a stream in Chat Completions. */
+/** Represents `[DONE]`, the end of a stream in Chat Completions. */
 export const DONE = 'coxswain.done';
 
-/** Is told what an answer holds, in order. */
+/** Receives the parts of an answer, in order. */
 export interface Reader {
   /** One event of a stream; true where nothing that follows counts. */
   event(event: unknown): boolean;
@@ -19,10 +19,10 @@ export interface Reader {
 const MAX_PAGE = 65_536;
 
 /**
- * Takes the bytes of an answer, cut anywhere: an event stream, one JSON value, or a page. Which of them it is, the body says: servers
- * answer with one where another was asked for, and call one by the other's name. An empty body is what was asked for, and was cut.
+ * Takes the bytes of an answer in pieces: an event stream, one JSON value, or a page. The body decides which of them it is, since
+ * servers answer in another form than requested, with the wrong content type. An empty body counts as the requested form, truncated.
  *
- * @throws ModelError where it is a page, SyntaxError where it is no JSON
+ * @throws ModelError for a page, SyntaxError for invalid JSON
  */
 export class AnswerParser {
   readonly #provider: string;
@@ -79,15 +79,15 @@ export class AnswerParser {
   #tell(events: readonly ServerEvent[]): boolean {
     for (const event of events) {
       this.#isEmpty = false;
-      if (this.#tellOne(event)) return true;
+      if (this.#takeEvent(event)) return true;
     }
     return false;
   }
 
-  #tellOne(event: ServerEvent): boolean {
+  #takeEvent(event: ServerEvent): boolean {
     try {
-      const told = eventOf(event);
-      return !isNothing(told) && this.#into.event(told);
+      const value = eventOf(event);
+      return !isNothing(value) && this.#into.event(value);
     } catch (thrown) {
       // Some servers leave out the blank lines between their events.
       const lines = thrown instanceof SyntaxError ? valuesOf(event.data) : undefined;
@@ -125,12 +125,12 @@ export class AnswerParser {
 const JSON_START = /^[[{"\d]|^(true|false|null)\b/;
 const EVENTS_START = /^(data|event|id|retry)?:/;
 const DONE_EVENT = Object.freeze({ object: DONE });
-/** Names of events whose protocols also say them in the data. */
+/** Names of events whose protocols repeat them in the data. */
 const NAMES = /^(response\.|message_|content_block_|ping$)/;
 
 /** What some servers send to keep a connection open. */
-function isNothing(told: unknown): boolean {
-  return told === null || (isPlainObject(told) && Object.keys(told).length === 0);
+function isNothing(value: unknown): boolean {
+  return value === null || (isPlainObject(value) && Object.keys(value).length === 0);
 }
 
 /** The data of an event, with the name of the event as its type where it has none. */
@@ -153,13 +153,13 @@ function valuesOf(text: string): unknown[] | undefined {
   }
 }
 
-/** What is told as an error is one, whatever it holds. */
+/** An `error` event is an error, whatever its data. */
 function errorOf(data: string): unknown {
   try {
     const value: unknown = JSON.parse(data);
     if (isPlainObject(value)) return { ...value, type: 'error' };
   } catch {
-    // It is told in words.
+    // Its data is plain text.
   }
   return { type: 'error', error: { message: data } };
 }

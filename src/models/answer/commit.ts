@@ -3,16 +3,16 @@ import type { AssistantPart } from '../../core/values/message.ts';
 import type { ModelTurn, StopReason } from '../../core/values/model.ts';
 
 /**
- * Why the provider stopped, in neutral words. `cut` is a stream that ended before its terminal signal, `full` an answer for
- * which the context window had no more room: to go on with it would need more still.
+ * Why the provider stopped, independent of the provider. `cut` is a stream that ended before its terminal signal, `full` an answer that filled the
+ * context window: a continuation would need even more.
  */
-export type Ending = StopReason | 'full' | 'cut' | 'failed' | 'malformed' | 'overloaded';
+export type AnswerEnd = StopReason | 'full' | 'cut' | 'failed' | 'malformed' | 'overloaded';
 
-/** A turn counts as a whole or not at all: cut, filtered, failed or refused, none of its calls may run. */
-export function commit(provider: string, ending: Ending, turn: Omit<ModelTurn, 'stop'>): ModelTurn {
+/** A turn counts as a whole or not at all: no call of a truncated, filtered, failed or refused turn may run. */
+export function commit(provider: string, end: AnswerEnd, turn: Omit<ModelTurn, 'stop'>): ModelTurn {
   const has = (type: AssistantPart['type']) => turn.content.some((part) => part.type === type);
   const { usage } = turn;
-  switch (ending) {
+  switch (end) {
     case 'cut':
       throw new ModelError('network', `${provider}: the answer ended before it was complete`, { usage });
     case 'failed':
@@ -43,17 +43,17 @@ export function commit(provider: string, ending: Ending, turn: Omit<ModelTurn, '
       return { ...turn, stop: has('tool_call') ? 'tool_calls' : 'paused' };
     case 'end':
     case 'tool_calls':
-      // Servers say one and send the other; what was sent decides.
+      // Servers name one and send the other; the content decides.
       return { ...turn, stop: has('tool_call') ? 'tool_calls' : 'end' };
   }
 }
 
-/** What the provider said of its answer. */
+/** The provider's id and model of its answer. */
 export function responseOf(id: string | undefined, model: string | undefined): NonNullable<ModelTurn['response']> {
   return { ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) };
 }
 
-/** Makes an id where the provider gave none, or gave one twice in a turn. */
+/** Makes an id if the provider gave none, or gave one twice in a turn. */
 export function distinctId(given: string | undefined, taken: Set<string>, newId: () => string): string {
   let id = given;
   while (id === undefined || id === '' || taken.has(id)) id = newId();

@@ -1,4 +1,4 @@
-/** Gives the ids of calls and results in the order in which they stand in a transcript. */
+/** The distinct ids of calls and results, in the order of a transcript. */
 export interface DistinctIds {
   /** The id of a call: its own the first time, another where an earlier turn had it too. */
   call(id: string): string;
@@ -7,10 +7,10 @@ export interface DistinctIds {
 }
 
 /**
- * Some servers begin to count again in every turn, and some endpoints want ids that are distinct over the whole transcript.
- * What an id becomes depends on what stands before it alone, so an earlier message keeps its bytes.
+ * Some servers restart their ids in every turn, and some endpoints need ids that are distinct over the whole transcript. A new id
+ * depends only on earlier messages, so that their bytes stay unchanged.
  *
- * @param length longest id that the endpoint takes
+ * @param length the longest id that the endpoint accepts
  */
 export function distinctIds(length: number): DistinctIds {
   const taken = new Set<string>();

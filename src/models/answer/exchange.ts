@@ -10,7 +10,7 @@ import { Watch } from './watch.ts';
 
 /** Puts a provider's raw events together. One protocol, one assembler; it knows nothing of networks or time. */
 export interface Assembler {
-  /** Takes one raw event, or a whole answer. True where it moved the turn on: pings do not. Throws the ModelError an event holds. */
+  /** Takes one raw event, or a whole answer. True if it was progress: pings are not. Throws the ModelError of an error event. */
   take(event: unknown, onDelta?: (delta: ModelDelta) => void): boolean;
   /** `complete`: the protocol's terminal signal was seen, only counts may follow. `closed`: nothing follows. */
   readonly state: 'open' | 'complete' | 'closed';
@@ -22,7 +22,7 @@ export interface Assembler {
 
 export interface Exchange {
   readonly provider: string;
-  /** Makes the assembler for the answer: in pieces, or as a whole that cannot have been cut. */
+  /** Makes the assembler for the answer: streamed, or as a whole that cannot be truncated. */
   assemble(inPieces: boolean): Assembler;
   readonly context: ModelContext;
   /** Tools that the model may call. */
@@ -30,7 +30,7 @@ export interface Exchange {
   /** Makes an id for a call that came without one. */
   readonly newId: () => string;
   readonly timeoutMs: number;
-  /** Set where a stream is asked for. */
+  /** Set if a stream is requested. */
   readonly idleTimeoutMs: number | undefined;
   readonly secrets: readonly string[];
   /** Sends the request; gives the response, or what a client made of it: the answer, or its events. */
@@ -62,7 +62,7 @@ export async function exchange(options: Exchange): Promise<ModelTurn> {
   }
 }
 
-/** Hands on what comes to the assembler, and tells the watch of it. */
+/** Passes events to the assembler, and reports progress to the watch. */
 class Taking implements Reader {
   readonly #exchange: Exchange;
   readonly #watch: Watch;
@@ -81,7 +81,7 @@ class Taking implements Reader {
   event(event: unknown): boolean {
     const { assembler } = this;
     const watch = this.#watch;
-    // Ended by the caller or the clock: what still comes belongs to nobody.
+    // Ended by the caller or by a timeout: later events are ignored.
     if (watch.ended !== undefined) return true;
     if (assembler.take(event, this.#exchange.context.onDelta)) watch.progress();
     if (assembler.state === 'complete') watch.expectLast(LAST_MS);
@@ -90,7 +90,7 @@ class Taking implements Reader {
 
   whole(answer: unknown): void {
     if (this.#watch.ended !== undefined) return;
-    // A list of one is how some servers say an error, a longer one how they say a stream.
+    // Some servers send an error as a list of one, and a stream as a longer list.
     const parts = Array.isArray(answer) && answer.length > 0 ? answer : [answer];
     this.#assembler = this.#exchange.assemble(parts.length > 1);
     for (const part of parts) this.#assembler.take(part, this.#exchange.context.onDelta);

@@ -1,6 +1,6 @@
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { type AssistantMessage, type ToolCall, toolCallsOf } from '../../core/values/message.ts';
-import { type Fields, fieldsOf } from '../failure/fields.ts';
+import { type BodyFields, bodyFields } from '../failure/fields.ts';
 
 /** Where a provider's own turn came from: it goes back there and nowhere else. */
 export interface Origin {
@@ -11,7 +11,7 @@ export interface Origin {
   readonly model?: string | undefined;
 }
 
-/** The provider's own turn with its origin, as it stands in a transcript. Everything in `turn` was parsed from JSON. */
+/** The provider's own turn with its origin, as a transcript contains it. Everything in `turn` was parsed from JSON. */
 export function nativeTurn({ api, endpoint, model }: Origin, turn: unknown): Json {
   return { api, endpoint, ...(model !== undefined && { model }), turn: turn as Json };
 }
@@ -27,7 +27,7 @@ export function nativeFor(
   idsOf: (turn: unknown) => readonly unknown[],
 ): unknown {
   if (native?.provider !== provider || !isPlainObject(native.turn)) return undefined;
-  const { api, endpoint, model, turn }: Fields = fieldsOf(native.turn);
+  const { api, endpoint, model, turn }: BodyFields = bodyFields(native.turn);
   if (api !== origin.api || endpoint !== origin.endpoint || model !== origin.model) return undefined;
   return sameCalls(toolCallsOf(content), idsOf(turn)) ? turn : undefined;
 }

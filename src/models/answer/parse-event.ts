@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 
 /**
- * JSON that a provider sent. Arguments that come as an object and hold an integer beyond 2^53 stay text, as they were written: parsed,
- * the number would be another one, and nobody could refuse it.
+ * JSON that a provider sent. Arguments that come as an object with an integer beyond 2^53 stay text: parsing would change the number
+ * unnoticed.
  *
- * @throws SyntaxError where it is none
+ * @throws SyntaxError for invalid JSON
  */
 export function parseEvent(text: string): unknown {
   const value: unknown = JSON.parse(text);
@@ -32,7 +32,7 @@ function unmarked(value: unknown, mark: string): unknown {
   return Object.fromEntries(fields);
 }
 
-/** The text of arguments that hold a mark, with the numbers as they were written. */
+/** The text of marked arguments, with the numbers as they were written. */
 function argumentsText(name: string, item: unknown, mark: string): string | undefined {
   if ((name !== 'input' && name !== 'arguments') || item === null || typeof item !== 'object') return undefined;
   const text = JSON.stringify(item);

@@ -4,8 +4,8 @@ import { textOf } from '../../core/values/message.ts';
 import type { ModelTurn, ToolDefinition } from '../../core/values/model.ts';
 
 /**
- * The marks between which weak models print a call that their server did not recognise. Bare JSON is not among them: a
- * user may have asked for JSON that looks like a call.
+ * The marks around a call that a weak model printed as text and its server did not recognise. Bare JSON is not a mark: a user may have
+ * requested JSON that looks like a call.
  */
 const MARKS: readonly RegExp[] = [
   /^<tool_call>\s*(\{[\s\S]*\})\s*<\/tool_call>$/,
@@ -41,7 +41,7 @@ function printedCall(text: string, offered: readonly ToolDefinition[]): Omit<Too
   return { type: 'tool_call', name, arguments: sourceOf(json, field) ?? JSON.stringify(printed[field]) };
 }
 
-/** The field's own text, where it stands last, as it does in every template: numbers that JSON rounds stay as they were. */
+/** The field's own text, if it is the last field, as in every template, so that numbers are not rounded. */
 function sourceOf(json: string, field: string): string | undefined {
   const start = new RegExp(`"${field}"\\s*:\\s*(?=\\{)`).exec(json);
   const source = start === null ? '' : json.slice(start.index + start[0].length, json.lastIndexOf('}')).trim();

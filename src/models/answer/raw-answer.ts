@@ -1,6 +1,6 @@
 /**
- * The response behind what an SDK's `create` gives, before the SDK reads its body: then an answer is read once, by {@link readAnswer}.
- * What has no such response (a stand-in for a client), or one in a form of its own (Bedrock's), is left to the client.
+ * The response of an SDK's `create` before the SDK reads its body, so that the answer is read once, by {@link readAnswer}. A client
+ * without such a response (a test double), or with a different form (Bedrock's), reads the answer itself.
  */
 export function rawAnswer(created: unknown): Promise<unknown> {
   if (created === null || typeof created !== 'object' || !('asResponse' in created)) return Promise.resolve(created);
@@ -15,7 +15,7 @@ function isReadable({ headers }: Response): boolean {
 
 const OWN_FORMS = /amazon\.eventstream/i;
 
-/** By shape: a client may bring a `fetch` of its own. */
+/** Checked by shape: a client may have its own `fetch`. */
 export function isResponse(answer: unknown): answer is Response {
   if (answer === null || typeof answer !== 'object' || !('body' in answer) || !('headers' in answer)) return false;
   const { body, headers } = answer;

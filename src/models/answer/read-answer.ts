@@ -2,13 +2,13 @@ import { AnswerParser, type Reader } from './answer-parser.ts';
 
 type Pieces = ReadableStreamDefaultReader<Uint8Array>;
 
-/** What is left of a body whose turn is complete is worth this wait and no more. */
+/** Milliseconds for which the rest of a body is awaited whose turn is complete. */
 const DRAIN_MS = 1_000;
 
 /**
- * Reads the body of an answer. `stream` is what was asked for.
+ * Reads the body of an answer. `stream` is the requested form.
  *
- * @throws what {@link AnswerParser} throws, and whatever the connection does
+ * @throws errors of {@link AnswerParser} and of the connection
  */
 export async function readAnswer(response: Response, provider: string, stream: boolean, into: Reader): Promise<void> {
   const parser = new AnswerParser(response, provider, stream, into);
@@ -27,7 +27,7 @@ export async function readAnswer(response: Response, provider: string, stream: b
   }
 }
 
-/** Reads the end of a body whose turn is complete: a connection whose body was read is used again. */
+/** Reads the end of a body whose turn is complete: a connection is reused only if its body was read. */
 function drain(pieces: Pieces): void {
   const timer = setTimeout(() => void pieces.cancel().catch(() => undefined), DRAIN_MS);
   timer.unref();

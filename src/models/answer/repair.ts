@@ -1,8 +1,8 @@
 import { ModelError } from '../../core/values/errors.ts';
-import { fieldsOf } from '../failure/fields.ts';
+import { bodyFields } from '../failure/fields.ts';
 import { Utf8Pieces } from './utf8-pieces.ts';
 
-/** What of an error body is read: so many bytes, and what comes in so many milliseconds. Its status is known without it. */
+/** Limits in bytes and milliseconds for an error body, whose status is known without it. */
 const MAX_ERROR = 65_536;
 const ERROR_MS = 5_000;
 
@@ -23,8 +23,8 @@ export function repairingFetch(provider: string, send: typeof fetch): typeof fet
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * A redirect within the host is followed once, where it keeps the method. One to another host would hand the prompt to a
- * server that nobody named, and most others turn a POST into a GET.
+ * Follows one redirect within the host if it keeps the method. A redirect to another host would send the prompt to a server that
+ * was not configured, and most others turn a POST into a GET.
  */
 async function followed(
   provider: string,
@@ -52,7 +52,7 @@ async function followed(
 async function repairError(response: Response): Promise<Response> {
   const text = await beginningOf(response);
   const headers = new Headers(response.headers);
-  // The body was decoded on the way and has another length now.
+  // The body is decoded now and has another length.
   headers.delete('content-encoding');
   headers.delete('content-length');
   const about = { status: response.status, headers };
@@ -60,7 +60,7 @@ async function repairError(response: Response): Promise<Response> {
   const first: unknown = Array.isArray(body) ? body[0] : body;
   // Some statuses can have no body, not even an empty one.
   if (first === undefined || first === null) return new Response(text === '' ? null : text, about);
-  const error = fieldsOf(first).error ?? first;
+  const error = bodyFields(first).error ?? first;
   return new Response(JSON.stringify({ error }), about);
 }
 
@@ -75,7 +75,7 @@ async function beginningOf({ body }: Response): Promise<string> {
       if (all.length >= MAX_ERROR) break;
     }
   } catch {
-    // What came until then says more than that the rest did not.
+    // The part that arrived tells more than the timeout.
   }
   clearTimeout(timer);
   pieces?.cancel().catch(() => undefined);

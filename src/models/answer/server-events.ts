@@ -7,8 +7,8 @@ export interface ServerEvent {
 const NONE: readonly ServerEvent[] = Object.freeze([]);
 
 /**
- * Takes the text of `text/event-stream` (WHATWG HTML §9.2.6) in pieces of any size: line ends of all three kinds, comments, lines cut
- * anywhere. Events without data are dropped. An unfinished last event counts only where its data is whole.
+ * Takes the text of `text/event-stream` (WHATWG HTML §9.2.6) in pieces of any size: line ends of all three kinds, comments, split
+ * lines. Events without data are dropped. An unfinished last event counts only if its data is complete.
  */
 export class ServerEvents {
   /** The line that has begun. Never searched again, however many pieces it comes in. */

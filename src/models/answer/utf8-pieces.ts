@@ -1,7 +1,7 @@
 /** One for all: an answer's own would leave something to collect that is not JavaScript's. It decodes whole pieces only. */
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Decodes UTF-8 in pieces that are cut anywhere. */
+/** Decodes UTF-8 in arbitrary pieces. */
 export class Utf8Pieces {
   /** The beginning of a character. */
   #begun: Uint8Array | undefined;
@@ -13,7 +13,7 @@ export class Utf8Pieces {
     return UTF8.decode(this.#begun === undefined ? bytes : bytes.subarray(0, end));
   }
 
-  /** What a character that never ended stands for. */
+  /** The replacement of an incomplete character. */
   end(): string {
     return this.#begun === undefined ? '' : UTF8.decode(this.#begun);
   }
@@ -26,7 +26,7 @@ function joined(start: Uint8Array, end: Uint8Array): Uint8Array {
   return all;
 }
 
-/** Without a last character whose bytes are not all there. */
+/** The length without an incomplete last character. */
 function wholeLength(bytes: Uint8Array): number {
   const { length } = bytes;
   for (let back = 1; back <= 3 && back <= length; back += 1) {

@@ -3,15 +3,15 @@ import type { Model } from '../../core/values/model.ts';
 import { callIds } from '../answer/call-id.ts';
 import { exchange } from '../answer/exchange.ts';
 import { rawAnswer } from '../answer/raw-answer.ts';
-import { type AdapterOptions, checkChoice, checkOptions, modelFields, ownHeaders, urlOf } from '../options.ts';
+import { type AdapterOptions, checkChoice, checkModelOptions, modelFields, ownHeaders, urlOf } from '../options.ts';
 import { answering, withAnswer } from '../request/answer-tool.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import { toolNames } from '../request/tool-name.ts';
 import { timeouts } from '../timeouts.ts';
-import { answerWay } from './answer-way.ts';
+import { answerMethod } from './answer-method.ts';
+import { anthropicClient, anthropicSecrets, anthropicUrl } from './anthropic-client.ts';
 import { MAX_NAME } from './blocks.ts';
 import type { CacheOption } from './cache.ts';
-import { anthropicClient, anthropicSecrets, anthropicUrl } from './client.ts';
 import { anthropicRequests } from './request.ts';
 import { AnthropicAssembler } from './turn.ts';
 
@@ -45,7 +45,7 @@ const newId = callIds('toolu');
  * @example anthropic('claude-sonnet-5', { timeoutMs: 120_000 })
  */
 export function anthropic(id: string, options: AnthropicOptions = {}): Model {
-  checkOptions(id, options, { more: ['cache', 'extra'] });
+  checkModelOptions(id, options, { more: ['cache', 'extra'] });
   checkChoice('cache', options.cache, [true, false, '5m', '1h']);
   const client = anthropicClient(options);
   const url = anthropicUrl(options);
@@ -76,7 +76,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
       // Before the clocks start: loading the SDK is no silence of the provider's.
       const { messages } = await client();
       const names = toolNames(request.tools, MAX_NAME);
-      const { byTool } = answerWay(request, structured);
+      const { byTool } = answerMethod(request, structured);
       const turn = exchange({
         provider: 'anthropic',
         assemble: (inPieces) => new AnthropicAssembler({ names, newId, origin, secrets, inPieces }),

@@ -4,7 +4,7 @@ import { isPlainObject } from '../../core/values/json.ts';
 import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/values/message.ts';
 import { type DistinctIds, distinctIds } from '../answer/distinct-ids.ts';
 import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
-import { fieldsOf, listField } from '../failure/fields.ts';
+import { bodyFields, listField } from '../failure/fields.ts';
 import { RULES } from '../request/check-request.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
@@ -21,8 +21,8 @@ export interface WireMessage {
 }
 
 /**
- * Converts transcripts to what the Messages API takes: roles alternate, all results of a turn stand first in the one user message
- * after it, no text is blank.
+ * Converts transcripts to the form of the Messages API: roles alternate, all results of a turn come first in the one user message after
+ * it, no text is blank.
  */
 export function messagesTranscripts(origin: Origin): (messages: readonly Message[]) => WireMessage[] {
   return wireLines(() => new BlockLine(origin));
@@ -32,7 +32,7 @@ class BlockLine implements WireLine<WireMessage> {
   readonly #origin: Origin;
   readonly #wire: { role: WireMessage['role']; content: Block[] }[] = [];
   readonly #ids = distinctIds(MAX_ID);
-  /** What stands before is in a list that was given away. */
+  /** Earlier messages are in a list that was already returned. */
   #given = 0;
 
   constructor(origin: Origin) {
@@ -99,9 +99,9 @@ function toolResult({ callId, content, isError }: ToolMessage): Block {
 /** The provider's own blocks, in their order, where they came from here. */
 function nativeBlocks(message: AssistantMessage, origin: Origin): readonly Block[] | undefined {
   const turn = nativeFor(message, 'anthropic', origin, (own) =>
-    listField(own).flatMap((block) => (fieldsOf(block).type === 'tool_use' ? [fieldsOf(block).id] : [])),
+    listField(own).flatMap((block) => (bodyFields(block).type === 'tool_use' ? [bodyFields(block).id] : [])),
   );
-  return turn === undefined ? undefined : listField(turn).map(fieldsOf).flatMap(replayed).map(wellFormed);
+  return turn === undefined ? undefined : listField(turn).map(bodyFields).flatMap(replayed).map(wellFormed);
 }
 
 /** A block as it may go back: as it came, but for what the API itself refuses. */
@@ -137,7 +137,7 @@ function neutralBlocks({ content }: AssistantMessage): Block[] {
   return blocks;
 }
 
-/** Arguments as the object the API demands. What is none goes back in a field that says so. */
+/** Arguments as the object that the API requires. Invalid ones are sent back in a field that marks them. */
 export function inputOf(text: string): { readonly [name: string]: unknown } {
   if (text.trim() === '') return {};
   if (isTooDeep(text)) return { INVALID_JSON: '(nested too deep)' };
@@ -145,7 +145,7 @@ export function inputOf(text: string): { readonly [name: string]: unknown } {
     const value: unknown = JSON.parse(text.toWellFormed());
     if (isPlainObject(value)) return value;
   } catch {
-    // The model wrote it, and the result beside it says what is wrong.
+    // The model wrote it, and the result of the call names the problem.
   }
   return { INVALID_JSON: text.toWellFormed() };
 }

@@ -11,7 +11,7 @@ export function cacheMark(cache: CacheOption): Marked | undefined {
   return cache === '1h' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' };
 }
 
-/** The last of a list with the mark: all that stands before it is kept with it. */
+/** Marks the last entry of a list: everything before it is cached too. */
 export function markLast<T extends Marked>(list: readonly T[], mark: Marked | undefined): readonly Marked[] {
   const last = list.at(-1);
   if (mark === undefined || last === undefined) return list;

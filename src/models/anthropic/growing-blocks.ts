@@ -2,7 +2,7 @@ import type { AssistantPart } from '../../core/values/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
 import { distinctId } from '../answer/commit.ts';
 import { nativeTurn, type Origin } from '../answer/native-turn.ts';
-import { type Fields, textField } from '../failure/fields.ts';
+import { type BodyFields, textField } from '../failure/fields.ts';
 import { inputOf } from './blocks.ts';
 
 type OnDelta = ((delta: ModelDelta) => void) | undefined;
@@ -11,7 +11,7 @@ type OnDelta = ((delta: ModelDelta) => void) | undefined;
 interface GrowingBlock {
   readonly block: { [field: string]: unknown };
   json: string;
-  /** Of a call: its place among the calls, when it began. */
+  /** For a call: its index among the calls. */
   readonly call: number;
 }
 
@@ -19,12 +19,12 @@ interface GrowingBlock {
 export class GrowingBlocks {
   /** In the order in which they began. */
   readonly #blocks: GrowingBlock[] = [];
-  /** The block that an index stands for now; indexes may have gaps, come again, and be said as texts. */
+  /** The block of an index; indexes may have gaps, be reused, and be texts. */
   readonly #atIndex = new Map<string, GrowingBlock>();
   #calls = 0;
   #lost = false;
 
-  /** True where a call came whose beginning, and so its name, did not. */
+  /** True if the start of a call, and so its name, was lost. */
   get hasLost(): boolean {
     return this.#lost;
   }
@@ -33,13 +33,13 @@ export class GrowingBlocks {
     return this.#blocks.length;
   }
 
-  open(index: unknown, block: Fields, onDelta: OnDelta): boolean {
+  open(index: unknown, block: BodyFields, onDelta: OnDelta): boolean {
     const growing = this.#open(index, block);
     if (growing !== undefined && onDelta !== undefined) announce(growing, onDelta);
     return growing !== undefined;
   }
 
-  grow(index: unknown, delta: Fields, onDelta: OnDelta): boolean {
+  grow(index: unknown, delta: BodyFields, onDelta: OnDelta): boolean {
     const growing = this.#atIndex.get(String(index)) ?? this.#open(index, impliedBlock(delta));
     if (growing === undefined && delta.type === 'input_json_delta') this.#lost = true;
     const piece = growing === undefined ? undefined : grow(growing, delta);
@@ -51,7 +51,7 @@ export class GrowingBlocks {
     return true;
   }
 
-  #open(index: unknown, block: Fields): GrowingBlock | undefined {
+  #open(index: unknown, block: BodyFields): GrowingBlock | undefined {
     if (typeof block.type !== 'string') return undefined;
     const before = this.#atIndex.get(String(index));
     // Announced twice: the same call, not another one without arguments.
@@ -70,7 +70,7 @@ export class GrowingBlocks {
     origin: Origin,
   ): Pick<ModelTurn, 'content' | 'native'> {
     const taken = new Set<string>();
-    const native: Fields[] = [];
+    const native: BodyFields[] = [];
     const content: AssistantPart[] = [];
     for (const growing of this.#blocks) {
       const block = finish(growing, taken, newId);
@@ -82,8 +82,8 @@ export class GrowingBlocks {
   }
 }
 
-/** A text or thought whose start was lost can still be read; a call without its name cannot. */
-function impliedBlock({ type }: Fields): Fields {
+/** A text or thought is usable without its start; a call without its name is not. */
+function impliedBlock({ type }: BodyFields): BodyFields {
   if (type === 'text_delta') return { type: 'text', text: '' };
   return type === 'thinking_delta' ? { type: 'thinking', thinking: '', signature: '' } : {};
 }
@@ -100,8 +100,8 @@ function announce({ block, call }: GrowingBlock, onDelta: (delta: ModelDelta) =>
   }
 }
 
-/** Adds a delta to its block; gives what it added, or undefined where the kind of delta is not known. */
-function grow(growing: GrowingBlock, delta: Fields): string | undefined {
+/** Adds a delta to its block; returns the added text, or undefined for an unknown kind of delta. */
+function grow(growing: GrowingBlock, delta: BodyFields): string | undefined {
   const { block } = growing;
   switch (delta.type) {
     case 'text_delta':
@@ -132,7 +132,7 @@ function append(block: GrowingBlock['block'], field: string, piece: unknown): st
 }
 
 /** The block as it goes back. The input that came with the start counts where no text of it followed. */
-function finish({ block, json }: GrowingBlock, taken: Set<string>, newId: () => string): Fields {
+function finish({ block, json }: GrowingBlock, taken: Set<string>, newId: () => string): BodyFields {
   const whole = json.trim() === '' ? block : { ...block, input: inputOf(json) };
   if (block.type !== 'tool_use') return whole;
   const text = json.trim() === '' ? textOfInput(block.input ?? {}) : json;
@@ -145,13 +145,13 @@ function textOfInput(input: unknown): string {
   try {
     return JSON.stringify(input) ?? '';
   } catch {
-    // Nested deeper than the engine can follow: no JSON, as the model will be told.
+    // Nested deeper than the engine can parse: reported to the model as invalid JSON.
     return '(nested too deep)';
   }
 }
 
 function partOf(
-  block: Fields,
+  block: BodyFields,
   { block: start, json }: GrowingBlock,
   names: ReadonlyMap<string, string>,
 ): AssistantPart | undefined {

@@ -3,7 +3,7 @@ import { isPlainObject } from '../../core/values/json.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/values/model.ts';
 import type { Origin } from '../answer/native-turn.ts';
-import { fieldsOf } from '../failure/fields.ts';
+import { bodyFields } from '../failure/fields.ts';
 import { ANSWER_TOOL } from '../request/answer-tool.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import { oncePerFrozen } from '../request/once-per-frozen.ts';
@@ -11,14 +11,14 @@ import { joinTexts } from '../request/output.ts';
 import type { Settings } from '../request/settings.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type Dialect, toolSchema } from '../request/tool-schema.ts';
-import { answerWay } from './answer-way.ts';
+import { answerMethod } from './answer-method.ts';
 import { MAX_NAME, messagesTranscripts, type WireMessage } from './blocks.ts';
 import { type CacheOption, cacheMark, markLast, markMessages } from './cache.ts';
 import { thinkingOf } from './thinking.ts';
 
 export interface AnthropicRequestOptions {
   readonly model: string;
-  /** True where the model can be held to a schema (`output_config.format`). */
+  /** True if the endpoint can enforce a schema (`output_config.format`). */
   readonly structured: boolean;
   readonly maxOutputTokens: number | undefined;
   readonly cache: CacheOption;
@@ -38,7 +38,7 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
   return (request, stream) => {
     const settings = checkRequest(request, options.extra, RULES.messages);
     const { maxOutputTokens, temperature, reasoningEffort, more } = settings;
-    const { tools, schema, words } = answerWay(request, options.structured);
+    const { tools, schema, words } = answerMethod(request, options.structured);
     const system = joinTexts(request.instructions, words).toWellFormed();
     const maxTokens = maxOutputTokens ?? (typeof more.max_tokens === 'number' ? more.max_tokens : most);
     const messages = transcript(request.messages);
@@ -46,7 +46,7 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
     const choice = called.length > 0 ? NO_CALLS : wireChoice(settings, tools, request.tools);
     // Marks of the user's own go alone: the API takes four.
     const mark = more.cache_control === undefined ? cached : undefined;
-    // A single question without tools is not asked again with more behind it.
+    // A single question without tools has no follow-up that could use the cache.
     const isAlone = request.tools.length === 0 && messages.length === 1;
     if (!isAlone) markMessages(messages, mark);
     const body: Body = { model: options.model };
@@ -61,7 +61,7 @@ export function anthropicRequests(options: AnthropicRequestOptions): (request: M
     const thought = more.thinking === undefined ? thinkingOf(reasoningEffort, options.model, maxTokens, isForced) : {};
     if (thought.thinking !== undefined) body.thinking = thought.thinking;
     Object.assign(body, more);
-    if (fieldsOf(body.thinking).type === 'enabled' && answersUnthought(messages)) delete body.thinking;
+    if (bodyFields(body.thinking).type === 'enabled' && answersUnthought(messages)) delete body.thinking;
     body.max_tokens = maxTokens;
     const config = configOf(more.output_config, thought.effort, schema);
     if (config !== undefined) body.output_config = config;
@@ -102,8 +102,8 @@ function answersUnthought(messages: readonly WireMessage[]): boolean {
 
 const NO_CALLS = { type: 'none' } as const;
 /**
- * The tools that a transcript calls, by name: a transcript with calls is refused without tools, also where the agent has none, as after
- * a handoff. They are told for that alone, and their use is forbidden.
+ * The tools that a transcript calls, by name: the API refuses a transcript with calls without tools, also if the agent has none, as
+ * after a handoff. They are only declared for that, with their use forbidden.
  */
 function calledTools(messages: readonly WireMessage[]): { readonly [field: string]: unknown }[] {
   const blocks = messages.flatMap(({ content }) => content);

@@ -1,4 +1,4 @@
-/** Tokens to think with, for models that are told a number. The API takes 1,024 and more. */
+/** Thinking budgets in tokens, for models that need a number. The API requires at least 1,024. */
 const BUDGETS: { readonly [effort: string]: number } = { minimal: 1_024, low: 2_048, medium: 8_192, high: 24_576 };
 
 /** How much the model is to think, in the fields of the Messages API. */
@@ -8,8 +8,8 @@ export interface Thinking {
 }
 
 /**
- * `reasoningEffort` as the model takes it: models from 4.6 on think as they see fit (`adaptive`) and take the effort in
- * words, Opus 4.5 takes it in words, earlier ones are told a number of tokens. `none` turns thinking off.
+ * `reasoningEffort` in the form of the model: models from 4.6 on think adaptively and take the effort in words, Opus 4.5 takes it in
+ * words, earlier ones need a number of tokens. `none` turns thinking off.
  */
 export function thinkingOf(effort: string | undefined, model: string, maxTokens: number, isForced: boolean): Thinking {
   if (effort === undefined || effort === 'none') return {};

@@ -2,11 +2,11 @@ import { ModelError } from '../../core/values/errors.ts';
 import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { DONE } from '../answer/answer-parser.ts';
-import { commit, type Ending, responseOf } from '../answer/commit.ts';
+import { type AnswerEnd, commit, responseOf } from '../answer/commit.ts';
 import type { Assembler } from '../answer/exchange.ts';
 import type { Origin } from '../answer/native-turn.ts';
 import { bodyFailure, isErrorBody } from '../failure/failure.ts';
-import { countField, type Fields, fieldsOf, listField, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, countField, listField, textField } from '../failure/fields.ts';
 import { GrowingBlocks } from './growing-blocks.ts';
 
 export interface AnthropicTurnOptions {
@@ -30,8 +30,8 @@ export function assembleAnthropicTurn(events: Iterable<unknown>, options: Anthro
   return assembler.turn();
 }
 
-/** The API's own reasons, and those of gateways that speak for other models. */
-const ENDINGS: { readonly [reason: string]: Ending } = {
+/** The API's own reasons, and those of gateways for other models. */
+const ENDINGS: { readonly [reason: string]: AnswerEnd } = {
   max_tokens: 'length',
   max_output_tokens: 'length',
   length: 'length',
@@ -53,7 +53,7 @@ export class AnthropicAssembler implements Assembler {
   state: Assembler['state'] = 'open';
   readonly #options: AnthropicTurnOptions;
   readonly #blocks = new GrowingBlocks();
-  #ending: Ending = 'cut';
+  #ending: AnswerEnd = 'cut';
   #usage: { readonly [name: string]: unknown } = {};
   #id: string | undefined;
   #model: string | undefined;
@@ -67,14 +67,14 @@ export class AnthropicAssembler implements Assembler {
   }
 
   take(event: unknown, onDelta?: (delta: ModelDelta) => void): boolean {
-    const fields = fieldsOf(event);
+    const fields = bodyFields(event);
     switch (fields.type) {
       case 'content_block_delta':
-        return this.#blocks.grow(fields.index, fieldsOf(fields.delta), onDelta);
+        return this.#blocks.grow(fields.index, bodyFields(fields.delta), onDelta);
       case 'content_block_start':
-        return this.#blocks.open(fields.index, fieldsOf(fields.content_block), onDelta);
+        return this.#blocks.open(fields.index, bodyFields(fields.content_block), onDelta);
       case 'message_start':
-        return this.#begin(fieldsOf(fields.message));
+        return this.#begin(bodyFields(fields.message));
       case 'message_delta':
         return this.#end(fields);
       case 'message_stop':
@@ -98,25 +98,25 @@ export class AnthropicAssembler implements Assembler {
     return false;
   }
 
-  #begin(message: Fields): boolean {
+  #begin(message: BodyFields): boolean {
     this.#count(message.usage);
     this.#id = textField(message.id) ?? this.#id;
     this.#model = textField(message.model) ?? this.#model;
     return true;
   }
 
-  #end({ delta, usage }: Fields): boolean {
+  #end({ delta, usage }: BodyFields): boolean {
     this.#count(usage);
-    const reason = textField(fieldsOf(delta).stop_reason)?.toLowerCase();
+    const reason = textField(bodyFields(delta).stop_reason)?.toLowerCase();
     if (reason !== undefined) this.#ending = ENDINGS[reason] ?? 'end';
     if (reason !== undefined && this.state === 'open') this.state = 'complete';
     return true;
   }
 
-  /** The last count holds; a later null or nought takes nothing back. */
+  /** The last count is valid; a later null or zero does not reset it. */
   #count(usage: unknown): void {
     const counts = { ...this.#usage };
-    for (const [name, count] of Object.entries(fieldsOf(usage))) {
+    for (const [name, count] of Object.entries(bodyFields(usage))) {
       if (count !== null && count !== undefined && !(count === 0 && counts[name])) counts[name] = count;
     }
     this.#usage = counts;
@@ -137,7 +137,7 @@ export class AnthropicAssembler implements Assembler {
 }
 
 /** A whole message as the events that a stream would have sent. */
-function eventsOf(message: Fields): Fields[] {
+function eventsOf(message: BodyFields): BodyFields[] {
   const stop_reason = textField(message.stop_reason) ?? 'end_turn';
   return [
     { type: 'message_start', message },
@@ -152,28 +152,28 @@ function eventsOf(message: Fields): Fields[] {
 }
 
 /** Some servers send a text instead of a list of blocks. */
-function contentOf({ content }: Fields): readonly unknown[] {
+function contentOf({ content }: BodyFields): readonly unknown[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : listField(content);
 }
 
-/** A whole message that does not say what it is. */
-function isMessage(fields: Fields): boolean {
+/** A whole message without a type. */
+function isMessage(fields: BodyFields): boolean {
   return 'content' in fields && ('stop_reason' in fields || fields.role === 'assistant');
 }
 
-function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] | undefined): never {
+function refuseOther(event: unknown, fields: BodyFields, secrets: readonly string[] | undefined): never {
   if (isErrorBody(fields)) throw bodyFailure(event, 'anthropic', secrets);
   throw new ModelError('malformed_response', 'anthropic: the answer is no message');
 }
 
-/** Cached and cache-writing tokens stand beside `input_tokens` here; the whole prompt is their sum. */
-function usageOf(usage: Fields): CallUsage | undefined {
+/** Cached and cache-writing tokens are not part of `input_tokens` here; the whole prompt is their sum. */
+function usageOf(usage: BodyFields): CallUsage | undefined {
   const input = countField(usage.input_tokens);
   const outputTokens = countField(usage.output_tokens);
   if (input === undefined || outputTokens === undefined) return undefined;
   const read = countField(usage.cache_read_input_tokens);
   const written = countField(usage.cache_creation_input_tokens);
-  const thought = countField(fieldsOf(usage.output_tokens_details).thinking_tokens);
+  const thought = countField(bodyFields(usage.output_tokens_details).thinking_tokens);
   return {
     inputTokens: input + (read ?? 0) + (written ?? 0),
     outputTokens,

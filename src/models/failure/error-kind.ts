@@ -1,6 +1,6 @@
 import type { ModelErrorKind } from '../../core/values/model-error-kind.ts';
 
-/** What is known of a failure, whatever the dialect. */
+/** The facts of a failure, independent of the provider. */
 export interface FailureFacts {
   readonly status?: number | undefined;
   /** Every code, type and status word of the body, in lower case. */
@@ -14,7 +14,7 @@ const CONTEXT_CODES = [
   'context_window_exceeded',
   'model_max_prompt_tokens_exceeded',
 ];
-/** What servers say of a request that is too long for the model, each in its own words. */
+/** Messages of servers about a request that is too long for the model. */
 const CONTEXT = new RegExp(
   [
     /maximum context length|context (length|window|size)[^.]{0,40}(exceed|limit|too)/,
@@ -39,7 +39,7 @@ const TOO_LARGE = /request too large for/i;
 const KEY = /api[ _]key (is )?(not valid|invalid)|(invalid|incorrect) api[ _]key/i;
 const NO_MODEL = /model (does )?not exist|invalid model( id)?\b/i;
 
-/** Words of bodies that say more than the status, or stand in a stream, where there is none. */
+/** Words of bodies that are more precise than the status, or come in a stream without one. */
 const CODES: { readonly [code: string]: ModelErrorKind } = {
   authentication_error: 'auth',
   invalid_api_key: 'auth',
@@ -84,7 +84,7 @@ export function errorKind({ status, codes, message }: FailureFacts): ModelErrorK
   const has = (list: readonly string[]) => codes.some((code) => list.includes(code));
   const rateLimited = codes.includes('resource_exhausted');
   if (has(CONTEXT_CODES) || (status !== 429 && status !== 413 && CONTEXT.test(message))) return 'context_length';
-  // Gemini says "exceeded your current quota" of its limits per minute as well.
+  // Gemini uses "exceeded your current quota" for its limits per minute as well.
   if (has(QUOTA_CODES) || status === 402 || (!rateLimited && QUOTA.test(message))) return 'quota';
   if (status === 413 || (status === 429 && TOO_LARGE.test(message))) return 'request_too_large';
   if (has(FILTER_CODES) || (status !== undefined && status < 500 && FILTER.test(message))) return 'content_filter';
@@ -134,7 +134,7 @@ function kindOfStatus(status: number): ModelErrorKind {
   return status >= 400 ? 'invalid_request' : 'unknown';
 }
 
-/** An error inside a stream that says nothing but a sentence is the server's until it says otherwise. */
+/** An error inside a stream with only a sentence counts as a server error. */
 function kindOfMessage(message: string): ModelErrorKind {
   if (/overloaded|at capacity|no capacity/i.test(message)) return 'overloaded';
   if (/rate.?limit|too many requests/i.test(message)) return 'rate_limit';

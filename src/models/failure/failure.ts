@@ -2,22 +2,22 @@ import { CoxswainError, ModelError } from '../../core/values/errors.ts';
 import type { ModelErrorKind } from '../../core/values/model-error-kind.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { errorKind } from './error-kind.ts';
-import { type Fields, fieldsOf, listField, textField } from './fields.ts';
+import { type BodyFields, bodyFields, listField, textField } from './fields.ts';
 import { retryAfterMs, waitInWords } from './retry-after.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
 const MAX_MESSAGE = 300;
 
 /**
- * What an SDK threw, as a {@link ModelError}: HTTP errors, errors inside a stream, and transports that failed. SDKs'
- * errors are read by shape, since a client of the user's own may be of another version.
+ * An error of an SDK as a {@link ModelError}: HTTP errors, errors inside a stream, and failed transports. SDK errors are read by
+ * shape, since the user's own client may have another version.
  *
- * @param secrets never shown, wherever they stand
+ * @param secrets never shown, wherever they appear
  */
 export function modelFailure(thrown: unknown, provider: string, secrets: readonly string[] = []): CoxswainError {
   const own = ownError(thrown);
   if (own !== undefined) return own;
-  const { status, error, headers } = fieldsOf(thrown);
+  const { status, error, headers } = bodyFields(thrown);
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   if (/Missing credentials|Could not resolve authentication/.test(message)) {
     return new ModelError('auth', `${provider}: there is no API key. Give apiKey, or set the environment variable.`);
@@ -50,7 +50,7 @@ export function withUsage(error: CoxswainError, usage: CallUsage | undefined): C
   return new ModelError(kind, message, { retryable, retryAfterMs, status, usage, cause });
 }
 
-/** An error body, from an HTTP error or out of a stream; `about` holds what stood around it. */
+/** An error body, from an HTTP error or a stream; `about` has the facts of its response. */
 export function bodyFailure(
   body: unknown,
   provider: string,
@@ -65,14 +65,14 @@ export function bodyFailure(
   const status = about.status ?? told;
   const kind = errorKind({ status, codes, message });
   const head = status === undefined ? kind : `${kind} (${status})`;
-  return new ModelError(kind, `${provider}: ${head}: ${shown(message, secrets)}`, {
+  return new ModelError(kind, `${provider}: ${head}: ${safeMessage(message, secrets)}`, {
     status: about.status,
     retryAfterMs: about.retryAfterMs ?? waitMs ?? (kind === 'rate_limit' ? waitInWords(message) : undefined),
     retryable: retryable(kind, about.shouldRetry),
   });
 }
 
-/** A server's `x-should-retry: false` holds; its `true` only where the kind says nothing. */
+/** A server's `x-should-retry: false` is followed; its `true` only if the kind does not decide. */
 function retryable(kind: ModelErrorKind, shouldRetry: string | null | undefined): boolean | undefined {
   if (shouldRetry === 'false') return false;
   if (kind === 'malformed_response') return true;
@@ -91,7 +91,7 @@ interface Body {
 function readBody(body: unknown): Body {
   const first = Array.isArray(body) ? body[0] : body;
   if (typeof first === 'string') return { codes: [], message: textOfPage(first) };
-  const outer = fieldsOf(first);
+  const outer = bodyFields(first);
   if (typeof outer.error === 'string') return { codes: codesOf(outer), message: outer.error };
   const inner = innerOf(outer);
   return {
@@ -102,22 +102,22 @@ function readBody(body: unknown): Body {
   };
 }
 
-/** The fields that say what failed: in `error`, in gateways' `fault`, or the first of many `errors`. */
-function innerOf(outer: Fields): Fields {
-  const held = [outer.error, outer.fault, listField(outer.errors)[0]].map(fieldsOf);
-  return held.find((fields) => Object.keys(fields).length > 0) ?? outer;
+/** The fields of the failure: in `error`, in gateways' `fault`, or the first of many `errors`. */
+function innerOf(outer: BodyFields): BodyFields {
+  const bodies = [outer.error, outer.fault, listField(outer.errors)[0]].map(bodyFields);
+  return bodies.find((fields) => Object.keys(fields).length > 0) ?? outer;
 }
 
-/** In the words of whoever failed: a gateway's message is followed by what it was told. */
-function messageOf({ message, detail, faultstring, msg, metadata }: Fields): string {
-  const reasons = listField(detail).map((reason) => textField(fieldsOf(reason).msg));
+/** The message of the failure: a gateway's message, followed by the upstream one. */
+function messageOf({ message, detail, faultstring, msg, metadata }: BodyFields): string {
+  const reasons = listField(detail).map((reason) => textField(bodyFields(reason).msg));
   const said = [message, detail, faultstring, msg, ...reasons].map(textField).find((text) => text !== undefined);
-  const raw = textField(fieldsOf(metadata).raw);
+  const raw = textField(bodyFields(metadata).raw);
   return [said, raw].filter((text) => text !== undefined).join(': ');
 }
 
-/** Whether a body is an error's, although its status says that all is well. */
-export function isErrorBody(fields: Fields): boolean {
+/** Whether a body is an error in spite of a successful status. */
+export function isErrorBody(fields: BodyFields): boolean {
   if (fields.error !== undefined) return fields.error !== null;
   if (fields.object === 'error' || fields.type === 'error' || fields.success === false) return true;
   if (fields.detail !== undefined || fields.fault !== undefined || listField(fields.errors).length > 0) return true;
@@ -137,13 +137,13 @@ function statusOf(code: unknown): number | undefined {
 /** google.rpc.RetryInfo: `{ retryDelay: '37s' }` among the details. */
 function waitOf(details: unknown): number | undefined {
   for (const detail of listField(details)) {
-    const seconds = Number.parseFloat(textField(fieldsOf(detail).retryDelay) ?? '');
+    const seconds = Number.parseFloat(textField(bodyFields(detail).retryDelay) ?? '');
     if (seconds > 0) return Math.ceil(seconds * 1000);
   }
   return undefined;
 }
 
-/** A proxy's HTML page says in its title what it has to say. */
+/** The title of a proxy's HTML page is its message. */
 function textOfPage(text: string): string {
   if (!/<html|<!doctype/i.test(text)) return text;
   return /<title>([^<]*)<\/title>/i.exec(text)?.[1]?.trim() ?? 'an HTML page';
@@ -167,7 +167,7 @@ function transportFailure(thrown: unknown, provider: string, secrets: readonly s
   }
   const isTransport =
     code !== '' || /fetch failed|terminated|connection error|socket|premature close|network/i.test(text);
-  if (!isTransport) return new ModelError('unknown', `${provider}: ${shown(text, secrets)}`);
+  if (!isTransport) return new ModelError('unknown', `${provider}: ${safeMessage(text, secrets)}`);
   // A certificate that is refused once is refused again, and so is a server without TLS.
   const refused = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL_(WRONG_VERSION|PACKET)/.test(code);
   return new ModelError('network', `${provider}: the connection failed${code === '' ? '' : ` (${code})`}`, {
@@ -175,13 +175,13 @@ function transportFailure(thrown: unknown, provider: string, secrets: readonly s
   });
 }
 
-/** The first system code down the causes, and all messages on the way. */
+/** The first system code in the chain of causes, and all messages. */
 function rootOf(thrown: unknown): { code: string; text: string } {
   let text = '';
   let error = thrown;
   for (let depth = 0; depth < 5 && error instanceof Error; depth++) {
     text += `${error.message} `;
-    const { code, cause } = fieldsOf(error);
+    const { code, cause } = bodyFields(error);
     if (typeof code === 'string' && /^[A-Z_]+$/.test(code)) return { code, text: text.trim() };
     error = cause;
   }
@@ -190,13 +190,13 @@ function rootOf(thrown: unknown): { code: string; text: string } {
 
 function headerOf(headers: unknown, name: string): string | undefined {
   if (headers instanceof Headers) return headers.get(name) ?? undefined;
-  const { get, [name]: value } = fieldsOf(headers);
+  const { get, [name]: value } = bodyFields(headers);
   const found: unknown = typeof get === 'function' ? get.call(headers, name) : value;
   return typeof found === 'string' ? found : undefined;
 }
 
-/** A provider's words, short and without anything like a key. */
-export function shown(message: string, secrets: readonly string[] = []): string {
+/** A provider's message, shortened and without anything like a key. */
+export function safeMessage(message: string, secrets: readonly string[] = []): string {
   const text = withoutSecrets(message.replace(/\s+/g, ' ').trim(), secrets);
   if (text === '') return 'the provider gave no reason';
   return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE).toWellFormed()}…`;

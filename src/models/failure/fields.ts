@@ -1,11 +1,11 @@
-/** What a provider sent, before anybody has checked it: every field may be anything. */
-export type Fields = { readonly [name: string]: unknown };
+/** A provider's data before any check: every field may be anything. */
+export type BodyFields = { readonly [name: string]: unknown };
 
-const NONE: Fields = Object.freeze({});
+const NONE: BodyFields = Object.freeze({});
 
 /** The fields of an object; none where the value is no object. */
-export function fieldsOf(value: unknown): Fields {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : NONE;
+export function bodyFields(value: unknown): BodyFields {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as BodyFields) : NONE;
 }
 
 /** The text, where it is one and not empty. */

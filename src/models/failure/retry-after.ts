@@ -5,9 +5,8 @@ export type ReadHeader = (name: string) => string | null | undefined;
 const SKEW_MS = 5_000;
 
 /**
- * How long the provider asks to wait, in milliseconds: `retry-after-ms`, else `retry-after` in seconds or as a date
- * (RFC 9110 §10.2.3), or in the forms that servers have made of it: a duration with its units, a moment in seconds since 1970. Nothing
- * where it is absent, broken or over.
+ * The requested wait in milliseconds: `retry-after-ms`, else `retry-after` in seconds or as a date (RFC 9110 §10.2.3), or in the forms
+ * of some servers: a duration with units, a time in seconds since 1970. Undefined if it is absent, invalid or in the past.
  */
 export function retryAfterMs(read: ReadHeader, now: number): number | undefined {
   const exact = read('retry-after-ms')?.trim() ?? '';
@@ -22,10 +21,10 @@ export function retryAfterMs(read: ReadHeader, now: number): number | undefined 
   return positive(seconds < 1e9 ? seconds * 1_000 : (seconds < 1e12 ? seconds * 1_000 : seconds) - clock(read, now));
 }
 
-/** `Please try again in 1m7.2s`: said in words where no header says it. */
+/** `Please try again in 1m7.2s`: in the message, if there is no header. */
 export function waitInWords(message: string): number | undefined {
-  const said = /(?:try again|retry)(?: in| after)?:? ((?:\d+(?:\.\d+)?\s*(?:ms|[hms])[a-z]*\s*)+)/i.exec(message)?.[1];
-  return said === undefined ? undefined : durationMs(said.trim());
+  const match = /(?:try again|retry)(?: in| after)?:? ((?:\d+(?:\.\d+)?\s*(?:ms|[hms])[a-z]*\s*)+)/i.exec(message)?.[1];
+  return match === undefined ? undefined : durationMs(match.trim());
 }
 
 const UNITS: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };

@@ -1,5 +1,5 @@
 import type { ModelDelta } from '../../core/values/model.ts';
-import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, textField } from '../failure/fields.ts';
 import { JsonEnd } from './json-end.ts';
 
 /** A call as it grows. `extra` is what the provider wants back and we do not know. */
@@ -14,11 +14,12 @@ export interface GrowingCall {
 
 /**
  * Puts the fragments of streamed calls together. A call begins on a new index; on a new id where there is no index; on a
- * new id and name, or a repeated name, after arguments that are whole. All else goes on with a call that has begun.
+ * new id and name, or a repeated name, after complete
+ * arguments. Everything else continues an open call.
  */
 export class ChatCalls {
   readonly #calls: GrowingCall[] = [];
-  /** The call that an index stands for now; servers use one index for several, one after another. */
+  /** The call of an index; servers use one index for several calls, one after another. */
   readonly #atIndex = new Map<number, GrowingCall>();
 
   get calls(): readonly GrowingCall[] {
@@ -26,10 +27,10 @@ export class ChatCalls {
   }
 
   take(fragment: unknown, onDelta?: (delta: ModelDelta) => void): boolean {
-    const fields = fieldsOf(fragment);
+    const fields = bodyFields(fragment);
     const piece = readPiece(fields);
-    const known = piece.index === undefined ? findCall(this.#calls, piece) : this.#atIndex.get(piece.index);
-    const call = known === undefined || beginsAnother(known, piece) ? this.#begin(piece.index) : known;
+    const existing = piece.index === undefined ? findCall(this.#calls, piece) : this.#atIndex.get(piece.index);
+    const call = existing === undefined || beginsAnother(existing, piece) ? this.#begin(piece.index) : existing;
     const added = grow(call, piece);
     keepExtra(call.extra, fields);
     if (onDelta !== undefined && added !== undefined) {
@@ -53,8 +54,8 @@ interface Piece {
   readonly arguments: string;
 }
 
-function readPiece({ index, id, function: inner, name, arguments: args }: Fields): Piece {
-  const called = fieldsOf(inner);
+function readPiece({ index, id, function: inner, name, arguments: args }: BodyFields): Piece {
+  const called = bodyFields(inner);
   const given = called.arguments ?? args;
   return {
     index: indexOf(index),
@@ -83,7 +84,7 @@ function beginsAnother(call: GrowingCall, piece: Piece): boolean {
   const otherId = piece.id !== undefined && piece.id !== call.id;
   if (otherId && call.id !== undefined && piece.name !== call.name && isBlank(call)) return true;
   const fresh = piece.arguments.trimStart().startsWith('{') && piece.arguments !== call.arguments;
-  // Asked last, since it reads all that came so far.
+  // Checked last, since it reads the whole arguments so far.
   return (otherId || fresh) && isWhole(call);
 }
 
@@ -115,13 +116,13 @@ function restart(call: GrowingCall): void {
 
 const KNOWN = new Set(['index', 'id', 'type', 'function', 'name', 'arguments', '__proto__']);
 
-function keepExtra(extra: { [name: string]: unknown }, fields: Fields): void {
+function keepExtra(extra: { [name: string]: unknown }, fields: BodyFields): void {
   for (const name of Object.keys(fields)) {
     if (!KNOWN.has(name) && fields[name] !== undefined && fields[name] !== null) extra[name] = fields[name];
   }
 }
 
-/** Asked of a call at many of its fragments: only arguments that end like JSON are read. */
+/** Called for many fragments of a call, so it only parses arguments that end like JSON. */
 function isWhole({ arguments: text, end }: GrowingCall): boolean {
   if (!end.isClosed) return false;
   try {

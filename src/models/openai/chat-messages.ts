@@ -8,7 +8,7 @@ import {
   toolCallsOf,
 } from '../../core/values/message.ts';
 import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
-import { fieldsOf, listField } from '../failure/fields.ts';
+import { bodyFields, listField } from '../failure/fields.ts';
 import { RULES } from '../request/check-request.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
@@ -79,9 +79,9 @@ function resultText({ content, isError }: ToolMessage): string {
 /** The server's own turn, where it came from here. */
 function nativeMessage(message: AssistantMessage, origin: Origin): WireMessage | undefined {
   const turn = nativeFor(message, 'openai', origin, (own) =>
-    listField(fieldsOf(own).tool_calls).map((call) => fieldsOf(call).id),
+    listField(bodyFields(own).tool_calls).map((call) => bodyFields(call).id),
   );
-  return turn === undefined ? undefined : wellFormed(fieldsOf(turn));
+  return turn === undefined ? undefined : wellFormed(bodyFields(turn));
 }
 
 function neutralMessage({ content }: AssistantMessage): WireMessage {
@@ -99,7 +99,7 @@ function neutralMessage({ content }: AssistantMessage): WireMessage {
   };
 }
 
-/** Name and arguments as a request may hold them: servers parse the arguments of earlier calls, and blank is no JSON. */
+/** Name and arguments in a form that requests may have: servers parse the arguments of earlier calls, and a blank text is no JSON. */
 export function wireFunction(name: string, args: string): { name: string; arguments: string } {
   return { name: legalName(name, MAX_NAME), arguments: args.trim() === '' ? '{}' : args.toWellFormed() };
 }

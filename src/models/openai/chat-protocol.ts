@@ -3,7 +3,7 @@ import { chatRequests } from './chat-request.ts';
 import { ChatAssembler } from './chat-turn.ts';
 import type { Endpoint, Protocol } from './send.ts';
 
-/** Chat Completions: what every server speaks. */
+/** Chat Completions, which every server supports. */
 export function chatProtocol({ id, host, isOpenAI, dialect, extra, secrets, newId }: Endpoint): Protocol {
   const origin = { api: 'chat', endpoint: host } as const;
   return {

@@ -14,7 +14,7 @@ export interface ChatRequestOptions {
   /** OpenAI's own endpoints take `max_completion_tokens` only, most others `max_tokens` only. */
   readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
   readonly dialect: Dialect;
-  /** True where the endpoint is OpenAI's: tools whose schema allows it are decoded strictly. */
+  /** True for OpenAI's own endpoint: tools whose schema allows it are decoded strictly. */
   readonly strictTools: boolean;
   readonly origin: Origin;
   readonly extra: object | undefined;
@@ -46,7 +46,7 @@ export function chatRequests(options: ChatRequestOptions): (request: ModelReques
     if (temperature !== undefined) body.temperature = temperature;
     if (maxOutputTokens !== undefined) body[options.maxTokensField] = maxOutputTokens;
     if (stream) body.stream = true;
-    // Null for a server that refuses it; without a stream nobody takes it.
+    // Null for a server that refuses it; every server refuses it without a stream.
     const usage = more.stream_options === undefined ? { include_usage: true } : more.stream_options;
     if (stream && usage !== null) body.stream_options = usage;
     for (const name of Object.keys(more)) if (name !== 'stream_options') body[name] = more[name];

@@ -2,11 +2,11 @@ import { ModelError } from '../../core/values/errors.ts';
 import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { DONE } from '../answer/answer-parser.ts';
-import { commit, type Ending, responseOf } from '../answer/commit.ts';
+import { type AnswerEnd, commit, responseOf } from '../answer/commit.ts';
 import type { Assembler } from '../answer/exchange.ts';
 import type { Origin } from '../answer/native-turn.ts';
 import { bodyFailure, isErrorBody } from '../failure/failure.ts';
-import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, textField } from '../failure/fields.ts';
 import { chatUsage } from './chat-usage.ts';
 import { GrowingMessage } from './growing-message.ts';
 
@@ -15,7 +15,7 @@ export interface ChatTurnOptions {
   readonly names: ReadonlyMap<string, string>;
   /** Makes an id where the server gave none. */
   readonly newId: () => string;
-  /** False where the whole answer is one object: it cannot have been cut. */
+  /** False if the whole answer is one object, which cannot be truncated. */
   readonly stream: boolean;
   readonly origin: Origin;
   readonly secrets?: readonly string[];
@@ -31,7 +31,7 @@ export function assembleChatTurn(chunks: Iterable<unknown>, options: ChatTurnOpt
   return assembler.turn();
 }
 
-const ENDINGS: { readonly [reason: string]: Ending } = {
+const ENDINGS: { readonly [reason: string]: AnswerEnd } = {
   length: 'length',
   max_tokens: 'length',
   model_length: 'length',
@@ -61,7 +61,7 @@ export class ChatAssembler implements Assembler {
   usage: CallUsage | undefined;
   readonly #options: ChatTurnOptions;
   readonly #message = new GrowingMessage();
-  #ending: Ending;
+  #end: AnswerEnd;
   #choices = 0;
   #choice: unknown;
   #isForeign = false;
@@ -70,13 +70,13 @@ export class ChatAssembler implements Assembler {
 
   constructor(options: ChatTurnOptions) {
     this.#options = options;
-    this.#ending = options.stream ? 'cut' : 'end';
+    this.#end = options.stream ? 'cut' : 'end';
   }
 
   take(chunk: unknown, onDelta?: (delta: ModelDelta) => void): boolean {
-    const fields = fieldsOf(chunk);
+    const fields = bodyFields(chunk);
     if (fields.object === DONE) {
-      if (this.state === 'open' && this.#choices > 0) this.#ending = 'end';
+      if (this.state === 'open' && this.#choices > 0) this.#end = 'end';
       this.state = 'closed';
       return true;
     }
@@ -91,7 +91,7 @@ export class ChatAssembler implements Assembler {
     let moved = false;
     for (const one of Array.isArray(choices) ? choices : [choices]) {
       if (one === null || typeof one !== 'object') continue;
-      const choice = fieldsOf(one);
+      const choice = bodyFields(one);
       // The first that comes is ours, whatever it is counted from.
       this.#choice ??= choice.index ?? undefined;
       const isOurs = choice.index === undefined || choice.index === null || choice.index === this.#choice;
@@ -100,7 +100,7 @@ export class ChatAssembler implements Assembler {
     return moved;
   }
 
-  #takeChoice(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
+  #takeChoice(choice: BodyFields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
     this.#choices++;
     this.usage = chatUsage(choice, this.usage);
     if (choice.error) throw bodyFailure(choice.error, 'openai', this.#options.secrets);
@@ -109,8 +109,8 @@ export class ChatAssembler implements Assembler {
     if (reason === undefined) return moved;
     const isNew = this.state === 'open';
     if (isNew) this.state = 'complete';
-    // What cuts an answer is not taken back by a later "stop".
-    if (this.#ending === 'cut' || this.#ending === 'end') this.#ending = endingOf(reason);
+    // A later "stop" does not override a truncation.
+    if (this.#end === 'cut' || this.#end === 'end') this.#end = endOf(reason);
     return moved || isNew;
   }
 
@@ -120,8 +120,8 @@ export class ChatAssembler implements Assembler {
     if (this.#choices === 0 && (!stream || this.state === 'closed' || this.usage !== undefined)) {
       throw new ModelError('empty_response', 'openai: the answer has no choices');
     }
-    const isRefusal = this.#message.refused && (this.#ending === 'end' || this.#ending === 'filtered');
-    return commit('openai', isRefusal ? 'refused' : this.#ending, {
+    const isRefusal = this.#message.refused && (this.#end === 'end' || this.#end === 'filtered');
+    return commit('openai', isRefusal ? 'refused' : this.#end, {
       ...this.#message.finish(names, newId, origin),
       ...(this.usage === undefined ? {} : { usage: this.usage }),
       response: responseOf(this.#id, this.#model),
@@ -129,14 +129,14 @@ export class ChatAssembler implements Assembler {
   }
 }
 
-function endingOf(reason: string): Ending {
+function endOf(reason: string): AnswerEnd {
   // Gemini: `function_call_filter: MALFORMED_FUNCTION_CALL`.
   if (reason.includes('malformed_function_call')) return 'malformed';
   return ENDINGS[reason] ?? 'end';
 }
 
 /** An answer that is no chat completion at all. */
-function refuseOther(chunk: unknown, fields: Fields, { stream, secrets }: ChatTurnOptions): void {
+function refuseOther(chunk: unknown, fields: BodyFields, { stream, secrets }: ChatTurnOptions): void {
   if (isErrorBody(fields)) throw bodyFailure(chunk, 'openai', secrets);
   if (!stream || typeof chunk === 'string' || Object.keys(fields).length === 0) {
     throw notChat();

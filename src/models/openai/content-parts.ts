@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, textField } from '../failure/fields.ts';
 import { growList } from './grow-list.ts';
 
 type Part = { [field: string]: unknown };
@@ -11,14 +11,14 @@ export class ContentParts {
   readonly #parts: Part[] = [];
   #hasThoughts = false;
 
-  /** Undefined where a text says all of it. */
-  get list(): readonly Fields[] | undefined {
+  /** Undefined if a text suffices. */
+  get list(): readonly BodyFields[] | undefined {
     return this.#hasThoughts ? this.#parts : undefined;
   }
 
   take(content: unknown): void {
     for (const one of Array.isArray(content) ? content : [content]) {
-      const part = typeof one === 'string' ? { type: 'text', text: one } : fieldsOf(one);
+      const part = typeof one === 'string' ? { type: 'text', text: one } : bodyFields(one);
       if (isThought(part)) {
         this.#hasThoughts = true;
         this.#add(part);
@@ -26,7 +26,7 @@ export class ContentParts {
     }
   }
 
-  #add(part: Fields): void {
+  #add(part: BodyFields): void {
     const last = this.#parts.at(-1);
     const isNew = last === undefined || last.type !== part.type;
     const into: Part = isNew ? {} : last;
@@ -35,7 +35,7 @@ export class ContentParts {
   }
 }
 
-export function isThought({ type }: Fields): boolean {
+export function isThought({ type }: BodyFields): boolean {
   return type === 'thinking' || type === 'reasoning';
 }
 

@@ -5,14 +5,14 @@ import { DEFAULTS } from '../../core/values/limits.ts';
 import { gateOf } from '../../core/values/model-facts.ts';
 import { Watch } from '../answer/watch.ts';
 import { modelFailure } from '../failure/failure.ts';
-import { fieldsOf, listField } from '../failure/fields.ts';
-import { type AdapterOptions, checkCount, checkOptions, modelFields } from '../options.ts';
+import { bodyFields, listField } from '../failure/fields.ts';
+import { type AdapterOptions, checkCount, checkModelOptions, modelFields } from '../options.ts';
 import { timeouts } from '../timeouts.ts';
-import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';
+import { openaiClient, openaiSecrets, openaiUrl } from './openai-client.ts';
 
 export interface EmbedderOptions
   extends Pick<AdapterOptions<OpenAI>, 'apiKey' | 'baseURL' | 'client' | 'headers' | 'timeoutMs'> {
-  /** Length of a vector. A server that sends another length is refused; `text-embedding-3` models are asked for it. */
+  /** Length of a vector. A server that sends another length is refused; it is sent to `text-embedding-3` models. */
   readonly dimensions: number;
 }
 
@@ -20,16 +20,16 @@ export interface EmbedderOptions
 const BATCH = 512;
 
 /**
- * An embedder behind OpenAI's embeddings API, or behind any server that speaks it (Ollama, vLLM, …).
+ * An embedder of OpenAI's embeddings API, or of any compatible server (Ollama, vLLM, …).
  *
- * `embed` rejects with a ModelError; `malformed_response` where count, order, length or numbers are wrong. Default time
+ * `embed` rejects with a ModelError; `malformed_response` if count, order, length or numbers are wrong. Default time
  * for each request of 512 texts: 60 s.
  *
- * @throws ConfigurationError where an option is unknown or wrong
+ * @throws ConfigurationError if an option is unknown or wrong
  * @example openaiEmbedder('nomic-embed-text', { dimensions: 768, baseURL: 'http://localhost:11434/v1' })
  */
 export function openaiEmbedder(id: string, options: EmbedderOptions): Embedder {
-  checkOptions(id, options, { names: ['dimensions', 'apiKey', 'baseURL', 'client', 'headers', 'timeoutMs'] });
+  checkModelOptions(id, options, { names: ['dimensions', 'apiKey', 'baseURL', 'client', 'headers', 'timeoutMs'] });
   const { dimensions, headers } = options;
   const { timeoutMs } = timeouts({ timeoutMs: options.timeoutMs ?? DEFAULTS.toolTimeoutMs });
   checkCount('dimensions', dimensions ?? null, 1);
@@ -78,7 +78,7 @@ export function openaiEmbedder(id: string, options: EmbedderOptions): Embedder {
 
 /** The vectors in the order of the texts. Pure; throws where one is missing, double, of another length or no number. */
 export function vectorsOf(answer: unknown, count: number, dimensions: number): Float32Array[] {
-  const data = listField(fieldsOf(answer).data).map(fieldsOf);
+  const data = listField(bodyFields(answer).data).map(bodyFields);
   if (data.length !== count) throw malformed(`${data.length} vectors for ${count} texts`);
   const numbered = data.some((item) => item.index !== undefined);
   const vectors: (Float32Array | undefined)[] = new Array(count).fill(undefined);

@@ -1,61 +1,61 @@
 import type { AssistantPart } from '../../core/values/message.ts';
 import type { ModelDelta } from '../../core/values/model.ts';
 import { distinctId } from '../answer/commit.ts';
-import { type Fields, fieldsOf, listField, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, listField, textField } from '../failure/fields.ts';
 
 type OnDelta = ((delta: ModelDelta) => void) | undefined;
 
-/** An item as it was announced, what was streamed of it, and as it was when it was done. */
+/** An item as announced, its streamed parts, and its final form. */
 interface GrowingItem {
-  readonly first: Fields;
-  /** Its `output_index`, and where it stands by it. */
-  readonly place: unknown;
+  readonly first: BodyFields;
+  /** Its `output_index`, and its position by that index. */
+  readonly outputIndex: unknown;
   readonly order: number;
-  /** Of a call: its place among the calls, when it began. */
+  /** For a call: its index among the calls. */
   readonly call: number;
   /** Streamed text by part, in order of appearance: thoughts, texts and refusals. */
   readonly texts: Map<string, string>;
   arguments: string;
-  done: Fields | undefined;
+  done: BodyFields | undefined;
 }
 
 /**
- * The items of one response as they grow: calls, texts and thoughts. An item is known by its id; by its place where the id is new, not
- * there, or another item's as well.
+ * The items of one response as they grow: calls, texts and thoughts. An item is found by its id, or by its output index if the id is new,
+ * absent, or shared with another item.
  */
 export class GrowingItems {
   readonly #items: GrowingItem[] = [];
   readonly #byId = new Map<unknown, GrowingItem>();
-  readonly #byPlace = new Map<unknown, GrowingItem>();
+  readonly #byOutputIndex = new Map<unknown, GrowingItem>();
   #calls = 0;
 
   get size(): number {
     return this.#items.length;
   }
 
-  /** True where a call was cut, by its own word. */
-  get hasCut(): boolean {
+  /** True if a call has the status `incomplete`. */
+  get hasIncompleteCall(): boolean {
     return this.#items.some(({ first, done }) => {
       const { type, status } = done ?? first;
       return type === 'function_call' && status === 'incomplete';
     });
   }
 
-  /** True where the answer refuses and says nothing else. */
+  /** True if the answer is a refusal without other text. */
   get refused(): boolean {
-    const said = this.#items.map((item) => saidBy(finished(item)));
-    return said.some(({ refusal }) => refusal !== '') && said.every(({ text }) => text === '');
+    const texts = this.#items.map((item) => textsOf(finished(item)));
+    return texts.some(({ refusal }) => refusal !== '') && texts.every(({ text }) => text === '');
   }
 
-  open(event: Fields, onDelta: OnDelta): void {
-    const item = fieldsOf(event.item);
+  open(event: BodyFields, onDelta: OnDelta): void {
+    const item = bodyFields(event.item);
     const before = this.#find(item.id, event.output_index);
-    const isKnown = before !== undefined && isSame(before.first, item) && isMeant(before, event, item);
+    const isKnown = before !== undefined && isRepeated(before.first, item) && isSameItem(before, event, item);
     if (!isKnown) announce(this.#add(event, item), onDelta);
   }
 
-  /** Adds to an item; true where it moved the answer on. */
-  grow(event: Fields, onDelta: OnDelta): boolean {
+  /** Adds to an item; true if that was progress. */
+  grow(event: BodyFields, onDelta: OnDelta): boolean {
     const kind = String(event.type);
     const isCall = kind === 'response.function_call_arguments.delta';
     const piece = isCall ? textOfArguments(event.delta) : (textField(event.delta) ?? '');
@@ -74,18 +74,18 @@ export class GrowingItems {
     return true;
   }
 
-  close(event: Fields, onDelta: OnDelta): void {
-    const done = fieldsOf(event.item);
+  close(event: BodyFields, onDelta: OnDelta): void {
+    const done = bodyFields(event.item);
     const named = this.#byId.has(done.id) ? this.#find(done.id, event.output_index) : undefined;
-    const isNamed = named !== undefined && isMeant(named, event, done);
-    const known = isNamed ? named : openAt(this.#byPlace.get(event.output_index), done);
-    const item = known ?? this.#add(event, done);
-    if (known === undefined) announce(item, onDelta);
+    const isNamed = named !== undefined && isSameItem(named, event, done);
+    const existing = isNamed ? named : openAt(this.#byOutputIndex.get(event.output_index), done);
+    const item = existing ?? this.#add(event, done);
+    if (existing === undefined) announce(item, onDelta);
     item.done = done;
   }
 
-  /** A part is done, and said whole once more: that counts. */
-  settle({ type, item_id, output_index, arguments: args, text, content_index, summary_index }: Fields): void {
+  /** Replaces a part with its final text, which an event repeats. */
+  replacePart({ type, item_id, output_index, arguments: args, text, content_index, summary_index }: BodyFields): void {
     const item = this.#find(item_id, output_index);
     if (item === undefined) return;
     if (typeof args === 'string' && args !== '') item.arguments = args;
@@ -93,22 +93,22 @@ export class GrowingItems {
       item.texts.set(`${partOf(String(type))}/${content_index ?? summary_index ?? 0}`, text);
   }
 
-  /** The whole output, as the last event has it: it mends what was not streamed. */
+  /** Takes the whole output of the last event, which completes parts that were not streamed. */
   whole(output: unknown): void {
-    const all = listField(output).map(fieldsOf);
-    const inPlace = [...this.#items].sort(inOrder);
-    const isKnown = all.length <= inPlace.length;
-    const named = Map.groupBy(inPlace, ({ first, done }) => textField(done?.id) ?? textField(first.id));
+    const all = listField(output).map(bodyFields);
+    const ordered = [...this.#items].sort(inOrder);
+    const isKnown = all.length <= ordered.length;
+    const named = Map.groupBy(ordered, ({ first, done }) => textField(done?.id) ?? textField(first.id));
     all.forEach((item, index) => {
       const id = textField(item.id);
       const ofId = id === undefined ? undefined : named.get(id)?.shift();
-      const known = ofId ?? (isKnown ? inPlace[index] : undefined);
-      if (known === undefined) this.#add({ output_index: index }, item).done = item;
-      else if (known.done === undefined && known.first.type === item.type) known.done = item;
+      const existing = ofId ?? (isKnown ? ordered[index] : undefined);
+      if (existing === undefined) this.#add({ output_index: index }, item).done = item;
+      else if (existing.done === undefined && existing.first.type === item.type) existing.done = item;
     });
   }
 
-  finish(names: ReadonlyMap<string, string>, newId: () => string): { content: AssistantPart[]; items: Fields[] } {
+  finish(names: ReadonlyMap<string, string>, newId: () => string): { content: AssistantPart[]; items: BodyFields[] } {
     const taken = new Set<string>();
     const whole = [...this.#items]
       .sort(inOrder)
@@ -117,19 +117,27 @@ export class GrowingItems {
     return { content: whole.flatMap((item) => partsOf(item, names)), items: whole };
   }
 
-  #add({ output_index }: Fields, item: Fields): GrowingItem {
+  #add({ output_index }: BodyFields, item: BodyFields): GrowingItem {
     const order = typeof output_index === 'number' ? output_index : this.#items.length;
     const call = this.#calls;
-    const growing = { first: item, place: output_index, order, call, texts: new Map(), arguments: '', done: undefined };
+    const growing = {
+      first: item,
+      outputIndex: output_index,
+      order,
+      call,
+      texts: new Map(),
+      arguments: '',
+      done: undefined,
+    };
     if (item.type === 'function_call') this.#calls += 1;
     this.#items.push(growing);
     if (textField(item.id) !== undefined) this.#byId.set(item.id, growing);
-    this.#byPlace.set(output_index, growing);
+    this.#byOutputIndex.set(output_index, growing);
     return growing;
   }
 
-  #find(id: unknown, place: unknown): GrowingItem | undefined {
-    const there = this.#byPlace.get(place);
+  #find(id: unknown, outputIndex: unknown): GrowingItem | undefined {
+    const there = this.#byOutputIndex.get(outputIndex);
     return there?.first.id === id ? there : (this.#byId.get(id) ?? there);
   }
 }
@@ -137,25 +145,29 @@ export class GrowingItems {
 function announce({ first: { type, call_id, name }, call }: GrowingItem, onDelta: OnDelta): void {
   if (onDelta === undefined || type !== 'function_call') return;
   const [id, called] = [textField(call_id), textField(name)];
-  const known = { ...(id !== undefined && { id }), ...(called !== undefined && { name: called }) };
-  onDelta({ type: 'tool_call', index: call, ...known });
+  const existing = { ...(id !== undefined && { id }), ...(called !== undefined && { name: called }) };
+  onDelta({ type: 'tool_call', index: call, ...existing });
 }
 
-/** Deltas of texts, thoughts and refusals; others belong to tools of the provider's own. */
+/** Deltas of texts, thoughts and refusals; others belong to the provider's own tools. */
 const TEXTS = /^response\.(output_text|text|refusal|reasoning\w*)\.delta$/;
 
-/** Announced once more: the same call, not another one without arguments. */
-function isSame(before: Fields, item: Fields): boolean {
+/** Whether an item is announced again: the same call, not another one without arguments. */
+function isRepeated(before: BodyFields, item: BodyFields): boolean {
   if (textField(item.id) !== undefined || textField(before.id) !== undefined) return before.id === item.id;
   return before.type === item.type && textField(item.call_id) !== undefined && before.call_id === item.call_id;
 }
 
-/** Whether what bears the id of an item is that item: some servers give one id to all that they send. */
-function isMeant({ first, place, done }: GrowingItem, { output_index }: Fields, item: Fields): boolean {
+/** Whether an event with the id of an item belongs to it: some servers use one id for all items. */
+function isSameItem(
+  { first, outputIndex, done }: GrowingItem,
+  { output_index }: BodyFields,
+  item: BodyFields,
+): boolean {
   const [before, called] = [textField((done ?? first).call_id), textField(item.call_id)];
   const isOtherCall = before !== undefined && called !== undefined && before !== called;
-  const isThere = place === undefined || output_index === undefined || place === output_index;
-  // An id of a call may still change where it grows; what is done is done.
+  const isThere = outputIndex === undefined || output_index === undefined || outputIndex === output_index;
+  // The id of a growing call may still change; that of a finished one may not.
   if (done === undefined) return isThere || !isOtherCall;
   return isThere ? !isOtherCall : before !== undefined && before === called;
 }
@@ -169,13 +181,13 @@ function inOrder(a: GrowingItem, b: GrowingItem): number {
   return a.order - b.order;
 }
 
-/** Ids that change between events are told apart by the place, as long as the item there is open and of the same kind. */
-function openAt(item: GrowingItem | undefined, done: Fields): GrowingItem | undefined {
+/** If ids change between events, the output index identifies an item, as long as the item there is open and of the same kind. */
+function openAt(item: GrowingItem | undefined, done: BodyFields): GrowingItem | undefined {
   return item !== undefined && item.done === undefined && item.first.type === done.type ? item : undefined;
 }
 
-/** A text whose start was lost can still be read; a call without its name cannot. */
-function impliedItem(kind: string, id: unknown): Fields {
+/** A text is usable without its start; a call without its name is not. */
+function impliedItem(kind: string, id: unknown): BodyFields {
   if (kind.includes('function_call_arguments')) return { type: 'function_call', id };
   return kind.includes('reasoning')
     ? { type: 'reasoning', id, summary: [] }
@@ -187,8 +199,8 @@ function partOf(kind: string): 'thought' | 'refusal' | 'text' {
   return kind.includes('refusal') ? 'refusal' : 'text';
 }
 
-/** The item as it goes back: as it was when it was done, else as it grew. */
-function finished({ first, texts, arguments: grown, done }: GrowingItem): Fields {
+/** The item for the next request: its final form, else its streamed parts. */
+function finished({ first, texts, arguments: grown, done }: GrowingItem): BodyFields {
   const item = done ?? { ...first, status: 'completed' };
   switch (item.type) {
     case 'function_call': {
@@ -196,8 +208,8 @@ function finished({ first, texts, arguments: grown, done }: GrowingItem): Fields
       const named = { name: textField(item.name) ?? textField(first.name) ?? '' };
       const called = textField(item.call_id) ?? textField(first.call_id);
       // Some servers announce an empty object, and some finish with one.
-      const isStandIn = /^\s*(\{\s*\}\s*)?$/.test(text) && grown !== '';
-      return { ...item, ...named, call_id: called, arguments: isStandIn ? grown : text };
+      const isPlaceholder = /^\s*(\{\s*\}\s*)?$/.test(text) && grown !== '';
+      return { ...item, ...named, call_id: called, arguments: isPlaceholder ? grown : text };
     }
     case 'message': {
       if (listField(item.content).length > 0 || texts.size === 0) return item;
@@ -216,24 +228,24 @@ function finished({ first, texts, arguments: grown, done }: GrowingItem): Fields
   return item;
 }
 
-function withId(item: Fields, taken: Set<string>, newId: () => string): Fields {
+function withId(item: BodyFields, taken: Set<string>, newId: () => string): BodyFields {
   if (item.type !== 'function_call') return item;
   return { ...item, call_id: distinctId(textField(item.call_id), taken, newId) };
 }
 
-function saidBy(item: Fields): { text: string; refusal: string } {
+function textsOf(item: BodyFields): { text: string; refusal: string } {
   let text = '';
   let refusal = '';
   if (item.type !== 'message') return { text, refusal };
   if (typeof item.content === 'string') return { text: item.content, refusal };
-  for (const part of listField(item.content).map(fieldsOf)) {
+  for (const part of listField(item.content).map(bodyFields)) {
     text += part.type === 'refusal' ? '' : (textField(part.text) ?? '');
     refusal += textField(part.refusal) ?? '';
   }
   return { text, refusal };
 }
 
-function partsOf(item: Fields, names: ReadonlyMap<string, string>): AssistantPart[] {
+function partsOf(item: BodyFields, names: ReadonlyMap<string, string>): AssistantPart[] {
   switch (item.type) {
     case 'function_call': {
       const name = String(item.name);
@@ -242,13 +254,13 @@ function partsOf(item: Fields, names: ReadonlyMap<string, string>): AssistantPar
     }
     case 'reasoning': {
       const texts = [...listField(item.summary), ...listField(item.content)].map((part) =>
-        textField(fieldsOf(part).text),
+        textField(bodyFields(part).text),
       );
       const text = texts.filter((piece) => piece !== undefined).join('\n\n');
       return [text === '' ? { type: 'reasoning' } : { type: 'reasoning', text }];
     }
     case 'message': {
-      const { text } = saidBy(item);
+      const { text } = textsOf(item);
       return text === '' ? [] : [{ type: 'text', text }];
     }
   }

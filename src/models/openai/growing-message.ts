@@ -2,7 +2,7 @@ import type { AssistantPart } from '../../core/values/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
 import { distinctId } from '../answer/commit.ts';
 import { nativeTurn, type Origin } from '../answer/native-turn.ts';
-import { type Fields, fieldsOf, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, textField } from '../failure/fields.ts';
 import { ChatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
 import { ContentParts, isThought } from './content-parts.ts';
@@ -18,13 +18,13 @@ export class GrowingMessage {
   #reasoning = '';
   #refusal = '';
 
-  /** True where the message refuses and says nothing else. */
+  /** True if the message is a refusal without other text. */
   get refused(): boolean {
     return this.#refusal !== '' && this.#text === '';
   }
 
   /** Takes a choice; true where it moved the message on. */
-  take(choice: Fields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
+  take(choice: BodyFields, onDelta: ((delta: ModelDelta) => void) | undefined): boolean {
     const message = messageOf(choice);
     const { content } = message;
     const isText = typeof content === 'string';
@@ -68,10 +68,10 @@ export class GrowingMessage {
 
 type WholeCall = GrowingCall & { id: string };
 
-/** A piece of it, or all; text alone is how completions without a chat are said. */
-function messageOf(choice: Fields): Fields {
+/** A piece or the whole; completions without chat have only a text. */
+function messageOf(choice: BodyFields): BodyFields {
   const given = choice.delta ?? choice.message ?? choice.text;
-  return typeof given === 'string' ? { content: given } : fieldsOf(given);
+  return typeof given === 'string' ? { content: given } : bodyFields(given);
 }
 
 /** Content that is no text is a list of parts, among which may be thoughts. */
@@ -80,8 +80,8 @@ function textOfContent(content: unknown, kind: 'text' | 'reasoning'): string {
   if (content === undefined || content === null) return '';
   let all = '';
   for (const part of Array.isArray(content) ? content : [content]) {
-    const { text, thinking } = fieldsOf(part);
-    const isOne = isThought(fieldsOf(part));
+    const { text, thinking } = bodyFields(part);
+    const isOne = isThought(bodyFields(part));
     if (isOne !== (kind === 'reasoning')) continue;
     if (isOne) all += typeof thinking === 'string' ? thinking : textOfContent(thinking ?? text, 'text');
     else if (typeof part === 'string') all += part;
@@ -90,21 +90,21 @@ function textOfContent(content: unknown, kind: 'text' | 'reasoning'): string {
   return all;
 }
 
-/** In a whole message each entry is a call of its own; in a delta entries go on with calls that have begun. */
-function fragmentsOf({ tool_calls, function_call }: Fields, isWhole: boolean): readonly unknown[] {
+/** In a whole message each entry is a separate call; in a delta entries continue open calls. */
+function fragmentsOf({ tool_calls, function_call }: BodyFields, isWhole: boolean): readonly unknown[] {
   // One call, where it is the only one, comes without its list from some servers.
   const list = Array.isArray(tool_calls)
     ? tool_calls
     : tool_calls === undefined || tool_calls === null
       ? undefined
       : [tool_calls];
-  if (list !== undefined) return isWhole ? list.map((call, index) => ({ ...fieldsOf(call), index })) : list;
+  if (list !== undefined) return isWhole ? list.map((call, index) => ({ ...bodyFields(call), index })) : list;
   return function_call === undefined || function_call === null ? NO_CALLS : [{ index: 0, function: function_call }];
 }
 
 const NO_CALLS: readonly unknown[] = Object.freeze([]);
 
-/** Fields that are read above, or that requests may not hold. */
+/** Fields that are read above, or that requests may not contain. */
 const NOT_REPLAYED = new Set([
   'role',
   'content',
@@ -120,7 +120,7 @@ const NOT_REPLAYED = new Set([
 const STREAMED = /reason|think|thought|signature/;
 
 /** Unknown fields go back as they came: thoughts and lists that were streamed in pieces are put together. */
-function keepExtra(extra: { [name: string]: unknown }, message: Fields): boolean {
+function keepExtra(extra: { [name: string]: unknown }, message: BodyFields): boolean {
   let moved = false;
   for (const name of Object.keys(message)) {
     const value = message[name];
@@ -140,10 +140,10 @@ function partOf(call: WholeCall, names: ReadonlyMap<string, string>): AssistantP
 
 /** The assistant message as the server wants it back. */
 function wireMessage(
-  content: string | readonly Fields[],
+  content: string | readonly BodyFields[],
   calls: readonly WholeCall[],
   extra: { [name: string]: unknown },
-): Fields {
+): BodyFields {
   return {
     ...extra,
     role: 'assistant',

@@ -2,7 +2,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
-/** Follows a JSON text that comes in pieces, to say at any time whether it may be whole, without reading it again. */
+/** Follows a JSON text in pieces and can tell at any time whether it may be complete, without reading it again. */
 export class JsonEnd {
   #depth = 0;
   #inString = false;

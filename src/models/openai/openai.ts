@@ -1,12 +1,12 @@
 import type { OpenAI } from 'openai';
 import type { Model } from '../../core/values/model.ts';
 import { callIds } from '../answer/call-id.ts';
-import { type AdapterOptions, checkChoice, checkOptions, modelFields, urlOf } from '../options.ts';
+import { type AdapterOptions, checkChoice, checkModelOptions, modelFields, urlOf } from '../options.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import type { Dialect } from '../request/tool-schema.ts';
 import { apiAt } from './api-at.ts';
 import { chatProtocol } from './chat-protocol.ts';
-import { openaiClient, openaiSecrets, openaiUrl } from './client.ts';
+import { openaiClient, openaiSecrets, openaiUrl } from './openai-client.ts';
 import { responsesProtocol } from './responses-protocol.ts';
 import { sendOpenAI } from './send.ts';
 
@@ -29,23 +29,23 @@ export interface OpenAIOptions extends AdapterOptions<OpenAI> {
 }
 
 /**
- * A model behind OpenAI's APIs, or behind any server that speaks one of them (Ollama, vLLM, llama.cpp, …).
+ * A model of OpenAI's APIs, or of any compatible server (Ollama, vLLM, llama.cpp, …).
  *
  * The SDK (`npm install openai`) is loaded at the first call. `maxOutputTokens` is sent as `max_output_tokens` in the
  * Responses API, in Chat Completions as `max_completion_tokens` to OpenAI and Azure and as `max_tokens` to every other
- * `baseURL`; settings that are not neutral are sent as they are, named as the API names them.
+ * `baseURL`; other settings are sent unchanged, under the API's names.
  *
- * @throws ConfigurationError where an option is unknown or wrong
+ * @throws ConfigurationError if an option is unknown or wrong
  * @example
  * openai('gpt-5.4-mini')
  * openai('qwen3:8b', { baseURL: 'http://localhost:11434/v1' })
  */
 export function openai(id: string, options: OpenAIOptions = {}): Model {
-  checkOptions(id, options, { more: ['api', 'extra'] });
+  checkModelOptions(id, options, { more: ['api', 'extra'] });
   checkChoice('api', options.api, ['responses', 'chat']);
   const url = openaiUrl(options);
   const host = urlOf(url)?.hostname ?? '';
-  // A client without a URL is somebody's stand-in for one.
+  // A client without a URL is a test double.
   const api =
     options.api ?? (options.client !== undefined && options.client.baseURL === undefined ? 'chat' : apiAt(url));
   const endpoint = {

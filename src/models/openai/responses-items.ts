@@ -9,7 +9,7 @@ import {
 } from '../../core/values/message.ts';
 import { type DistinctIds, distinctIds } from '../answer/distinct-ids.ts';
 import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
-import { type Fields, fieldsOf, listField, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, listField, textField } from '../failure/fields.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
 import { wireFunction } from './chat-messages.ts';
@@ -63,7 +63,7 @@ function convert(message: Message, destination: Destination): readonly Item[] {
     }
     case 'assistant': {
       const native = nativeFor(message, 'openai', destination.origin, callIds);
-      return native === undefined ? neutralItems(message) : replayed(listField(native).map(fieldsOf), destination);
+      return native === undefined ? neutralItems(message) : replayed(listField(native).map(bodyFields), destination);
     }
     case 'tool':
       return [{ type: 'function_call_output', call_id: legalName(message.callId, MAX_ID), output: outputOf(message) }];
@@ -72,24 +72,24 @@ function convert(message: Message, destination: Destination): readonly Item[] {
 
 function callIds(items: unknown): readonly unknown[] {
   return listField(items)
-    .map(fieldsOf)
+    .map(bodyFields)
     .filter(({ type }) => type === 'function_call')
     .map(({ call_id }) => call_id);
 }
 
 /**
- * The provider's own items, in their order. Where a thought may not go back, the items after it lose their ids: an id tells
- * the endpoint to look for the thought that belongs to it.
+ * The provider's own items, in their order. If a thought may not be sent back, the items after it lose their
+ * ids, since the endpoint looks for the thought that belongs to an id.
  */
-function replayed(items: readonly Fields[], { keepsPlainReasoning }: Destination): Item[] {
-  const isLost = (item: Fields) =>
+function replayed(items: readonly BodyFields[], { keepsPlainReasoning }: Destination): Item[] {
+  const isLost = (item: BodyFields) =>
     item.type === 'reasoning' && !keepsPlainReasoning && textField(item.encrypted_content) === undefined;
-  const kept = items.filter((item) => !isLost(item));
-  const sent = kept.length === items.length ? kept : kept.map(({ id, ...rest }) => rest);
+  const ownItems = items.filter((item) => !isLost(item));
+  const sent = ownItems.length === items.length ? ownItems : ownItems.map(({ id, ...rest }) => rest);
   return sent.map((item) => wellFormed(item.type === 'function_call' ? replayedCall(item) : item));
 }
 
-function replayedCall(item: Fields): Item {
+function replayedCall(item: BodyFields): Item {
   const { name, arguments: args } = wireFunction(String(item.name), String(item.arguments ?? ''));
   return { ...item, call_id: legalName(String(item.call_id), MAX_ID), name, arguments: args };
 }
@@ -97,9 +97,9 @@ function replayedCall(item: Fields): Item {
 function neutralItems({ content }: AssistantMessage): Item[] {
   const text = textOf(content).toWellFormed();
   const calls = toolCallsOf(content);
-  const said = text.trim() === '' && calls.length > 0 ? [] : [{ type: 'message', role: 'assistant', content: text }];
+  const texts = text.trim() === '' && calls.length > 0 ? [] : [{ type: 'message', role: 'assistant', content: text }];
   return [
-    ...said,
+    ...texts,
     ...calls.map(({ id, name, arguments: args }) => ({
       type: 'function_call',
       call_id: legalName(id, MAX_ID),

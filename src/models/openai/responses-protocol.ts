@@ -11,7 +11,7 @@ export function responsesProtocol({ id, host, isOpenAI, dialect, extra, secrets,
     body: responsesRequests({
       model: id,
       strictTools: isOpenAI,
-      // Models that do not think refuse to be asked for it.
+      // Models without reasoning refuse the parameter.
       encryptedReasoning: isOpenAI && thinks(id),
       destination: { origin, keepsPlainReasoning: !isOpenAI },
       dialect,

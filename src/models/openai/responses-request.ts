@@ -13,7 +13,7 @@ import { type Destination, responsesTranscripts } from './responses-items.ts';
 export interface ResponsesRequestOptions {
   readonly model: string;
   readonly dialect: Dialect;
-  /** True where the endpoint is OpenAI's: tools whose schema allows it are decoded strictly. */
+  /** True for OpenAI's own endpoint: tools whose schema allows it are decoded strictly. */
   readonly strictTools: boolean;
   /** True where the endpoint gives its thoughts away encrypted: nothing is stored there, so they must come back. */
   readonly encryptedReasoning: boolean;
@@ -47,7 +47,7 @@ export function responsesRequests(options: ResponsesRequestOptions): (request: M
     if (maxOutputTokens !== undefined) body.max_output_tokens = maxOutputTokens;
     if (stream) body.stream = true;
     Object.assign(body, more);
-    // Whoever sets one of them by the API's name keeps what else stands in it.
+    // A setting under the API's name keeps its other fields.
     if (reasoningEffort !== undefined) body.reasoning = { ...objectOf(more.reasoning), effort: reasoningEffort };
     if (format !== undefined) body.text = { ...objectOf(more.text), format };
     return body;
@@ -58,7 +58,7 @@ function objectOf(value: unknown): object {
   return isPlainObject(value) ? value : {};
 }
 
-/** `strict` is always said: left out, it counts as true here. */
+/** `strict` is always sent, since its default is true here. */
 function wireTool(tool: ToolDefinition, { dialect, strictTools }: ResponsesRequestOptions): unknown {
   const { schema, note } = toolSchema(tool, dialect);
   const description = joinTexts(tool.description, note).toWellFormed();

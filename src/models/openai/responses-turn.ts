@@ -2,11 +2,11 @@ import { ModelError } from '../../core/values/errors.ts';
 import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { DONE } from '../answer/answer-parser.ts';
-import { commit, type Ending, responseOf } from '../answer/commit.ts';
+import { type AnswerEnd, commit, responseOf } from '../answer/commit.ts';
 import type { Assembler } from '../answer/exchange.ts';
 import { nativeTurn, type Origin } from '../answer/native-turn.ts';
 import { bodyFailure, isErrorBody } from '../failure/failure.ts';
-import { countField, type Fields, fieldsOf, listField, textField } from '../failure/fields.ts';
+import { type BodyFields, bodyFields, countField, listField, textField } from '../failure/fields.ts';
 import { GrowingItems } from './growing-items.ts';
 
 export interface ResponsesTurnOptions {
@@ -34,7 +34,7 @@ export class ResponsesAssembler implements Assembler {
   usage: CallUsage | undefined;
   readonly #options: ResponsesTurnOptions;
   readonly #items = new GrowingItems();
-  #ending: Ending = 'cut';
+  #ending: AnswerEnd = 'cut';
   #id: string | undefined;
   #model: string | undefined;
 
@@ -43,7 +43,7 @@ export class ResponsesAssembler implements Assembler {
   }
 
   take(event: unknown, onDelta?: (delta: ModelDelta) => void): boolean {
-    const fields = fieldsOf(event);
+    const fields = bodyFields(event);
     const type = textField(fields.type);
     if (type === undefined) return this.#takeWhole(event, fields);
     if (type.endsWith('.delta')) return this.#items.grow(fields, onDelta);
@@ -51,7 +51,7 @@ export class ResponsesAssembler implements Assembler {
       case 'response.created':
       case 'response.queued':
       case 'response.in_progress':
-        this.#note(fieldsOf(fields.response));
+        this.#note(bodyFields(fields.response));
         return false;
       case 'response.output_item.added':
         this.#items.open(fields, onDelta);
@@ -65,7 +65,7 @@ export class ResponsesAssembler implements Assembler {
       case 'response.failed':
       case 'response.cancelled':
         this.usage = usageOf(fields) ?? this.usage;
-        return this.#end(fieldsOf(fields.response), type.slice('response.'.length));
+        return this.#end(bodyFields(fields.response), type.slice('response.'.length));
       case 'error':
       case 'response.error':
         throw bodyFailure(
@@ -75,31 +75,31 @@ export class ResponsesAssembler implements Assembler {
         );
     }
     if (/^response\.(function_call_arguments|output_text|reasoning\w*_text)\.done$/.test(type))
-      this.#items.settle(fields);
+      this.#items.replacePart(fields);
     // Searches and the like report how they get on; a ping does not belong to an item.
     return fields.output_index !== undefined;
   }
 
-  #note(fields: Fields): void {
+  #note(fields: BodyFields): void {
     this.usage = usageOf(fields) ?? this.usage;
     this.#id = textField(fields.id) ?? this.#id;
     this.#model = textField(fields.model) ?? this.#model;
   }
 
-  /** Where the event and the response contradict each other, what says less counts. */
-  #end(fields: Fields, named: string): true {
+  /** If the event and the response contradict each other, the less complete one counts. */
+  #end(fields: BodyFields, named: string): true {
     const own = textField(fields.status);
     const status = named === 'completed' || named === 'done' ? (own ?? 'completed') : named;
     this.#note(fields);
     this.state = 'closed';
     if (status === 'failed' || fields.error) throw bodyFailure(fields.error ?? {}, 'openai', this.#options.secrets);
     this.#items.whole(outputOf(fields));
-    this.#ending = status === 'completed' ? 'end' : endingOf(fieldsOf(fields.incomplete_details).reason, status);
-    if (this.#ending === 'end' && this.#items.hasCut) this.#ending = 'length';
+    this.#ending = status === 'completed' ? 'end' : endOf(bodyFields(fields.incomplete_details).reason, status);
+    if (this.#ending === 'end' && this.#items.hasIncompleteCall) this.#ending = 'length';
     return true;
   }
 
-  #takeWhole(event: unknown, fields: Fields): boolean {
+  #takeWhole(event: unknown, fields: BodyFields): boolean {
     if (fields.object === DONE) {
       this.state = 'closed';
       return true;
@@ -126,36 +126,36 @@ export class ResponsesAssembler implements Assembler {
 }
 
 /** Some servers have the text only in the field that the SDKs make of it. */
-function outputOf({ output, output_text }: Fields): unknown {
+function outputOf({ output, output_text }: BodyFields): unknown {
   if (listField(output).length > 0 || textField(output_text) === undefined) return output;
   return [
     { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: output_text, annotations: [] }] },
   ];
 }
 
-function endingOf(reason: unknown, status: unknown): Ending {
+function endOf(reason: unknown, status: unknown): AnswerEnd {
   if (status === 'cancelled') return 'failed';
   if (status !== 'incomplete') return 'cut';
   return reason === 'content_filter' ? 'filtered' : 'length';
 }
 
 /** An answer that is no response at all. */
-function refuseOther(event: unknown, fields: Fields, secrets: readonly string[] | undefined): never {
+function refuseOther(event: unknown, fields: BodyFields, secrets: readonly string[] | undefined): never {
   if (isErrorBody(fields)) throw bodyFailure(event, 'openai', secrets);
   throw new ModelError('malformed_response', 'openai: the answer is no response of the Responses API');
 }
 
 /** Input tokens include the cached ones here. */
-function usageOf(response: Fields): CallUsage | undefined {
+function usageOf(response: BodyFields): CallUsage | undefined {
   if (response.usage === undefined || response.usage === null) return undefined;
-  const usage = fieldsOf(response.usage);
+  const usage = bodyFields(response.usage);
   const inputTokens = countField(usage.input_tokens ?? usage.prompt_tokens);
   const outputTokens = countField(usage.output_tokens ?? usage.completion_tokens);
   if (inputTokens === undefined || outputTokens === undefined) return undefined;
-  const input = fieldsOf(usage.input_tokens_details);
+  const input = bodyFields(usage.input_tokens_details);
   const cached = countField(input.cached_tokens);
   const written = countField(input.cache_write_tokens);
-  const thought = countField(fieldsOf(usage.output_tokens_details).reasoning_tokens);
+  const thought = countField(bodyFields(usage.output_tokens_details).reasoning_tokens);
   return {
     inputTokens,
     outputTokens,

@@ -2,10 +2,10 @@ import { toolCallsOf } from '../../core/values/message.ts';
 import type { ModelContext, ModelDelta, ModelRequest, ModelTurn, ToolDefinition } from '../../core/values/model.ts';
 import { oncePerFrozen } from './once-per-frozen.ts';
 
-/** The tool by which a model gives its answer, where its endpoint holds it to the schemas of tools and to no other. */
+/** The tool with which a model gives its answer, if its endpoint enforces only the schemas of tools. */
 export const ANSWER_TOOL = 'final_answer';
 
-/** How the model is told: it may be forbidden to call, or not be held to it. */
+/** The instruction for the model, since it cannot be forced to call the tool. */
 export const BY_TOOL = `Give your final answer by a call of ${ANSWER_TOOL}; where you cannot, as one JSON value that fits its parameters, and nothing else.`;
 
 /** Whether a tool can take the answer: its parameters are an object, and no other tool has the name. */
@@ -34,13 +34,13 @@ const listFor = oncePerFrozen((tools: readonly ToolDefinition[]) =>
 );
 
 /**
- * The turn with its answer as a text, where its one call gives it. Beside other calls it is none: they are answered as calls, and the
- * model is told that there is no such tool to call beside others.
+ * The turn with its answer as a text, if its only call gives the answer. Beside other calls it is a normal call, whose result tells the
+ * model that this tool cannot be combined with others.
  */
 export function withAnswer(turn: ModelTurn): ModelTurn {
   const [call, ...others] = toolCallsOf(turn.content);
   if (call?.name !== ANSWER_TOOL || others.length > 0) return turn;
-  // The provider's own turn has a call in it, which nobody will answer: the neutral one goes back.
+  // The native turn has a call without a result, so the neutral turn is sent back.
   const { native, ...rest } = turn;
   const thoughts = turn.content.filter((part) => part.type === 'reasoning');
   return { ...rest, content: [...thoughts, { type: 'text', text: call.arguments }], stop: 'end' };

@@ -4,7 +4,7 @@ import type { Origin } from '../answer/native-turn.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { toolNames } from './tool-name.ts';
 
-/** What no request of a protocol can hold, whichever model it goes to. */
+/** Checks that apply to every request of a protocol, whatever the model. */
 export interface RequestRules {
   /** What the adapter writes itself: a setting of that name would be lost or break the exchange. */
   readonly reserved: readonly string[];

@@ -105,7 +105,7 @@ function withOneType(schema: { [keyword: string]: Json }): { [keyword: string]: 
   return { ...rest, anyOf: types.map((name) => ({ type: name })), ...nullable };
 }
 
-/** `anyOf: [X, { type: 'null' }]` is a nullable X. Enums hold texts only. */
+/** `anyOf: [X, { type: 'null' }]` is a nullable X. Enums may contain only texts. */
 function withNullable(schema: { [keyword: string]: Json }): Json {
   const { anyOf, ...rest } = schema;
   if (Array.isArray(rest.enum)) {

@@ -1,6 +1,6 @@
 import type { ModelRequest } from '../../core/values/model.ts';
 
-/** The form of the answer in words, for models that cannot be held to a schema. */
+/** The form of the answer in words, for endpoints that cannot enforce a schema. */
 export function outputInstruction(output: NonNullable<ModelRequest['output']>): string {
   return [
     'Your final answer must be one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.',

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 
-/** Which schemas a provider can hold its model to. */
+/** Which schemas a provider can enforce. */
 export interface Subset {
   /** Every property must be in `required`. */
   readonly allRequired: boolean;

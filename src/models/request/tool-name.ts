@@ -15,7 +15,7 @@ export function legalName(name: string, length: number): string {
   return `${legal}_${sha256(name).slice(0, 8)}`;
 }
 
-/** Legal name → the tool's own name, for the way back. Worked out once per list of tools. */
+/** Legal name → the tool's own name, for answers. Computed once per list of tools. */
 export function toolNames(tools: readonly ToolDefinition[], length: number): ReadonlyMap<string, string> {
   let names = ofLength.get(length);
   if (names === undefined) {

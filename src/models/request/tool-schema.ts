@@ -10,7 +10,7 @@ export const DIALECTS: readonly Dialect[] = ['openai', 'anthropic', 'gemini'];
 
 export interface ToolSchema {
   readonly schema: JsonSchema;
-  /** What the schema can no longer say, in words. */
+  /** The constraints that were removed from the schema, in words. */
   readonly note: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export function toolSchema({ parameters }: ToolDefinition, dialect: Dialect): To
   return { schema: dialect === 'gemini' ? geminiSchema(whole) : whole, note };
 }
 
-/** Every endpoint refuses unions at the root. Their properties move up, the rest is said in words. */
+/** Every endpoint refuses unions at the root. Their properties move up, and the description has the rest in words. */
 function withoutUnion(parameters: JsonSchema): ToolSchema {
   const found = UNIONS.filter((keyword) => parameters[keyword] !== undefined);
   if (found.length === 0) return { schema: parameters, note: undefined };

@@ -1,4 +1,4 @@
-import { type KnownTranscript, knownPrefix } from '../../context/known-transcript.ts';
+import { type CachedTranscript, cachedPrefix } from '../../context/cached-transcript.ts';
 import { normaliseInput } from '../../context/normalise-input.ts';
 import { checkTranscript } from '../../context/transcript.ts';
 import type { Agent } from '../../core/contract/agent.ts';
@@ -14,7 +14,7 @@ export interface InitialInput {
   readonly brief: readonly Message[];
   readonly value: unknown;
   /** What is known of its beginning. */
-  readonly known?: KnownTranscript | undefined;
+  readonly known?: CachedTranscript | undefined;
 }
 
 /**
@@ -56,7 +56,7 @@ function userMessage(content: string, label: Label): UserMessage {
 
 /** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
 function conversation(input: readonly InputMessage[], label: Label): InitialInput {
-  const known = knownPrefix(input);
+  const known = cachedPrefix(input);
   const first = known?.messages[0];
   const from = known?.messages.length ?? 0;
   const read = normaliseInput(from === 0 ? input : input.slice(from), from);

@@ -8,8 +8,8 @@ const KNOWN_FORMS = redaction();
 const MAX_DEPTH = 16;
 
 /**
- * What a log or a trace does to all that it writes: known forms of secrets, what the user named, and the fields that a tool's
- * schema marks (`writeOnly: true` or `format: 'password'`), from the request on that shows the tool.
+ * The redaction of everything that a log or a trace writes: known forms of secrets, the user's patterns, and the fields that a tool's
+ * schema marks (`writeOnly: true` or `format: 'password'`), from the first request with that tool on.
  */
 export class ExitRedaction {
   readonly #given: Redaction | undefined;
@@ -32,13 +32,13 @@ export class ExitRedaction {
     return this.#ofMarked?.json(clean) ?? clean;
   }
 
-  /** JSON text, and how many places of it were taken out. */
+  /** JSON text, and the number of redactions in it. */
   stringify(value: unknown): { readonly text: string; readonly count: number } {
-    const known = JSON.stringify(value, redactor);
+    const found = JSON.stringify(value, redactor);
     const isMore = this.#given !== undefined || this.#ofMarked !== undefined;
-    const text = isMore ? JSON.stringify(this.json(JSON.parse(known) as Json)) : known;
+    const text = isMore ? JSON.stringify(this.json(JSON.parse(found) as Json)) : found;
     const after = marks(text);
-    // A text of somebody's may hold what looks like a mark.
+    // A foreign text may contain something that looks like a placeholder.
     const before = after === 0 ? 0 : marks(JSON.stringify(value, bigint));
     return { text, count: Math.max(0, after - before) };
   }

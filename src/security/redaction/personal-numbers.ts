@@ -1,6 +1,6 @@
 /**
- * Numbers that stand for a person or an account: what is written in the form of one and has the right check digits. The
- * rules are the issuers' own; a number without check digits (`phone`, `us-ssn`) goes by its form alone.
+ * Numbers that identify a person or an account: texts in their form with the right check digits. The rules are the issuers' own;
+ * a number without check digits (`phone`, `us-ssn`) is recognised by its form alone.
  */
 export const PERSONAL = [
   ...['phone', 'card', 'iban', 'be-nn', 'br-cpf', 'de-tax', 'es-dni', 'fr-nir', 'in-aadhaar', 'it-cf'],
@@ -18,7 +18,7 @@ export interface PersonalNumber {
   isValid(number: string): boolean;
 }
 
-/** A form with edges: no letter or digit on either side. Made when it is asked for: most who import this never do. */
+/** A form with edges: no letter or digit on either side. Compiled on first use, since most importers never use it. */
 const edged = (source: string) => () => new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?![\\p{L}\\p{N}_])`, 'gu');
 
 export const PERSONAL_NUMBERS: { readonly [kind in PersonalKind]: PersonalNumber } = {
@@ -144,7 +144,7 @@ function verhoeff(digits: string): boolean {
   return check === 0;
 }
 
-/** Values of the characters on odd places, 0-9 as A-J. */
+/** Values of the characters at odd positions, 0-9 as A-J. */
 const ODD = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
 
 function codiceFiscale(text: string): boolean {

@@ -5,15 +5,15 @@ import { PERSONAL, PERSONAL_NUMBERS, type PersonalKind } from './personal-number
 import { isSecretName, REDACTED, redact } from './secrets.ts';
 import { textForms } from './text-forms.ts';
 
-/** What {@link redaction} takes, beside the secrets of known forms that are always taken out. */
+/** Options of {@link redaction}; secrets of known forms are always redacted. */
 export interface RedactionOptions {
   /** Texts that are secret whatever they look like, also in percent-encoding, base64 and JSON. At least four characters each. */
   readonly secrets?: readonly string[] | undefined;
   /** Numbers of people and accounts, by their form and check digits. */
   readonly personal?: 'all' | readonly PersonalKind[] | undefined;
-  /** Your own, by the name that stands in their place. Their time is theirs: keep every repetition bounded. */
+  /** Your own patterns, by the name of their placeholder. Keep every repetition bounded, since their time is not limited. */
   readonly patterns?: { readonly [name: string]: RegExp } | undefined;
-  /** Names of fields whose values are secret wherever they stand, in any letter case. */
+  /** Names of fields whose values are always secret, in any letter case. */
   readonly fields?: readonly string[] | undefined;
   /**
    * Makes the placeholders of equal values equal in every process. Default random: equal within this one. Without it a resume
@@ -34,13 +34,13 @@ export interface Redaction {
 
 const OPTIONS = ['secrets', 'personal', 'patterns', 'fields', 'key'];
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
-/** JSON within JSON within JSON is looked into; deeper, fields are only found by the known names. */
+/** JSON in texts is parsed to this depth; deeper, fields are only found by the known names. */
 const MAX_DEPTH = 4;
 const MAX_KNOWN = 1_000;
 
 /**
- * What must not leave. The same one serves `jsonlLog`, `otel` and the run itself (`redaction` of its options: then models and
- * workers are told the placeholders too).
+ * A redaction for `jsonlLog`, `otel` and the run itself (`redaction` of its options: then models and workers receive placeholders
+ * too).
  *
  * @throws ConfigurationError that names the option.
  * @example
@@ -57,7 +57,7 @@ class TextRedaction implements Redaction {
   readonly #forms: readonly Form[];
   readonly #fields: ReadonlySet<string>;
   readonly #key: string | Uint8Array;
-  /** Those made last: a text tends to say the same again. */
+  /** The latest placeholders, since a text tends to repeat its values. */
   readonly #placeholders = new Map<string, string>();
   readonly #crypto = process.getBuiltinModule('node:crypto');
 
@@ -123,7 +123,7 @@ class TextRedaction implements Redaction {
     return this.#fields.has(name.toLowerCase()) && value !== null && !isDescribed;
   }
 
-  /** What has the form and is none does not hide what begins inside of it: the search goes on behind its first blank. */
+  /** A match with wrong check digits must not hide a number that begins inside of it: the search continues after its first blank. */
   #withoutForm(text: string, { name, form, valid }: Form): string {
     let out = '';
     let at = 0;
@@ -192,7 +192,7 @@ function longestValid(found: string, isValid: (number: string) => boolean): stri
   return undefined;
 }
 
-/** What stands between the digits of a number: ` ()+-./`. */
+/** Separators between the digits of a number: ` ()+-./`. */
 const GAPS = /[ ()+./-]/g;
 
 function isGap(code: number): boolean {

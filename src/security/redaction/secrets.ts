@@ -1,7 +1,7 @@
-/** What stands where a secret was. */
+/** The placeholder of a secret. */
 export const REDACTED = '[redacted]';
 
-// A key starts at the edge of a run of its own letters, so no text is scanned twice; `\n` and the like, as JSON text holds them, are edges too.
+// A key starts at the edge of a run of its own letters, so no text is scanned twice; `\n` and other JSON escapes are edges too.
 const EDGE = String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf]))`;
 
 const KEYS = new RegExp(
@@ -20,7 +20,7 @@ const PRIVATE_KEY =
 const SECRET_NAME =
   /^(?:(?:proxy-)?authorization|cookie|set-cookie|(?:x[_-])?api[_-]?key|(?:access|auth|refresh)[_-]?token|client[_-]?secret|secret[_-]?key|private[_-]?key|password|passwd)$/i;
 
-// One cheap look says whether any pattern can match: most texts hold no secret.
+// One cheap test whether any pattern can match, since most texts have no secret.
 const HINT =
   /sk-|k_live_|k_test_|gh[pousr]_|github_pat_|glpat-|xox|AKIA|ASIA|AIza|hf_|npm_|eyJ|bearer|basic|key|token|secret|passw|:\/\/|PRIVATE/i;
 
@@ -39,12 +39,12 @@ export function redact(text: string): string {
     .replace(IN_URL, REDACTED);
 }
 
-/** Whether what stands under a name is a secret whatever it looks like. */
+/** Whether the value of a field with this name is always secret. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
 }
 
-/** A replacer for `JSON.stringify`: redacts each text, and whatever text stands under a name like `password`. */
+/** A replacer for `JSON.stringify`: redacts each text, and completely the text of a field such as `password`. */
 export function redactor(name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'string') return value;

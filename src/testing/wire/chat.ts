@@ -67,8 +67,8 @@ function callsOf(turn: ModelTurn) {
 }
 
 function reasoningOf({ content }: ModelTurn): { reasoning_content?: string } {
-  const said = content.flatMap((part) => (part.type === 'reasoning' ? (part.text ?? []) : []));
-  return said.length === 0 ? {} : { reasoning_content: said.join('') };
+  const reasoning = content.flatMap((part) => (part.type === 'reasoning' ? (part.text ?? []) : []));
+  return reasoning.length === 0 ? {} : { reasoning_content: reasoning.join('') };
 }
 
 function usageOf({ usage }: ModelTurn): { usage?: object } {

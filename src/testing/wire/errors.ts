@@ -5,7 +5,7 @@ import type { FakeExchange, WireError } from './message.ts';
 
 type Words = Omit<WireError, 'message'>;
 
-/** The HTTP status and the words with which providers say what went wrong; `network` is a connection that breaks. */
+/** The HTTP status and the words of each kind of error; `network` is a broken connection. */
 const SERVER_ERROR: Words = { status: 500, type: 'api_error', code: 'server_error' };
 
 const WORDS: { readonly [kind in ModelErrorKind]: Words } = {
@@ -29,7 +29,7 @@ const WORDS: { readonly [kind in ModelErrorKind]: Words } = {
   unknown: SERVER_ERROR,
 };
 
-/** What the message must say for a reader that has no code to look at. */
+/** Words that the message needs for a reader without an error code. */
 const SAYS: { readonly [kind in ModelErrorKind]?: string } = {
   context_length: 'prompt is too long: ',
   content_filter: 'Output blocked by content filtering policy: ',
@@ -40,7 +40,7 @@ export function wireError(error: ModelError): WireError {
   return { ...words, status: error.status ?? words.status, message: `${SAYS[error.kind] ?? ''}${error.message}` };
 }
 
-/** Kinds that are no error of HTTP, as the answers that they stand for; an error that names its status is said with it. */
+/** Kinds that are no HTTP error, as the answers that cause them; an error with a status keeps it. */
 export function answerFor(error: ModelError): ModelError | ModelTurn | FakeExchange {
   if (error.status !== undefined) return error;
   switch (error.kind) {

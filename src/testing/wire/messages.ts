@@ -60,7 +60,7 @@ function blocksOf({ content }: ModelTurn): Block[] {
   });
 }
 
-/** This protocol carries arguments as JSON: what is none cannot be said whole, only in a stream. */
+/** This protocol has arguments as JSON: invalid JSON can only be sent in a stream. */
 function inputOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -94,7 +94,7 @@ function blockEvents(index: number, block: Block): WireEvent[] {
   }
 }
 
-/** Cached and written input stand beside the rest here. */
+/** Cached and written input tokens are counted separately here. */
 function usageOf({ usage }: ModelTurn): {
   usage?: { readonly output_tokens: number; readonly [count: string]: number };
 } {

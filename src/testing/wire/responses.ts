@@ -4,7 +4,7 @@ import { type About, pieces, slices, type Wire, type WireEvent } from './message
 /** OpenAI's Responses. */
 export const responsesWire: Wire = {
   body(turn, about) {
-    return whole(turn, about);
+    return responseBody(turn, about);
   },
   events(turn, about) {
     let sequence_number = 0;
@@ -12,13 +12,19 @@ export const responsesWire: Wire = {
       event: type,
       data: { type, sequence_number: sequence_number++, ...fields },
     });
-    const begun = { ...whole(turn, about), status: 'in_progress', output: [], usage: null, incomplete_details: null };
+    const begun = {
+      ...responseBody(turn, about),
+      status: 'in_progress',
+      output: [],
+      usage: null,
+      incomplete_details: null,
+    };
     const events = [named('response.created', { response: begun }), named('response.in_progress', { response: begun })];
     for (const [output_index, item] of itemsOf(turn, about).entries()) {
       events.push(...itemEvents(item, output_index, named));
     }
     const end = isIncomplete(turn) ? 'response.incomplete' : 'response.completed';
-    return [...events, named(end, { response: whole(turn, about) })];
+    return [...events, named(end, { response: responseBody(turn, about) })];
   },
   error: ({ message, type, code }) => ({ error: { message, type, param: null, code } }),
 };
@@ -54,7 +60,7 @@ function isIncomplete({ stop }: ModelTurn): boolean {
   return stop === 'length' || stop === 'filtered';
 }
 
-function whole(turn: ModelTurn, about: About) {
+function responseBody(turn: ModelTurn, about: About) {
   const reason = turn.stop === 'length' ? 'max_output_tokens' : 'content_filter';
   return {
     id: `resp_fake_${about.number}`,
@@ -81,11 +87,11 @@ function itemsOf({ content, stop }: ModelTurn, { number }: About): Item[] {
       const { id: call_id, name, arguments: text } = part;
       return { type: 'function_call', id: `fc_${id}`, call_id, name, arguments: text, status: 'completed' };
     }
-    const said: ContentPart =
+    const content: ContentPart =
       stop === 'refused'
         ? { type: 'refusal', refusal: part.text }
         : { type: 'output_text', text: part.text, annotations: [] };
-    return { type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed', content: [said] };
+    return { type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed', content: [content] };
   });
 }
 

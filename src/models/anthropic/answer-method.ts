@@ -5,19 +5,19 @@ import { oncePerFrozen } from '../request/once-per-frozen.ts';
 import { outputInstruction } from '../request/output.ts';
 import { schemaSubset } from '../request/schema-subset.ts';
 
-/** How a structured answer is asked for, and the tools that the model is told of then. */
-export interface AnswerWay {
+/** How a structured answer is requested, with the tools of the request. */
+export interface AnswerMethod {
   readonly tools: readonly ToolDefinition[];
-  /** What the model is held to. */
+  /** The schema that the endpoint enforces. */
   readonly schema?: JsonSchema;
-  /** What it is asked in words. */
+  /** The instruction in words. */
   readonly words?: string;
-  /** True where a call gives the answer. */
+  /** True if the answer comes as a tool call. */
   readonly byTool: boolean;
 }
 
-/** By its schema where the model can be held to it (`structured`), else by a tool, else, where the schema is no object, in words. */
-export function answerWay(request: ModelRequest, structured: boolean): AnswerWay {
+/** By schema if the endpoint can enforce it (`structured`), else by a tool, else, if the schema is no object, in words. */
+export function answerMethod(request: ModelRequest, structured: boolean): AnswerMethod {
   const { output, tools } = request;
   if (output === undefined) return { tools, byTool: false };
   const schema = structured ? outputSchema(output) : undefined;

@@ -15,7 +15,7 @@ export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promi
     const { Anthropic } = await loadSdk('@anthropic-ai/sdk', () => import('@anthropic-ai/sdk'));
     return new Anthropic({
       ...(apiKey === undefined ? {} : { apiKey }),
-      // The environment's key belongs to Anthropic: no other server is told it.
+      // The environment's key belongs to Anthropic and is sent to no other server.
       ...(baseURL === undefined ? {} : { baseURL: withoutSlash(baseURL), apiKey: apiKey ?? 'none' }),
       ...(headers === undefined ? {} : { defaultHeaders: { ...headers } }),
       maxRetries: 0,
@@ -25,7 +25,7 @@ export function anthropicClient(options: AdapterOptions<Anthropic>): () => Promi
         'anthropic',
         loggingFetch((input, init) => fetch(input, init), options.debug, secrets),
       ),
-      // The SDK prints what it cannot parse, and that may be anybody's text.
+      // The SDK prints data that it cannot parse, which may contain content.
       logLevel: 'off',
       // A model call has its span already; a second one would count its tokens twice.
       openTelemetry: false,

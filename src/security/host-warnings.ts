@@ -6,7 +6,7 @@ const HOST = /^[^\s@<>"',;:/?#()]+$/u;
 const MAX_HOST = 253;
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
-/** A text with the names of the hosts in it as they go over the wire: letters of two scripts can look the same. */
+/** A text with host names in their ASCII form, since letters of two scripts can look the same. */
 export function asciiHosts(shown: string, texts: readonly string[]): string {
   const hosts = texts.flatMap(hostsOf).filter((host) => /[^ -~]/.test(host) && !HIDDEN.test(host));
   // The longest first: one may be the end of another.
@@ -14,25 +14,25 @@ export function asciiHosts(shown: string, texts: readonly string[]): string {
   return ordered.reduce((text, host) => text.replaceAll(host, ascii(host) ?? host), shown);
 }
 
-/** The host that a text leads to, where it is not the one that seems to stand there. */
-export function hostRemarks(text: string): string[] {
-  const remarks = new Set<string>();
+/** The host of a URL, if it differs from the host that a reader sees. */
+export function hostWarnings(text: string): string[] {
+  const warnings = new Set<string>();
   for (const [url] of text.matchAll(URLS)) {
     const literal = literalHost(url);
     if (literal === undefined || literal.host.length > MAX_HOST || !URL.canParse(url)) continue;
     const { host } = new URL(url);
     if (host === '') continue;
-    if (literal.user || bare(literal.host) !== bare(host)) remarks.add(`leads to the host ${host}`);
+    if (literal.user || bare(literal.host) !== bare(host)) warnings.add(`leads to the host ${host}`);
   }
   for (const host of hostsOf(text)) {
     const form = ascii(host);
     if (form !== undefined && form !== host.toLowerCase() && /[^ -~]/.test(host))
-      remarks.add(`leads to the host ${form}`);
+      warnings.add(`leads to the host ${form}`);
   }
-  return [...remarks];
+  return [...warnings];
 }
 
-/** Of URLs and mail addresses, and a text that is nothing but a host's name. */
+/** The hosts of URLs and mail addresses, and of a text that is only a host name. */
 function hostsOf(text: string): string[] {
   const urls = [...text.matchAll(URLS)].flatMap(([url]) => literalHost(url)?.host ?? []);
   const mails = [...text.matchAll(MAIL_HOST)].flatMap(([, host]) => host ?? []);
@@ -53,7 +53,7 @@ function ascii(host: string): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** Without what makes no difference: case, and a port that goes without saying. */
+/** A host without its case and its default port. */
 function bare(host: string): string {
   return host.toLowerCase().replace(/:(?:80|443)?$/, '');
 }

@@ -16,7 +16,7 @@ export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<Ope
     const { OpenAI } = await loadSdk('openai', () => import('openai'));
     return new OpenAI({
       ...(apiKey === undefined ? {} : { apiKey }),
-      // The environment's key, organisation and project belong to OpenAI: no other server is told them.
+      // The environment's key, organisation and project belong to OpenAI and are sent to no other server.
       ...(baseURL === undefined
         ? {}
         : {
@@ -34,7 +34,7 @@ export function openaiClient(options: AdapterOptions<OpenAI>): () => Promise<Ope
         'openai',
         loggingFetch((input, init) => fetch(input, init), options.debug, secrets),
       ),
-      // The SDK prints what it cannot parse, and that may be anybody's text.
+      // The SDK prints data that it cannot parse, which may contain content.
       logLevel: 'off',
     });
   };
