@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NAMES } from './contenders/index.ts';
 import { installPacked } from './packed.ts';
-import { type Cost, costliest, samplesByPlace } from './profile.ts';
+import { type Cost, costliest, samplesByFrame } from './profile.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCE = '--conditions=@coxswain/source';
@@ -57,7 +57,7 @@ export async function importCosts(count: number): Promise<Cost[]> {
       }
       const files = readdirSync(profiles).map((file) => readFileSync(join(profiles, file), 'utf8'));
       rmSync(profiles, { recursive: true });
-      return samplesByPlace(files.map((text) => JSON.parse(text)));
+      return samplesByFrame(files.map((text) => JSON.parse(text)));
     };
     const bare = samples('');
     const more = [...samples(IMPORT)].map(([node, found]) => [node, found - (bare.get(node) ?? 0)] as const);

@@ -26,11 +26,11 @@ process.on('exit', () => rmSync(FOLDER, { recursive: true, force: true }));
 export const RESULT = 'x'.repeat(500);
 const input = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } as const;
 const limits = { steps: 10_000, toolCalls: 100_000 };
-/** Nothing is cut from the history: each request is one turn longer. */
+/** The history is not compacted: each request is one turn longer. */
 const context = { maxTokens: 100_000_000 };
 
 const look = defineTool({ name: 'look', description: 'Looks', input, access: 'read', execute: async () => RESULT });
-/** Its results count as trusted: else the second write would be asked for. */
+/** Its results count as trusted, since the second write would otherwise need approval. */
 const write = defineTool({
   name: 'write',
   description: 'Writes',
@@ -45,7 +45,7 @@ export type Kind = keyof typeof TOOLS;
 
 let files = 0;
 
-/** A file of its own for each journal. */
+/** A separate file for each journal. */
 export function newFile(): string {
   files += 1;
   return join(FOLDER, `${files}.db`);
@@ -56,7 +56,7 @@ export function sizeOf(file: string): number {
   return statSync(file).size;
 }
 
-/** Branches that go on side by side, each with `each` calls one after the other. */
+/** Concurrent branches, each with `each` consecutive calls. */
 export function branches(kind: Kind, parallel: number, each: number) {
   const tool = TOOLS[kind];
   const agent = defineAgent({
@@ -81,7 +81,7 @@ export function branches(kind: Kind, parallel: number, each: number) {
   };
 }
 
-/** `steps` turns with one tool call each, then an answer; or none, where `answers` says so: the last request then goes to `onLast`. */
+/** `steps` turns with one tool call each, then an answer; or none, depending on `answers`: the last request then goes to `onLast`. */
 export function turns(steps: number, latencyMs = 0, onLast?: () => void): Model {
   return {
     provider: 'bench',
@@ -143,7 +143,7 @@ export async function replayOnce(journal: RecordStore, runId: string): Promise<n
   return performance.now() - since;
 }
 
-/** A run whose only call is under way until it is stopped. */
+/** A run whose only call is active until it is stopped. */
 export async function longCall(journal: RecordStore | undefined) {
   const begun = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<number>();
@@ -167,7 +167,7 @@ export async function longCall(journal: RecordStore | undefined) {
   return { run, stopped: stopped.promise };
 }
 
-/** Milliseconds until a run in a long call hears that another connection cancels it. */
+/** Milliseconds until a run in a long call notices a cancellation through another connection. */
 export async function hearingMs(file: string): Promise<number> {
   const [store, elsewhere] = [sqlite(file), sqlite(file)];
   const { run, stopped } = await longCall(store);

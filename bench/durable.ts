@@ -157,7 +157,7 @@ async function wall(): Promise<void> {
   await goal({ title: 'single run, model of 1 ms: × in memory', figure, goal: 1.05, unit: '×' }, durable, facts);
 }
 
-/** How soon a run in a long call hears another process, and what it costs to look meanwhile. */
+/** How soon a run in a long call notices another process, and the cost of polling meanwhile. */
 async function signals(): Promise<void> {
   const heard: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) heard.push(await hearingMs(newFile()));
@@ -167,7 +167,7 @@ async function signals(): Promise<void> {
   console.log(`          looking meanwhile takes ${digits(Math.max(0, cost))} µs of CPU a second`);
 }
 
-/** CPU µs a second of a run whose only call is under way. */
+/** CPU µs per second of a run whose only call is active. */
 async function idleCpu(journal: RecordStore | undefined): Promise<number> {
   const { run } = await longCall(journal);
   const used = await cpuOf(() => sleep(WATCH_MS));

@@ -1,6 +1,6 @@
 /**
- * What coxswain costs over HTTP, beside a loop by hand on the same SDK and the AI SDK. `npm run bench:http [chat | responses |
- * messages]`, about five minutes. The provider and each contender are processes of their own: what is counted is the client's CPU.
+ * The cost of coxswain over HTTP, beside a hand-written loop on the same SDK and the AI SDK. `npm run bench:http [chat | responses |
+ * messages]`, about five minutes. The provider and each contender are separate processes: the client's CPU is counted.
  */
 import type { Figures } from './cases.ts';
 import { type Measured, measure } from './http/measure.ts';
@@ -30,13 +30,13 @@ interface Row {
   readonly job?: Job;
 }
 
-const asked = process.argv[2];
+const only = process.argv[2];
 const provider = await startProvider();
 const workers = NAMES.map(startWorker);
 const rows: Row[] = [];
 
 printHead(NAMES);
-for (const api of APIS.filter((one) => asked === undefined || one === asked)) {
+for (const api of APIS.filter((one) => only === undefined || one === only)) {
   for (const stream of [false, true]) await steps(api, stream);
   await nested(api);
   await growth(api);
@@ -67,7 +67,7 @@ async function nested(api: Api): Promise<void> {
     if (depth === 2)
       rows.push({ title: `${title}: CPU`, figure: of(measured.cpuRatio, OURS), goal: 1.2, unit: '×', job });
   }
-  // What a level costs beside its own two model calls, which the loop by hand makes as well.
+  // The cost of a level beside its own two model calls, which the hand-written loop makes as well.
   const over = (depth: number) => {
     const { cpu } = perDepth.get(depth) ?? { cpu: NO_FIGURES };
     return (of(cpu, OURS) - of(cpu, 'SDK loop')) * (2 * depth - 1);
@@ -117,7 +117,7 @@ function of(figures: Figures, name: string): number {
   return figures.get(name) ?? Number.NaN;
 }
 
-/** A missed goal comes with the functions that cost most, of ours and of the loop by hand. */
+/** A missed goal is printed with the most expensive functions, of coxswain and of the hand-written loop. */
 async function judge({ job, ...row }: Row): Promise<void> {
   await printGoal(row);
   if (row.figure <= row.goal || job === undefined) return;

@@ -5,26 +5,26 @@ const ROUNDS = 120;
 
 /** µs from one request to the next, around steps 5 and 200 of the same run: how the cost of a step grows with the run. */
 export async function growth(contender: Contender): Promise<{ early: number; late: number }> {
-  const asked: number[] = [];
+  const requestedAt: number[] = [];
   const onStep = (step: number) => {
-    asked[step] = performance.now();
+    requestedAt[step] = performance.now();
   };
   const run = await contender.agent({ steps: 211, calls: 1, onStep });
   const early: number[] = [];
   const late: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     await run();
-    early.push(...intervals(asked, 5));
-    late.push(...intervals(asked, 200));
+    early.push(...intervals(requestedAt, 5));
+    late.push(...intervals(requestedAt, 200));
   }
   return { early: median(early) * 1_000, late: median(late) * 1_000 };
 }
 
 /** Of the steps up to four away. */
-function intervals(asked: readonly number[], step: number): number[] {
+function intervals(requestedAt: readonly number[], step: number): number[] {
   return Array.from({ length: 9 }, (_, index) => {
     const at = step - 4 + index;
-    return (asked[at] ?? Number.NaN) - (asked[at - 1] ?? Number.NaN);
+    return (requestedAt[at] ?? Number.NaN) - (requestedAt[at - 1] ?? Number.NaN);
   });
 }
 

@@ -12,7 +12,7 @@ import { printYear } from './eval/simulated-year.ts';
 
 const folder = process.env.MEMORY_DATA ?? fileURLToPath(new URL('../../shared/memory-data', import.meta.url));
 
-function embedderAtHand(): Embedder | undefined {
+function availableEmbedder(): Embedder | undefined {
   const { EMBEDDING_MODEL: model, EMBEDDING_DIMENSIONS, EMBEDDING_BASE_URL: baseURL, EMBEDDING_API_KEY } = process.env;
   if (model === undefined) return undefined;
   const apiKey = EMBEDDING_API_KEY ?? 'none';
@@ -20,7 +20,7 @@ function embedderAtHand(): Embedder | undefined {
 }
 
 if (existsSync(folder)) {
-  const embedder = embedderAtHand();
+  const embedder = availableEmbedder();
   const words = await evidenceRecall(folder, {});
   const neighbours = await evidenceRecall(folder, { neighbours: 0.35 });
   const meaning = embedder && (await evidenceRecall(folder, { embedder }));

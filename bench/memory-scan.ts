@@ -16,7 +16,7 @@ export interface ScanFigures {
   readonly threads: number;
   readonly plain: number;
   readonly objects: number | undefined;
-  /** Exact search of usearch, where somebody installed it beside us. */
+  /** Exact search of usearch, if it is installed. */
   readonly usearch: number | undefined;
   /** Share of the exact ten that were found. */
   readonly recallF32: number;
@@ -95,7 +95,7 @@ function reader(bytes: number): () => void {
     string,
     new (
       ...args: unknown[]
-    ) => { buffer: ArrayBuffer; exports: { read: (...places: number[]) => void } }
+    ) => { buffer: ArrayBuffer; exports: { read: (...offsets: number[]) => void } }
   >;
   if (Module === undefined || Instance === undefined || Memory === undefined) throw new Error('no WebAssembly');
   const memory = new Memory({ initial: Math.ceil(bytes / 65_536) + 1 });
@@ -105,7 +105,7 @@ function reader(bytes: number): () => void {
   return () => read(64, 64 + bytes, 0);
 }
 
-/** It is no dependency: its figure is for whoever has it. */
+/** It is no dependency: without it there is no figure. */
 async function usearch(
   all: Float32Array,
   dimensions: number,

@@ -1,10 +1,10 @@
 import type { HeapProfiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 import { contenderNamed } from './contenders/index.ts';
-import { costliest, placeOf } from './profile.ts';
+import { costliest, frameOf } from './profile.ts';
 
 /**
- * A child process: prints the KB of heap that one run takes while its first model call is under way; with `costs` where
+ * A child process: prints the KB of heap that one run takes while its first model call is active; with `costs` where
  * those bytes were allocated, as JSON.
  */
 const RUNS = 1_000;
@@ -14,7 +14,7 @@ const live: unknown[] = [];
 
 async function parkAll(runs: number): Promise<void> {
   for (let run = 0; run < runs; run += 1) live.push(park((settle) => live.push(settle)));
-  // Microtasks and immediates over, every model is asked.
+  // Waits until microtasks and immediates are done and every model is called.
   await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
@@ -34,7 +34,7 @@ async function liveBytes(work: () => Promise<void>): Promise<Map<string, number>
   session.disconnect();
   const bytes = new Map<string, number>();
   const add = ({ callFrame, selfSize, children }: HeapProfiler.SamplingHeapProfileNode) => {
-    if (selfSize > 0) bytes.set(placeOf(callFrame), (bytes.get(placeOf(callFrame)) ?? 0) + selfSize);
+    if (selfSize > 0) bytes.set(frameOf(callFrame), (bytes.get(frameOf(callFrame)) ?? 0) + selfSize);
     for (const child of children) add(child);
   };
   add(profile.head);

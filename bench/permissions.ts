@@ -1,6 +1,6 @@
 /**
- * What a decision and a join of labels cost: `npm run bench:permissions`. The goals are 2 µs and 50 ns; beside each stands how long a call of
- * an empty function takes here.
+ * The cost of a decision and of a join of labels: `npm run bench:permissions`. The goals are 2 µs and 50 ns; beside each is the time of an
+ * empty function call.
  */
 import { joinLabels, type Label, TRUSTED } from '../src/core/values/label.ts';
 import { decide, type Level, type Query } from '../src/security/decide.ts';

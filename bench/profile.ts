@@ -9,7 +9,7 @@ export interface Cost {
   readonly share: number;
 }
 
-/** What is the profiler's or nobody's. */
+/** Frames of the profiler, or without a function. */
 const PROFILER = /node:inspector|^\((program|idle|root)\)/;
 
 /** Profiles a repeated work for some milliseconds; the costliest functions first. */
@@ -24,16 +24,16 @@ export async function profile(work: () => Promise<unknown>, ms: number, count: n
   const { profile } = await session.post('Profiler.stop');
   session.disconnect();
 
-  return costliest(samplesByPlace([profile]), count);
+  return costliest(samplesByFrame([profile]), count);
 }
 
 /** Samples of functions' own code. They are counted, not their times: on a busy machine the one before a pause would get all of it. */
-export function samplesByPlace(profiles: readonly Profiler.Profile[]): Map<string, number> {
+export function samplesByFrame(profiles: readonly Profiler.Profile[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { nodes, samples = [] } of profiles) {
-    const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
+    const frames = new Map(nodes.map(({ id, callFrame }) => [id, frameOf(callFrame)]));
     for (const id of samples) {
-      const node = places.get(id) ?? '?';
+      const node = frames.get(id) ?? '?';
       if (!PROFILER.test(node)) counts.set(node, (counts.get(node) ?? 0) + 1);
     }
   }
@@ -48,7 +48,7 @@ export function costliest(counts: ReadonlyMap<string, number>, count: number): C
 }
 
 /** `function file:line`, the file as seen from the project or the package. */
-export function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame): string {
+export function frameOf({ functionName, url, lineNumber }: Runtime.CallFrame): string {
   const name = functionName === '' ? '(anonymous)' : functionName;
   if (url === '') return name;
   const path = url.startsWith('file:')

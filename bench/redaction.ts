@@ -1,5 +1,5 @@
 /**
- * What taking secrets out of a megabyte costs, for text that begins like one over and over and is none: a pattern that
+ * The cost of redacting a megabyte of text that looks like the beginning of a secret again and again: a pattern that
  * backtracks would show here. `npm run bench:redaction`; the goal is 500 ms each.
  */
 import { redaction } from 'coxswain';

@@ -1,4 +1,4 @@
-/** One call that a scripted model asks for. */
+/** One call that a scripted model requests. */
 export interface ScriptedCall {
   readonly id: string;
   readonly query: string;
@@ -11,7 +11,7 @@ export interface AgentTask {
   readonly steps: number;
   readonly calls: number;
   readonly history?: 'none' | 'hand-made' | 'earlier run';
-  /** Told when the model is asked for a step, from 0. */
+  /** Called when the model is called for a step, from 0. */
   readonly onStep?: (step: number) => void;
 }
 
@@ -23,13 +23,13 @@ export interface TeamTask {
   readonly latencyMs: number;
 }
 
-/** A way to run agents. What is prepared once (definitions, scripts, histories) is not measured; the returned function is. */
+/** A framework that runs agents. Preparation (definitions, scripts, histories) is not measured; the returned function is. */
 export interface Contender {
   readonly name: string;
   /** The function resolves to how many tool calls ran. */
   agent(task: AgentTask): Promise<() => Promise<number>>;
   team(task: TeamTask): Promise<() => Promise<number>>;
-  /** Starts a run whose first model call never settles. `keep` holds what would settle it, as a socket would. */
+  /** Starts a run whose first model call never settles. `keep` receives its resolver, as a socket would hold it. */
   park(keep: (settle: unknown) => void): unknown;
 }
 
@@ -37,7 +37,7 @@ export interface Contender {
 export const HISTORY = 2_000;
 export const historyCalls: readonly ScriptedCall[] = Array.from({ length: HISTORY / 2 - 1 }, (_, index) => call(index));
 
-/** Every call asks for something else, so that no guard against repeats fires. */
+/** Every call has other arguments, so that no repeat guard fires. */
 export function call(index: number): ScriptedCall {
   const query = `item ${index}`;
   return { id: `call_${index}`, query, arguments: JSON.stringify({ query }) };

@@ -1,6 +1,6 @@
 /**
  * One run with a thousand clients that watch it over SSE, some of which read nothing: how long until each has all of it, what it costs
- * in memory, and whether the run waits for them. `npm run bench:sse [clients]`. The clients stand in a process of their own.
+ * in memory, and whether the run waits for them. `npm run bench:sse [clients]`. The clients are in a separate process.
  */
 import { fork } from 'node:child_process';
 import { connect } from 'node:net';
@@ -74,13 +74,13 @@ async function once(clients: number): Promise<number> {
   const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
   const start = { method: 'POST', headers, body: '{"input":"go"}' };
   const { runId } = (await (await fetch(`${server.url}/agents/answers/runs`, start)).json()) as { runId: string };
-  const told = new Map<string, () => void>();
-  const says = (word: string) => new Promise<void>((resolve) => told.set(word, resolve));
-  const [begun, ended] = [says('begun'), says('ended')];
+  const listeners = new Map<string, () => void>();
+  const message = (word: string) => new Promise<void>((resolve) => listeners.set(word, resolve));
+  const [begun, ended] = [message('begun'), message('ended')];
   const { port } = new URL(server.url);
   const child =
     clients === 0 ? undefined : fork(import.meta.filename, [String(clients), port, `/runs/${runId}/events`]);
-  child?.on('message', (word: string) => told.get(word)?.());
+  child?.on('message', (word: string) => listeners.get(word)?.());
   if (child !== undefined) await begun;
   const rss = process.memoryUsage().rss;
   const since = performance.now();

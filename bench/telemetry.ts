@@ -1,6 +1,6 @@
 /**
- * What it costs to be seen. `npm run bench:telemetry`, about half a minute. CPU of all threads, medians of interleaved rounds:
- * the same runs with each way of looking, less those that nobody looks at.
+ * The cost of observation. `npm run bench:telemetry`, about half a minute. CPU of all threads, medians of interleaved rounds:
+ * the same runs with each kind of observer, less those without one.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

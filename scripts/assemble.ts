@@ -7,7 +7,7 @@ type Tree = string | Tree[];
 
 const TYPES: Record<string, number> = { i32: 0x7f, f32: 0x7d, v128: 0x7b };
 
-/** What follows an opcode: nothing, a name of a local or label, a number, a place in memory (with log2 of its alignment), a lane. */
+/** What follows an opcode: nothing, a name of a local or label, a number, a memory address (with log2 of its alignment), a lane. */
 type Immediate = 'none' | 'local' | 'label' | 'block' | 'i32' | 'lane' | { align: number };
 
 const SIMD = 0xfd;

@@ -8,7 +8,7 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
 
-/** Packages whose code goes into the core: loading them as they are costs a quarter of the import's ten milliseconds. */
+/** Packages that are bundled into the core: loading them separately costs a quarter of the import's ten milliseconds. */
 const INLINED = /^(p-limit|yocto-queue|eventemitter3)(\/|$)/;
 
 /** Files of the flattened dist/ by their name in it: modules, and the licences of the packages that went into them. */
@@ -41,7 +41,7 @@ export async function flattened(root: string): Promise<Map<string, string>> {
   ]);
 }
 
-/** Puts the flattened modules in the place of those that tsc wrote; declarations stay as they are. */
+/** Replaces the modules that tsc wrote with the flattened ones; declarations stay unchanged. */
 export function replaceModules(dist: string, files: ReadonlyMap<string, string>): void {
   for (const file of globSync('**/*.js', { cwd: dist })) rmSync(join(dist, file));
   for (const [name, text] of files) {

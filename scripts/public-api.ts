@@ -1,6 +1,5 @@
 /**
- * The public API as text, by entry of package.json: each exported name with its declaration, without comments, and the declarations that
- * these lean on. `npm run api` writes it to `tests/api`; a test compares. What goes or changes there is told in the changelog.
+ * The public API as text, by entry of package.json: each exported name with its declaration, without comments, and the declarations that these refer to. `npm run api` writes it to `tests/api`; a test compares. The changelog names each removal and change.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +17,7 @@ interface Declared {
   readonly nodes: ESTree.Node[];
 }
 
-/** What one file of declarations says. */
+/** The declarations of one file. */
 interface Module {
   readonly declared: Map<string, Declared>;
   /** Local name → where it comes from. */
@@ -35,7 +34,7 @@ interface Source {
 /** Of what no entry exports, and declarations of exported names lean on. */
 const BEHIND = 'behind';
 
-/** The API of each entry, from the declarations that tsc wrote into a folder, and what stands behind it. */
+/** The API of each entry, from the declarations that tsc wrote into a folder, and the declarations behind it. */
 export function publicApi(dist: string, entries: ReadonlyMap<string, string>): Map<string, string> {
   const modules = new Map<string, Module>();
   const moduleOf = (file: string): Module => {
@@ -115,7 +114,7 @@ function resolve({ file, name }: Source, moduleOf: (file: string) => Module): So
   return passed === undefined || (passed.file === file && passed.name === name) ? undefined : resolve(passed, moduleOf);
 }
 
-/** The names that a declaration speaks of. */
+/** The names in a declaration. */
 function namesIn({ nodes }: Declared): Set<string> {
   const names = new Set<string>();
   const visitor = new Visitor({
@@ -135,8 +134,8 @@ function readModule(file: string): Module {
   const at = (specifier: string) => join(dirname(file), specifier.replace(/\.(ts|js)$/, '.d.ts'));
   const declare = (node: ESTree.Node, whole: ESTree.Node): string[] => {
     const names = declaredNames(node);
-    const told = comments.find(({ end }) => text.slice(end, whole.start).trim() === '' && end <= whole.start);
-    const isDeprecated = told?.value.includes('@deprecated') ?? false;
+    const comment = comments.find(({ end }) => text.slice(end, whole.start).trim() === '' && end <= whole.start);
+    const isDeprecated = comment?.value.includes('@deprecated') ?? false;
     for (const { name, kind } of names) {
       const before = module.declared.get(name);
       const plain = withoutComments(text, whole, comments);
@@ -217,7 +216,7 @@ function withoutComments(
 
 type Manifest = { exports: Record<string, { types: string }> };
 
-/** Declares the sources of a checkout anew, in a folder of its own, and describes what its entries export. */
+/** Writes the declarations of a checkout into a temporary folder, and describes the exports of its entries. */
 export function apiOf(root: string): Map<string, string> {
   const { exports }: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const entries = new Map(

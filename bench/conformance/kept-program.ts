@@ -4,4 +4,4 @@ import { keptTeam } from './rows/killed-in-tool.ts';
 
 const [name = '', folder = ''] = process.argv.slice(2);
 const contender = await contenderNamed(name);
-await contender.runKept?.(keptTeam(folder), folder);
+await contender.runDurable?.(keptTeam(folder), folder);

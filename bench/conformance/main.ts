@@ -1,7 +1,7 @@
 /**
  * The failures of other frameworks as one table: `npm run bench:conformance` plays it with coxswain and with the frameworks whose packages
  * this project has for its integrations; `-- --peers` installs all of them at their newest versions into a temporary folder first (`-- --peers <folder>` keeps it).
- * Every cell is a process of its own, and says what was found, also where a peer passes.
+ * Every cell is a separate process and prints what it saw, also if a peer passes.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -24,9 +24,9 @@ const UNWEIGHED = 'with --peers';
 const NOT_PLAYED = 'not played';
 /** Of LangChain there is the core alone, which has no agents. */
 const INSTALLED = ['AI SDK', 'OpenAI Agents'];
-const asked = process.argv.indexOf('--peers');
-const kept = process.argv[asked + 1];
-const folder = asked < 0 ? undefined : (kept ?? mkdtempSync(join(tmpdir(), 'peers-')));
+const peersIndex = process.argv.indexOf('--peers');
+const peersFolder = process.argv[peersIndex + 1];
+const folder = peersIndex < 0 ? undefined : (peersFolder ?? mkdtempSync(join(tmpdir(), 'peers-')));
 const columns: Column[] = [];
 try {
   const own = folder === undefined ? UNWEIGHED : ownWeight(join(folder, 'coxswain'));
@@ -35,7 +35,7 @@ try {
     for (const name of INSTALLED) columns.push(await column(name, import.meta.dirname, [], UNWEIGHED));
   else for (const peer of PEERS) await withPeer(peer, join(folder, peer.name.replaceAll(' ', '-')));
 } finally {
-  if (folder !== undefined && kept === undefined) rmSync(folder, { recursive: true, force: true });
+  if (folder !== undefined && peersFolder === undefined) rmSync(folder, { recursive: true, force: true });
 }
 print(columns);
 if ([...(columns[0]?.cells.values() ?? [])].some(({ ok }) => !ok)) process.exitCode = 1;
@@ -66,7 +66,7 @@ async function column(name: string, at: string, args: readonly string[], weight:
   return { name, version, cells, weight };
 }
 
-/** What single rows need beside a framework is installed with --peers alone: without it they say nothing of the framework. */
+/** Packages that single rows need beside a framework are installed only with --peers: without it these rows have no result. */
 function played(finding: Finding): Finding {
   const missing = /Cannot find package '([^']+)'/.exec(finding.saw)?.[1];
   return missing === undefined ? finding : { ok: false, saw: `${NOT_PLAYED}: needs ${missing}, with --peers` };
@@ -94,7 +94,7 @@ function play(name: string, id: string, at: string, args: readonly string[]): Fi
   }
 }
 
-/** In a process of its own: it is loaded from there. */
+/** A separate process loads it from there. */
 function versionIn(at: string, name: string): string {
   const code = `const { contenderNamed } = await import(${JSON.stringify(join(at, 'contenders/index.ts'))}); console.log((await contenderNamed(${JSON.stringify(name)})).version); process.exit(0)`;
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });

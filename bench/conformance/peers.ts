@@ -32,7 +32,7 @@ export const PEERS: readonly Peer[] = [
 
 const TRACING = ['@opentelemetry/api', '@opentelemetry/sdk-trace@3', '@opentelemetry/context-async-hooks@3'];
 
-/** A folder of its own outside of the project. Gives why it could not be installed. */
+/** Installs into a separate folder outside of the project. Returns why that failed, if it did. */
 export function install({ packages }: Peer, folder: string): string | undefined {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
@@ -57,7 +57,7 @@ export function prepare({ more }: Peer, folder: string): string | undefined {
   const copy = join(folder, 'conformance');
   rmSync(copy, { recursive: true, force: true });
   cpSync(import.meta.dirname, copy, { recursive: true });
-  // Tracing has a line of its own, which not every framework's peers allow.
+  // Tracing has its own version line, which not every framework's peers allow.
   return npm(folder, [...more, ...TRACING]) && npm(folder, [...more, ...TRACING, '--force']);
 }
 

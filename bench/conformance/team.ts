@@ -1,4 +1,4 @@
-/** What every contender is asked to build: a tree of agents, in words that belong to none of them. */
+/** The tree of agents that every contender builds, in neutral terms. */
 export interface AgentSpec {
   readonly name: string;
   readonly instructions?: string;
@@ -10,22 +10,22 @@ export interface AgentSpec {
 /** A tool with one required text, `query`. */
 export interface ToolSpec {
   readonly name: string;
-  /** It asks a person first, by whatever the contender has for that. */
-  readonly isAsked?: boolean;
+  /** Whether a person is asked first, with the contender's own means. */
+  readonly needsApproval?: boolean;
   /** It changes something outside, and must not happen twice. */
   readonly hasEffect?: boolean;
   readonly execute: (query: unknown) => string | Promise<string>;
 }
 
-/** What a model says next. */
-export type Said = (
+/** The next turn of a model. */
+export type ScriptedTurn = (
   | { readonly text: string }
   /** `to` names a tool or a worker; `raw` is JSON text as the model wrote it. */
   | { readonly calls: readonly { readonly to: string; readonly query?: string; readonly raw?: string }[] }
 ) & { readonly usage?: { readonly input: number; readonly output: number } };
 
 /** One request to a model, as text: what the agent can see. */
-export interface Seen {
+export interface Observed {
   readonly agent: string;
   /** Everything that was sent, as JSON. */
   readonly text: string;
@@ -37,7 +37,7 @@ export interface Team {
   readonly lead: AgentSpec;
   readonly task: string;
   /** The models of all agents. What it throws is a provider's failure. */
-  readonly think: (seen: Seen) => Said | Promise<Said>;
+  readonly think: (observed: Observed) => ScriptedTurn | Promise<ScriptedTurn>;
   /** Bounds that the caller sets on the lead; a contender uses what it has for them. */
   readonly bounds?: { readonly steps?: number; readonly tokens?: number; readonly concurrency?: number };
   /** A person: answers each question once it is shown. */
@@ -62,10 +62,10 @@ export interface Contender {
   /** What there is for a bound; absent: nothing. */
   readonly has: { readonly [bound in 'tokens' | 'concurrency' | 'approval']?: string };
   /**
-   * A run that is kept in `folder` and goes on from there where one is kept already. Absent: nothing outlives the process without
-   * another service.
+   * A durable run in `folder`, which resumes a run that is stored there. Absent if nothing outlives the process without another
+   * service.
    */
-  runKept?(team: Team, folder: string): Promise<Ran>;
+  runDurable?(team: Team, folder: string): Promise<Ran>;
   /** What a program does so that spans go to the registered OpenTelemetry provider; nothing where there is nothing to do. */
   trace?(): Promise<void>;
 }
@@ -95,7 +95,7 @@ export async function came<T>(promise: Promise<T>): Promise<{ value?: T; error?:
   }
 }
 
-/** The number of times that a text stands in another. */
+/** The number of occurrences of a text in another. */
 export function times(text: string, part: string): number {
   return text.split(part).length - 1;
 }

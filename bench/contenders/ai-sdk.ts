@@ -52,7 +52,7 @@ export const aiSdk: Contender = {
     const lead = scripted({ steps: 2, calls: workers }, latencyMs, 'delegate');
     return async () => {
       let ran = 0;
-      const places = pLimit(limit);
+      const slots = pLimit(limit);
       const lookup = tool({
         inputSchema,
         execute: async ({ query }) => {
@@ -62,7 +62,7 @@ export const aiSdk: Contender = {
       });
       const work = async (prompt: string) =>
         (await generateText({ model: worker, tools: { lookup }, stopWhen, prompt })).text;
-      const delegate = tool({ inputSchema, execute: ({ query }) => places(work, query) });
+      const delegate = tool({ inputSchema, execute: ({ query }) => slots(work, query) });
       await generateText({ model: lead, tools: { delegate }, stopWhen, prompt: 'Go' });
       return ran;
     };

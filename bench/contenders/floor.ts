@@ -21,7 +21,7 @@ const tracer = trace.getTracer('floor');
 const current = new AsyncLocalStorage<{ readonly agent: string }>();
 const input = z.object({ query: z.string() });
 
-/** The hand loop with the features: checked arguments, spans, events, a context, a limit. What they cost by themselves. */
+/** The hand loop with the features: checked arguments, spans, events, a context, a limit. The cost of these features alone. */
 async function loop(agent: string, run: Run, messages: Message[]): Promise<Message[]> {
   return current.run({ agent }, async () => {
     for (let step = 1; ; step += 1) {
@@ -37,7 +37,7 @@ async function loop(agent: string, run: Run, messages: Message[]): Promise<Messa
           if (tool === undefined || !args?.success) return 'invalid arguments';
           run.events.emit('tool.start', { agent, step, name: call.name });
           const execute = () => tool.execute(args.data as never);
-          // A delegate holds no place: it waits for workers that need some.
+          // A delegate holds no slot, since it waits for workers that need one.
           const result = await spanned(`tool ${call.name}`, () =>
             call.name === 'delegate' ? execute() : run.limit(execute),
           );
@@ -86,7 +86,7 @@ export const floor: Contender = {
     const lead = scripted({ steps: 2, calls: workers }, latencyMs, 'delegate');
     return async () => {
       let ran = 0;
-      const places = pLimit(limit);
+      const slots = pLimit(limit);
       const shared = { limit: pLimit(limit), events: new EventEmitter() };
       const lookup: Tool = {
         input,
@@ -100,7 +100,7 @@ export const floor: Contender = {
         const done = await loop('worker', run, [{ role: 'user', content: task }]);
         return done.at(-1)?.content ?? '';
       };
-      const delegate: Tool = { input, execute: ({ query }: { query: string }) => places(work, query) };
+      const delegate: Tool = { input, execute: ({ query }: { query: string }) => slots(work, query) };
       await loop('lead', { ...shared, model: lead, tools: { delegate } }, [{ role: 'user', content: 'Go' }]);
       return ran;
     };

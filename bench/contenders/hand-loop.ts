@@ -49,7 +49,7 @@ export const handLoop: Contender = {
     const lead = scripted({ steps: 2, calls: workers }, latencyMs, 'delegate');
     return async () => {
       let ran = 0;
-      const places = pLimit(limit);
+      const slots = pLimit(limit);
       const lookup = async ({ query }: { query: string }) => {
         ran += 1;
         return answerTo(query);
@@ -58,7 +58,7 @@ export const handLoop: Contender = {
         const done = await loop(worker, { lookup }, [{ role: 'user', content: task }]);
         return done.at(-1)?.content ?? '';
       };
-      const delegate = ({ query }: { query: string }) => places(work, query);
+      const delegate = ({ query }: { query: string }) => slots(work, query);
       await loop(lead, { delegate }, [{ role: 'user', content: 'Go' }]);
       return ran;
     };

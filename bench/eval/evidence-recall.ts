@@ -36,7 +36,7 @@ export async function evidenceRecall(
     const { messages, questions } = JSON.parse(readFileSync(join(folder, path), 'utf8')) as Conversation;
     const namespace = path.replace(/\.json$/, '');
     const idOf = new Map<string, number>();
-    // A message of the set may be said twice; a metadata of its own keeps the two apart.
+    // A message of the set may occur twice; its metadata distinguishes the two.
     const entries = messages
       .filter(({ content }) => content.trim() !== '')
       .map(({ id, role, content }) => ({ text: `${role}: ${content}`, namespace, source: path, metadata: { id } }));

@@ -31,7 +31,7 @@ const SLOTS: readonly [slot: string, values: readonly string[]][] = [
   ['keeps the spare key in', ['the drawer', 'the safe', 'the kitchen', 'the car']],
   ['comes back from leave in', ['March', 'June', 'August', 'October']],
 ];
-/** How the same is said again: blanks and case, which merge by themselves, and other words, which do not. */
+/** Forms in which a fact is repeated: other blanks and case, which merge automatically, and other words, which do not. */
 const SAYINGS: readonly ((person: string, slot: string, value: string) => string)[] = [
   (person, slot, value) => `${person} ${slot} ${value}`,
   (person, slot, value) => `${person}  ${slot} ${value}.`,
@@ -49,14 +49,16 @@ interface Figures {
 /** A year of sessions that repeat, reword, change and contradict facts; with keys, and without but consolidated once a month. */
 export async function printYear(): Promise<void> {
   console.log(`a year of ${SESSIONS} sessions${' '.repeat(9)}entries  duplicates  out of date  recall@10`);
-  for (const way of ['as it comes', 'with keys', 'consolidated'] as const) {
-    const { entries, duplicates, stale, recall } = await year(way);
+  for (const wording of ['as it comes', 'with keys', 'consolidated'] as const) {
+    const { entries, duplicates, stale, recall } = await year(wording);
     const shares = [duplicates, stale].map((share) => `${(share * 100).toFixed(1)} %`.padStart(12));
-    console.log(`${way.padEnd(30)}${String(entries).padStart(9)}${shares.join('')}${recall.toFixed(3).padStart(11)}`);
+    console.log(
+      `${wording.padEnd(30)}${String(entries).padStart(9)}${shares.join('')}${recall.toFixed(3).padStart(11)}`,
+    );
   }
 }
 
-async function year(way: 'as it comes' | 'with keys' | 'consolidated'): Promise<Figures> {
+async function year(wording: 'as it comes' | 'with keys' | 'consolidated'): Promise<Figures> {
   const random = generator(7);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
   const store = longTermMemory({ file: ':memory:' });
@@ -66,14 +68,14 @@ async function year(way: 'as it comes' | 'with keys' | 'consolidated'): Promise<
       const person = pick(PEOPLE);
       const [slot, values] = pick(SLOTS);
       const key = `${person}/${slot}`;
-      // One in twenty is new or has changed, the rest is said again.
+      // One fact in twenty is new or has changed, the others are repeated.
       const value = truth.get(key) === undefined || random() < 0.05 ? pick(values) : (truth.get(key) ?? '');
       truth.set(key, value);
       const text = pick(SAYINGS)(person, slot, value);
       const entry = { text, namespace: 'team', source: `assistant/${session}`, metadata: { key, value } };
-      await store.add(way === 'with keys' ? { ...entry, key: key.replaceAll(' ', '-') } : entry);
+      await store.add(wording === 'with keys' ? { ...entry, key: key.replaceAll(' ', '-') } : entry);
     }
-    if (way === 'consolidated' && session % 50 === 49) {
+    if (wording === 'consolidated' && session % 50 === 49) {
       const night = consolidation(store, { namespace: 'team', model: understanding });
       const { status } = await runAgent(night, {});
       if (status !== 'completed') throw new Error(`the consolidation ended with ${status}`);
@@ -86,7 +88,7 @@ async function year(way: 'as it comes' | 'with keys' | 'consolidated'): Promise<
 
 type Store = ReturnType<typeof longTermMemory>;
 
-/** Stands in for a model that understands what it is shown: what it costs to be wrong is the model's figure, not the store's. */
+/** A test double for a perfect model, so that the figures are the store's and not the model's. */
 const understanding = scriptedModel(({ messages }) => {
   const { entries } = JSON.parse(String(messages[0]?.content)) as { entries: { entry: number; text: string }[] };
   const facts = Map.groupBy(entries, ({ text }) => factOf(text).key);
@@ -95,7 +97,7 @@ const understanding = scriptedModel(({ messages }) => {
   for (const said of facts.values()) {
     const newest = said.at(-1);
     if (newest === undefined) continue;
-    // The newest comes last: what it says holds, what says otherwise does not.
+    // The newest comes last and is valid; entries that contradict it are not.
     const same = said.filter(({ text }) => factOf(text).value === factOf(newest.text).value);
     outdated.push(...said.filter((one) => !same.includes(one)).map(({ entry }) => entry));
     if (same.length > 1) merge.push({ entries: same.map(({ entry }) => entry), text: newest.text });

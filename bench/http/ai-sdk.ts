@@ -40,11 +40,11 @@ export const aiSdk: HttpContender = {
   name: 'AI SDK',
   async prepare(job) {
     const { shape } = job;
-    const complete = async (options: Omit<Options, 'stopWhen' | 'system'>, heard?: (text: string) => void) => {
+    const complete = async (options: Omit<Options, 'stopWhen' | 'system'>, onText?: (text: string) => void) => {
       const all = { ...options, system: 'Go', stopWhen };
       if (!job.stream) return (await generateText(all)).text;
       const { text, textStream } = streamText({ ...all, onError: ({ error }) => Promise.reject(error) });
-      for await (const piece of textStream) heard?.(piece);
+      for await (const piece of textStream) onText?.(piece);
       return text;
     };
     switch (shape.kind) {
@@ -64,9 +64,9 @@ export const aiSdk: HttpContender = {
         const lead = modelAt(job, { kind: 'lead', calls: workers, latencyMs });
         return async () => {
           let ran = 0;
-          const places = pLimit(limit);
+          const slots = pLimit(limit);
           const lookup = lookupOf(() => (ran += 1));
-          const work = (prompt: string) => places(async () => complete({ model: worker, tools: { lookup }, prompt }));
+          const work = (prompt: string) => slots(async () => complete({ model: worker, tools: { lookup }, prompt }));
           await complete({ model: lead, tools: { delegate_worker: delegateOf(work) }, prompt: 'Go' });
           return ran;
         };
@@ -76,14 +76,14 @@ export const aiSdk: HttpContender = {
         const last = modelAt(job, { kind: 'text', chunks });
         const lead = modelAt(job, { kind: 'lead', calls: 1, latencyMs: 0 });
         return async () => {
-          let heard = 0;
+          let characters = 0;
           const run = async (level: number, prompt: string): Promise<string> => {
-            if (level === depth - 1) return complete({ model: last, prompt }, (text) => (heard += text.length));
+            if (level === depth - 1) return complete({ model: last, prompt }, (text) => (characters += text.length));
             const delegate = delegateOf((given) => run(level + 1, given));
             return complete({ model: lead, tools: { [`delegate_agent${level + 1}`]: delegate }, prompt });
           };
           await run(0, 'Go');
-          return heard;
+          return characters;
         };
       }
     }

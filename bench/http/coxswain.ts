@@ -93,14 +93,14 @@ function nested(job: Job, { depth, chunks }: Extract<Job['shape'], { kind: 'nest
     agent = defineAgent({ ...fixed, name: `agent${level}`, tools: [delegate(agent)], model });
   }
   return async () => {
-    let heard = 0;
+    let characters = 0;
     const run = startRun(agent, 'Go', { limits: { depth } });
     run.on('model.delta', ({ agent: speaker, delta }) => {
-      if (speaker === last && delta.type === 'text') heard += delta.text.length;
+      if (speaker === last && delta.type === 'text') characters += delta.text.length;
     });
     const { status } = await run.result;
     if (status !== 'completed') throw new Error(`coxswain: ${status}`);
-    return heard;
+    return characters;
   };
 }
 

@@ -18,7 +18,7 @@ export interface Measured {
   readonly wallRatio: Figures;
 }
 
-/** In each round every contender runs once, in turn, the one that begins changes: a busy machine is bad for all of them alike. */
+/** In each round every contender runs once, each time with another first one, so that a busy machine affects all alike. */
 export async function measure(workers: readonly Worker[], job: Job, rounds: number): Promise<Measured> {
   const counts = new Map<string, number>();
   for (const worker of workers) {

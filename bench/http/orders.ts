@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Cost } from '../profile.ts';
 import type { Job } from './task.ts';
 
-/** What a contender's process is told. */
+/** The messages to a contender's process. */
 export type Order =
   | { readonly order: 'prepare'; readonly job: Job; readonly runs: number }
   | { readonly order: 'run'; readonly runs: number }
@@ -31,7 +31,7 @@ export function startWorker(name: string): Worker {
     name,
     async do(order) {
       child.send(order);
-      return heard<Reply>(child);
+      return received<Reply>(child);
     },
     stop: () => void child.disconnect(),
   };
@@ -40,7 +40,7 @@ export function startWorker(name: string): Worker {
 /** The provider's process, and the address of its API. */
 export async function startProvider(): Promise<{ readonly url: string; stop(): void }> {
   const child = start('provider.ts', []);
-  const port = await heard<number>(child);
+  const port = await received<number>(child);
   return { url: `http://127.0.0.1:${port}`, stop: () => void child.disconnect() };
 }
 
@@ -48,12 +48,12 @@ function start(file: string, args: readonly string[]): ChildProcess {
   return fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv: NODE, serialization: 'advanced' });
 }
 
-function heard<T>(child: ChildProcess): Promise<T> {
+function received<T>(child: ChildProcess): Promise<T> {
   return new Promise((resolve, reject) => {
-    const gone = (code: number | null) => reject(new Error(`a process of the benchmark ended (${code})`));
-    child.once('exit', gone);
+    const disconnected = (code: number | null) => reject(new Error(`a process of the benchmark ended (${code})`));
+    child.once('exit', disconnected);
     child.once('message', (message) => {
-      child.off('exit', gone);
+      child.off('exit', disconnected);
       resolve(message as T);
     });
   });

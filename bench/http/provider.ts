@@ -1,6 +1,6 @@
 /**
- * A child process: a provider that speaks the three protocols, as fast as it can, on a port that it tells its parent. It knows a
- * request by its model's name and by how many tool results stand in it; it parses nothing.
+ * A child process: a provider that speaks the three protocols, as fast as it can, on a port that it sends to its parent. It
+ * recognises a request by its model's name and its number of tool results, without parsing it.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
@@ -46,7 +46,7 @@ async function answer(path: string, body: Buffer, response: ServerResponse): Pro
   response.end();
 }
 
-/** Every event is a packet of its own: a provider flushes each token. */
+/** Every event is a separate packet, since a provider flushes each token. */
 async function stream(wire: Wire, model: string, given: Answer, response: ServerResponse): Promise<void> {
   for (const event of wire.events(model, given)) {
     response.write(framed(event));

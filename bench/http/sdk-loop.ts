@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import { answerTo } from '../script.ts';
-import { sdkTalks, type Talk } from './sdk-talk.ts';
+import { type SdkConversation, sdkConversations } from './sdk-conversation.ts';
 import { type HttpContender, type Job, modelOf } from './task.ts';
 
 interface Tool {
@@ -10,18 +10,23 @@ interface Tool {
   readonly property: 'query' | 'task';
   execute(args: { readonly query?: string; readonly task?: string }): Promise<string>;
 }
-type Heard = ((text: string) => void) | undefined;
+type OnText = ((text: string) => void) | undefined;
 
-/** The loop that one writes by hand on the official SDK: ask, run the calls side by side under a limit, append, ask again. */
-async function loop(transcript: Talk, tools: readonly Tool[], limit: LimitFunction, heard: Heard): Promise<string> {
+/** A hand-written loop on the official SDK: call the model, execute the calls concurrently under a limit, append, repeat. */
+async function loop(
+  transcript: SdkConversation,
+  tools: readonly Tool[],
+  limit: LimitFunction,
+  onText: OnText,
+): Promise<string> {
   for (;;) {
-    const turn = await limit(() => transcript.ask(heard));
+    const turn = await limit(() => transcript.ask(onText));
     if (turn.calls.length === 0) return turn.text;
     const results = await Promise.all(
       turn.calls.map((call) => {
         const tool = tools.find(({ name }) => name === call.name);
         const execute = async () => tool?.execute(JSON.parse(call.arguments)) ?? 'no such tool';
-        // Who waits for another agent holds no place.
+        // A call that waits for another agent holds no slot.
         return tool?.property === 'task' ? execute() : limit(execute);
       }),
     );
@@ -33,7 +38,7 @@ export const sdkLoop: HttpContender = {
   name: 'SDK loop',
   async prepare(job) {
     const { shape } = job;
-    const open = sdkTalks(job);
+    const open = sdkConversations(job);
     switch (shape.kind) {
       case 'agent': {
         const transcript = open(modelOf({ ...shape, kind: 'steps' }), [define(lookupOf(() => {}))], shape.earlier);
@@ -53,32 +58,32 @@ export const sdkLoop: HttpContender = {
 
 function team(job: Job, shape: Extract<Job['shape'], { kind: 'team' }>): () => Promise<number> {
   const { workers, steps, limit, latencyMs } = shape;
-  const open = sdkTalks(job);
+  const open = sdkConversations(job);
   const worker = open(modelOf({ kind: 'steps', steps, earlier: 0, latencyMs }), [define(lookupOf(() => {}))]);
   const delegate = (execute: Tool['execute']): Tool => delegateOf('worker', execute);
   const lead = open(modelOf({ kind: 'lead', calls: workers, latencyMs }), [define(delegate(async () => ''))]);
   return async () => {
     let ran = 0;
     const lookup = lookupOf(() => (ran += 1));
-    const places = pLimit(limit);
+    const slots = pLimit(limit);
     const shared = pLimit(limit);
-    const work = delegate(({ task }) => places(() => loop(worker(task), [lookup], shared, undefined)));
+    const work = delegate(({ task }) => slots(() => loop(worker(task), [lookup], shared, undefined)));
     await loop(lead(), [work], shared, undefined);
     return ran;
   };
 }
 
 function nested(job: Job, { depth, chunks }: Extract<Job['shape'], { kind: 'nested' }>): () => Promise<number> {
-  const open = sdkTalks(job);
+  const open = sdkConversations(job);
   const last = open(modelOf({ kind: 'text', chunks }), []);
   const leads = Array.from({ length: depth - 1 }, (_, level) =>
     open(modelOf({ kind: 'lead', calls: 1, latencyMs: 0 }), [define(delegateOf(`agent${level + 1}`, async () => ''))]),
   );
   return async () => {
-    let heard = 0;
+    let characters = 0;
     const limit = pLimit(8);
     const onText = (text: string) => {
-      heard += text.length;
+      characters += text.length;
     };
     const run = (level: number, task?: string): Promise<string> => {
       const lead = leads[level];
@@ -87,7 +92,7 @@ function nested(job: Job, { depth, chunks }: Extract<Job['shape'], { kind: 'nest
       return loop(lead(task), [tool], limit, undefined);
     };
     await run(0);
-    return heard;
+    return characters;
   };
 }
 

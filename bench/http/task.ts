@@ -3,8 +3,8 @@ export const APIS = ['chat', 'responses', 'messages'] as const;
 export type Api = (typeof APIS)[number];
 
 /**
- * What a run asks of the provider. It stands in the model's name, so that the server, another process, can answer each request
- * by itself: by the name, and by how many tool results the request holds.
+ * The task of a run. The model's name encodes it, so that the server, another process, can answer each request from the name and the
+ * number of tool results alone.
  */
 export type Task =
   /** `steps` model calls, each but the last with one tool call, after `earlier` pairs of a call and its result. */
@@ -44,7 +44,7 @@ export interface Job {
   readonly stream: boolean;
   readonly shape:
     | { readonly kind: 'agent'; readonly steps: number; readonly earlier: number; readonly latencyMs: number }
-    /** `depth` agents, each below the one before; the last says a text of `chunks` pieces, which is listened to at the root. */
+    /** `depth` agents, each below the one before; the last streams a text of `chunks` pieces, which the root's listener receives. */
     | { readonly kind: 'nested'; readonly depth: number; readonly chunks: number }
     | {
         readonly kind: 'team';
@@ -55,7 +55,7 @@ export interface Job {
       };
 }
 
-/** The tool calls that ran, or the characters that were heard: a right run's are {@link expected}. */
+/** The number of executed tool calls, or of received characters: a correct run's is {@link expected}. */
 export type Run = () => Promise<number>;
 
 export interface HttpContender {

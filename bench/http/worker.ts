@@ -1,6 +1,6 @@
 /**
- * A child process: one contender, whose CPU is its own. Its parent tells it what to prepare, how often to run it, and asks for a
- * profile; it answers each order with one message.
+ * A child process with one contender, whose CPU is measured. Its parent orders what to prepare, how often to run it, and a profile; it
+ * answers each order with one message.
  */
 import { profile } from '../profile.ts';
 import type { Order, Reply } from './orders.ts';

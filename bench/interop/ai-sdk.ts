@@ -22,7 +22,7 @@ const end: Result = {
   finishReason: { unified: 'stop', raw: undefined },
 };
 
-/** A whole loop of the AI SDK: a call of the tool, and what its model says after it. */
+/** A whole loop of the AI SDK: a call of the tool, and the model's answer after it. */
 async function ask(sounder: Tool): Promise<unknown> {
   const { steps } = await generateText({
     model: new MockLanguageModelV4({ doGenerate: [call, end] }),

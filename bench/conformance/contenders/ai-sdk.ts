@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AgentSpec, Contender, Said, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, ScriptedTurn, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. Its own types need the DOM's and looser compiler options than this project's. */
@@ -25,11 +25,11 @@ const SDK: string = 'ai';
 const OTEL: string = '@ai-sdk/otel';
 const sdk: Sdk = await import(SDK);
 
-/** Subagents as its documentation has them: a tool whose `execute` calls another agent and gives its text. */
+/** Subagents as in its documentation: a tool whose `execute` calls another agent and returns its text. */
 export const aiSdk: Contender = {
   name: 'AI SDK',
   version: versionOf('ai'),
-  // A tool may need approval; its documentation says that a subagent's may not.
+  // A tool may need approval; a subagent's may not, by its documentation.
   has: { approval: 'needsApproval' },
   async trace() {
     const { OpenTelemetry }: { OpenTelemetry: new () => unknown } = await import(OTEL);
@@ -65,11 +65,11 @@ function workerOf(worker: AgentSpec, team: Team): unknown {
   });
 }
 
-function toolOf({ name, isAsked, execute }: ToolSpec): unknown {
+function toolOf({ name, needsApproval, execute }: ToolSpec): unknown {
   return sdk.tool({
     description: name,
     inputSchema: z.object({ query: z.string() }),
-    ...(isAsked && { needsApproval: true }),
+    ...(needsApproval && { needsApproval: true }),
     execute: ({ query }: { query: string }) => execute(query),
   });
 }
@@ -90,7 +90,7 @@ function modelOf(agent: string, think: Team['think']): object {
 
 let made = 0;
 
-function turnOf(said: Said): object {
+function turnOf(said: ScriptedTurn): object {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage = {
     inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },

@@ -30,7 +30,7 @@ export const coxswain: Contender = {
   async run(team) {
     return ranOf(await startRun(agentOf(team.lead), team.task, optionsOf(team)).result);
   },
-  async runKept(team, folder) {
+  async runDurable(team, folder) {
     const journal = sqlite(join(folder, 'runs.db'));
     try {
       const isKept = (await journal.read('kept')) !== undefined;
@@ -60,7 +60,7 @@ async function answer({ reason, tool }: ApprovalRequest, approve: NonNullable<Te
   return { decision: (await approve(tool)) ? 'allow' : 'deny' };
 }
 
-/** One definition for each, so that a name stands for one; those of a cycle find each other when they run. */
+/** One definition per name; the agents of a cycle refer to each other at run time. */
 function agentOf(spec: AgentSpec): Agent<string, unknown, unknown> {
   const made = new Map<AgentSpec, Agent<string, unknown, unknown>>();
   return define(spec, made, []);
@@ -87,13 +87,13 @@ function define(
   return agent as Agent<string, unknown, unknown>;
 }
 
-function toolOf({ name, isAsked, hasEffect, execute }: ToolSpec) {
+function toolOf({ name, needsApproval, hasEffect, execute }: ToolSpec) {
   return defineTool({
     name,
     description: name,
     input: z.object({ query: z.string() }),
-    access: isAsked || hasEffect ? 'send' : 'read',
-    ...(isAsked && { needsApproval: true }),
+    access: needsApproval || hasEffect ? 'send' : 'read',
+    ...(needsApproval && { needsApproval: true }),
     repeatable: true,
     execute: ({ query }) => execute(query),
   });

@@ -1,6 +1,6 @@
 import type { Contender } from '../team.ts';
 
-/** Loaded one by one: each needs its own packages, and most are installed in a folder of their own. */
+/** Loaded one by one: each needs its own packages, and most are installed in a separate folder. */
 const LOAD: Record<string, () => Promise<Contender>> = {
   coxswain: async () => (await import('./coxswain.ts')).coxswain,
   'AI SDK': async () => (await import('./ai-sdk.ts')).aiSdk,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import { z } from 'zod';
-import type { AgentSpec, Contender, Ran, Said, Seen, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, Observed, Ran, ScriptedTurn, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -51,7 +51,7 @@ export const langgraph: Contender = {
   version: `${versionOf('@langchain/langgraph')}, deepagents ${versionOf('deepagents')}`,
   has: { concurrency: 'config.maxConcurrency', approval: 'interruptOn' },
   run: (team) => run(team, new MemorySaver()),
-  async runKept(team, folder) {
+  async runDurable(team, folder) {
     const file = join(folder, 'checkpoints');
     return run(team, fileSaver(file), existsSync(file));
   },
@@ -82,7 +82,9 @@ async function run(team: Team, checkpointer: Saver, goesOn = false): Promise<Ran
 function agentOf(spec: AgentSpec, team: Team, more: object = {}, above: readonly AgentSpec[] = []): Runnable {
   const { name, instructions = `You are ${name}.`, tools = [], workers = [] } = spec;
   const here = [...above, spec];
-  const asked = tools.filter(({ isAsked }) => isAsked).map((one): [string, boolean] => [one.name, true]);
+  const asked = tools
+    .filter(({ isAsked: needsApproval }) => needsApproval)
+    .map((one): [string, boolean] => [one.name, true]);
   const subagents = workers.map((worker) => ({
     name: worker.name,
     description: worker.name,
@@ -148,7 +150,7 @@ function modelOf(agent: string, think: Team['think']): object {
     async _generate(messages: readonly Message[]): Promise<object> {
       const said = messages.map((one) => ({ type: one.getType(), content: one.content, calls: one.tool_calls }));
       const turn = said.filter(({ type }) => type === 'ai').length + 1;
-      const seen: Seen = { agent, text: JSON.stringify(said.filter(({ type }) => type !== 'system')), turn };
+      const seen: Observed = { agent, text: JSON.stringify(said.filter(({ type }) => type !== 'system')), turn };
       const message = turnOf(await think(seen));
       return { generations: [{ text: '', message }] };
     }
@@ -158,7 +160,7 @@ function modelOf(agent: string, think: Team['think']): object {
 
 let made = 0;
 
-function turnOf(said: Said): object {
+function turnOf(said: ScriptedTurn): object {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage_metadata = { input_tokens: input, output_tokens: output, total_tokens: input + output };
   if ('text' in said) return new AIMessage({ content: said.text, usage_metadata });

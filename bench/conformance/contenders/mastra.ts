@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AgentSpec, Contender, Ran, Said, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, Ran, ScriptedTurn, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -65,7 +65,7 @@ export const mastra: Contender = {
     }
     return ranOf(result);
   },
-  async runKept(team, folder) {
+  async runDurable(team, folder) {
     const { createDurableAgent }: { createDurableAgent(options: object): DurableAgent } = await import(DURABLE ?? '');
     const { LibSQLStore }: { LibSQLStore: new (options: object) => unknown } = await import(LIBSQL ?? '');
     const storage = new LibSQLStore({ id: 'kept', url: `file:${join(folder, 'mastra.db')}` });
@@ -111,12 +111,12 @@ function agentOf(spec: AgentSpec, team: Team, made: Map<AgentSpec, SdkAgent>): S
   return agent;
 }
 
-function toolOf({ name, isAsked, execute }: ToolSpec): unknown {
+function toolOf({ name, needsApproval, execute }: ToolSpec): unknown {
   return createTool({
     id: name,
     description: name,
     inputSchema: z.object({ query: z.string() }),
-    ...(isAsked && { requireApproval: true }),
+    ...(needsApproval && { requireApproval: true }),
     execute: async (input: { query?: unknown }) => execute(input?.query),
   });
 }
@@ -166,7 +166,7 @@ function streamOf(content: readonly Content[], finishReason: string, usage: obje
 
 let made = 0;
 
-function partsOf(said: Said, workers: readonly string[]) {
+function partsOf(said: ScriptedTurn, workers: readonly string[]) {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage = { inputTokens: input, outputTokens: output, totalTokens: input + output };
   if ('text' in said) return { content: [{ type: 'text', text: said.text }], finishReason: 'stop', usage };

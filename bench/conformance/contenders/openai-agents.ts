@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AgentSpec, Contender, Said, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, ScriptedTurn, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -86,12 +86,12 @@ function agentOf(spec: AgentSpec, team: Team, made: Map<AgentSpec, SdkAgent & { 
   return agent;
 }
 
-function toolOf({ name, isAsked, execute }: ToolSpec): unknown {
+function toolOf({ name, needsApproval, execute }: ToolSpec): unknown {
   return sdk.tool({
     name,
     description: name,
     parameters: z.object({ query: z.string() }),
-    ...(isAsked && { needsApproval: true }),
+    ...(needsApproval && { needsApproval: true }),
     execute: (input: { query?: unknown }) => execute(input.query),
   });
 }
@@ -100,7 +100,7 @@ function modelOf(agent: string, think: Team['think'], workers: readonly string[]
   return {
     async getResponse({ input }: Request) {
       const items = typeof input === 'string' ? [] : input;
-      // A turn is one message of the assistant, or calls that stand together.
+      // A turn is one message of the assistant, or consecutive calls.
       const said = items.filter(({ type, role }) => type === 'function_call' || role === 'assistant');
       const turn = turnsOf(items, said) + 1;
       return turnOf(await think({ agent, text: JSON.stringify(input), turn }), (to) => workers.includes(to));
@@ -125,7 +125,7 @@ function turnsOf(
 
 let made = 0;
 
-function turnOf(said: Said, isWorker: (name: string) => boolean): object {
+function turnOf(said: ScriptedTurn, isWorker: (name: string) => boolean): object {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage = new sdk.Usage({ requests: 1, inputTokens: input, outputTokens: output, totalTokens: input + output });
   if ('text' in said) {

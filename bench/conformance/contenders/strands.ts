@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AgentSpec, Contender, Ran, Said, Seen, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, Observed, Ran, ScriptedTurn, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -34,7 +34,7 @@ export const strands: Contender = {
   version: versionOf('@strands-agents/sdk'),
   has: { tokens: 'limits.totalTokens', approval: 'interrupt' },
   run: (team) => run(team, agentOf(team.lead, team, new Map())),
-  runKept(team, folder) {
+  runDurable(team, folder) {
     const storage = { snapshot: new sdk.FileStorage(join(folder, 'sessions')) };
     const sessionManager = new sdk.SessionManager({ sessionId: 'kept', storage, saveLatestOn: 'message' });
     return run(team, agentOf(team.lead, team, new Map(), { sessionManager, id: 'lead' }));
@@ -94,13 +94,13 @@ function callingTool(name: string, agent: SdkAgent): unknown {
   });
 }
 
-function toolOf({ name, isAsked, execute }: ToolSpec): unknown {
+function toolOf({ name, needsApproval, execute }: ToolSpec): unknown {
   return sdk.tool({
     name,
     description: name,
     inputSchema: z.object({ query: z.string() }),
     callback: ({ query }: { query: string }, context: Context) => {
-      if (isAsked && context.interrupt({ name }) !== 'yes') return 'not approved';
+      if (needsApproval && context.interrupt({ name }) !== 'yes') return 'not approved';
       return execute(query);
     },
   });
@@ -114,7 +114,7 @@ function modelOf(agent: string, think: Team['think'], workers: readonly string[]
     }
     async *stream(messages: readonly { readonly role: string }[]): AsyncIterable<object> {
       const turn = messages.filter(({ role }) => role === 'assistant').length + 1;
-      const seen: Seen = { agent, text: JSON.stringify(messages), turn };
+      const seen: Observed = { agent, text: JSON.stringify(messages), turn };
       yield* eventsOf(await think(seen), workers);
     }
   }
@@ -123,7 +123,7 @@ function modelOf(agent: string, think: Team['think'], workers: readonly string[]
 
 let made = 0;
 
-function* eventsOf(said: Said, workers: readonly string[]): Iterable<object> {
+function* eventsOf(said: ScriptedTurn, workers: readonly string[]): Iterable<object> {
   yield { type: 'modelMessageStartEvent', role: 'assistant' };
   if ('text' in said) {
     yield { type: 'modelContentBlockStartEvent' };

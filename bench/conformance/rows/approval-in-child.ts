@@ -8,7 +8,7 @@ export const approvalInChild: Row = {
   good: 'shown while the sibling works, done once after the yes, and its result comes back',
   async play(contender) {
     if (contender.has.approval === undefined) return { ok: false, saw: 'there is none' };
-    /** When the buyer's model asked for the call. */
+    /** The time at which the buyer's model requested the call. */
     let begun = 0;
     let shownAt: number | undefined;
     let answered = false;

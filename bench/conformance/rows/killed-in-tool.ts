@@ -12,7 +12,7 @@ export const killedInTool: Row = {
   title: 'SIGKILL inside a tool that changes something, then a new process',
   good: 'what was finished is not done again, what is unknown neither, and the run comes to its end',
   async play(contender) {
-    if (contender.runKept === undefined) return { ok: false, saw: 'lost: nothing outlives the process' };
+    if (contender.runDurable === undefined) return { ok: false, saw: 'lost: nothing outlives the process' };
     const folder = mkdtempSync(join(tmpdir(), 'kept-'));
     try {
       const first = await program(contender.name, folder);
@@ -31,7 +31,7 @@ export const killedInTool: Row = {
   },
 };
 
-/** The team of both processes. Its second tool kills the process that first comes to it, after it has done its work. */
+/** The team of both processes. Its second tool kills the first process that calls it, after its work is done. */
 export function keptTeam(folder: string): Team {
   const note = (name: string) => appendFileSync(join(folder, 'done'), `${name}\n`);
   const look = {
@@ -65,7 +65,7 @@ export function keptTeam(folder: string): Team {
 
 function program(name: string, folder: string): Promise<{ code: number | null; signal: string | null; said: string }> {
   return new Promise((resolve, reject) => {
-    // The condition by which this project's own sources are found; to every other package it says nothing.
+    // The condition that resolves this project's own sources; it has no effect on other packages.
     const args = ['--conditions=@coxswain/source', PROGRAM, name, folder];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000 });
     let said = '';

@@ -15,23 +15,27 @@ interface ToolDefinition {
 }
 
 /** One conversation, in the form of its protocol. */
-export interface Talk {
+export interface SdkConversation {
   /** The next turn, which stands in the conversation then. */
-  ask(heard: ((text: string) => void) | undefined): Promise<Turn>;
+  ask(onText: ((text: string) => void) | undefined): Promise<Turn>;
   append(results: readonly { readonly id: string; readonly text: string }[]): void;
 }
 
 /** Makes conversations with a model; the client, the definitions and the `earlier` pairs are made once. */
-export type OpenTalk = (model: string, tools: readonly ToolDefinition[], earlier?: number) => (task?: string) => Talk;
+export type OpenConversation = (
+  model: string,
+  tools: readonly ToolDefinition[],
+  earlier?: number,
+) => (task?: string) => SdkConversation;
 
-export function sdkTalks({ api, url, stream }: Job): OpenTalk {
+export function sdkConversations({ api, url, stream }: Job): OpenConversation {
   return OPEN[api](url, stream);
 }
 
 const SYSTEM = 'Go';
 const key = 'bench-key';
 
-const chat = (baseURL: string, stream: boolean): OpenTalk => {
+const chat = (baseURL: string, stream: boolean): OpenConversation => {
   const client = new OpenAI({ apiKey: key, baseURL });
   return (model, definitions, earlier = 0) => {
     const tools = definitions.map(({ name, description, schema }) => {
@@ -53,7 +57,7 @@ const chat = (baseURL: string, stream: boolean): OpenTalk => {
         { role: 'user', content: task },
       ];
       return {
-        async ask(heard) {
+        async ask(onText) {
           const turn = stream
             ? await gather(
                 await client.chat.completions.create({
@@ -62,7 +66,7 @@ const chat = (baseURL: string, stream: boolean): OpenTalk => {
                   stream: true,
                   stream_options: { include_usage: true },
                 }),
-                heard,
+                onText,
               )
             : whole(await client.chat.completions.create({ ...fixed, messages }));
           const tool_calls = turn.calls.map(({ id, ...named }) => ({ id, type: 'function', function: named }) as const);
@@ -90,7 +94,7 @@ const chat = (baseURL: string, stream: boolean): OpenTalk => {
 
   async function gather(
     chunks: AsyncIterable<OpenAI.ChatCompletionChunk>,
-    heard: ((text: string) => void) | undefined,
+    onText: ((text: string) => void) | undefined,
   ): Promise<Turn> {
     let text = '';
     const calls: { id: string; name: string; arguments: string }[] = [];
@@ -99,7 +103,7 @@ const chat = (baseURL: string, stream: boolean): OpenTalk => {
       if (delta === undefined) continue;
       if (delta.content) {
         text += delta.content;
-        heard?.(delta.content);
+        onText?.(delta.content);
       }
       for (const { index, id, function: named } of delta.tool_calls ?? []) {
         const growing = calls[index] ?? { id: '', name: '', arguments: '' };
@@ -113,7 +117,7 @@ const chat = (baseURL: string, stream: boolean): OpenTalk => {
   }
 };
 
-const responses = (baseURL: string, stream: boolean): OpenTalk => {
+const responses = (baseURL: string, stream: boolean): OpenConversation => {
   const client = new OpenAI({ apiKey: key, baseURL });
   return (model, definitions, earlier = 0) => {
     const tools = definitions.map(({ name, description, schema }) => {
@@ -127,9 +131,9 @@ const responses = (baseURL: string, stream: boolean): OpenTalk => {
     return (task = 'Go') => {
       const input: OpenAI.Responses.ResponseInputItem[] = [...before, { role: 'user', content: task }];
       return {
-        async ask(heard) {
+        async ask(onText) {
           const output = stream
-            ? await gather(await client.responses.create({ ...fixed, input, stream: true }), heard)
+            ? await gather(await client.responses.create({ ...fixed, input, stream: true }), onText)
             : (await client.responses.create({ ...fixed, input })).output;
           let text = '';
           const calls: { id: string; name: string; arguments: string }[] = [];
@@ -152,18 +156,18 @@ const responses = (baseURL: string, stream: boolean): OpenTalk => {
 
   async function gather(
     events: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>,
-    heard: ((text: string) => void) | undefined,
+    onText: ((text: string) => void) | undefined,
   ): Promise<OpenAI.Responses.ResponseOutputItem[]> {
     let output: OpenAI.Responses.ResponseOutputItem[] = [];
     for await (const event of events) {
-      if (event.type === 'response.output_text.delta') heard?.(event.delta);
+      if (event.type === 'response.output_text.delta') onText?.(event.delta);
       else if (event.type === 'response.completed') output = event.response.output;
     }
     return output;
   }
 };
 
-const messages = (baseURL: string, stream: boolean): OpenTalk => {
+const messages = (baseURL: string, stream: boolean): OpenConversation => {
   const client = new Anthropic({ apiKey: key, baseURL });
   return (model, definitions, earlier = 0) => {
     const tools = definitions.map(({ name, description, schema }) => {
@@ -177,9 +181,9 @@ const messages = (baseURL: string, stream: boolean): OpenTalk => {
     return (task = 'Go') => {
       const all: Anthropic.MessageParam[] = [...before, { role: 'user', content: task }];
       return {
-        async ask(heard) {
+        async ask(onText) {
           const content = stream
-            ? await gather(await client.messages.create({ ...fixed, messages: all, stream: true }), heard)
+            ? await gather(await client.messages.create({ ...fixed, messages: all, stream: true }), onText)
             : (await client.messages.create({ ...fixed, messages: all })).content;
           all.push({ role: 'assistant', content: content as Anthropic.ContentBlockParam[] });
           let text = '';
@@ -203,7 +207,7 @@ const messages = (baseURL: string, stream: boolean): OpenTalk => {
 
   async function gather(
     events: AsyncIterable<Anthropic.RawMessageStreamEvent>,
-    heard: ((text: string) => void) | undefined,
+    onText: ((text: string) => void) | undefined,
   ): Promise<Anthropic.ContentBlock[]> {
     const blocks: Anthropic.ContentBlock[] = [];
     const inputs: string[] = [];
@@ -213,7 +217,7 @@ const messages = (baseURL: string, stream: boolean): OpenTalk => {
       const block = blocks[event.index];
       if (event.delta.type === 'text_delta' && block?.type === 'text') {
         block.text += event.delta.text;
-        heard?.(event.delta.text);
+        onText?.(event.delta.text);
       } else if (event.delta.type === 'input_json_delta') {
         inputs[event.index] = (inputs[event.index] ?? '') + event.delta.partial_json;
       }
@@ -225,7 +229,11 @@ const messages = (baseURL: string, stream: boolean): OpenTalk => {
   }
 };
 
-const OPEN: { readonly [api in Api]: (url: string, stream: boolean) => OpenTalk } = { chat, responses, messages };
+const OPEN: { readonly [api in Api]: (url: string, stream: boolean) => OpenConversation } = {
+  chat,
+  responses,
+  messages,
+};
 
 /** Earlier messages: a user's, then pairs of a call and its result, then an answer; none of them where there are no pairs. */
 function around<Message>(
