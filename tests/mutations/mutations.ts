@@ -42,8 +42,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'assembly',
     file: `${openai}/chat-calls.ts`,
-    search: 'known === undefined || beginsAnother(known, piece) ? this.#begin(piece.index) : known;',
-    replacement: 'known ?? this.#begin(piece.index);',
+    search: 'existing === undefined || beginsAnother(existing, piece) ? this.#begin(piece.index) : existing;',
+    replacement: 'existing ?? this.#begin(piece.index);',
     test: wire('chat-parallel-index-all-zero'),
   },
   {
@@ -84,8 +84,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'stream repair',
     file: 'src/models/answer/answer-parser.ts',
-    search: 'return !isNothing(told) && this.#into.event(told);',
-    replacement: 'return this.#into.event(told);',
+    search: 'return !isNothing(value) && this.#into.event(value);',
+    replacement: 'return this.#into.event(value);',
     test: 'tests/models/stream.test.ts',
   },
   {
@@ -112,29 +112,29 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'stream repair',
     file: 'src/models/answer/repair.ts',
-    search: 'const error = fieldsOf(first).error ?? first;',
+    search: 'const error = bodyFields(first).error ?? first;',
     replacement: 'const error = body;',
     test: 'tests/models/bad-inputs.test.ts',
   },
   {
     duty: 'terminal signal',
     file: `${openai}/chat-turn.ts`,
-    search: "this.#ending = options.stream ? 'cut' : 'end';",
-    replacement: "this.#ending = 'end';",
+    search: "this.#end = options.stream ? 'cut' : 'end';",
+    replacement: "this.#end = 'end';",
     test: wire('chat-clean-eof-inside-arguments'),
   },
   {
     duty: 'terminal signal',
     file: `${openai}/responses-turn.ts`,
-    search: "#ending: Ending = 'cut';",
-    replacement: "#ending: Ending = 'end';",
+    search: "#end: AnswerEnd = 'cut';",
+    replacement: "#end: AnswerEnd = 'end';",
     test: wire('responses-eof-after-finished-call'),
   },
   {
     duty: 'terminal signal',
     file: `${anthropic}/turn.ts`,
-    search: "#ending: Ending = 'cut';",
-    replacement: "#ending: Ending = 'end';",
+    search: "#end: AnswerEnd = 'cut';",
+    replacement: "#end: AnswerEnd = 'end';",
     test: wire('anthropic-eof-without-message-stop'),
   },
   {
@@ -225,7 +225,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'replay',
     file: `${anthropic}/blocks.ts`,
-    search: 'return turn === undefined ? undefined : listField(turn).map(fieldsOf).flatMap(replayed).map(wellFormed);',
+    search:
+      'return turn === undefined ? undefined : listField(turn).map(bodyFields).flatMap(replayed).map(wellFormed);',
     replacement: 'return undefined;',
     test: wire('anthropic-interleaved-thinking-replay'),
   },
@@ -337,14 +338,14 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'more',
     file: 'src/models/failure/without-secrets.ts',
-    search: "shown = shown.replaceAll(secret, '[redacted]');",
-    replacement: 'shown = String(shown);',
+    search: "redacted = redacted.replaceAll(secret, '[redacted]');",
+    replacement: 'redacted = String(redacted);',
     test: 'tests/models/wire-log.test.ts',
   },
   {
     duty: 'attacks',
     file: `${workspace}/workspace-path.ts`,
-    search: "throw refusal('path_outside', given, 'leads out of the workspace.')",
+    search: "throw pathRefusal('path_outside', given, 'leads out of the workspace.')",
     replacement: "names.push('..')",
     test: attack('WP-001'),
   },
@@ -393,7 +394,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: `${workspace}/workspace.ts`,
-    search: "if (facts.isSymbolicLink()) throw refusal('path_symlink', given, 'is a link; links are not followed.');",
+    search:
+      "if (facts.isSymbolicLink()) throw pathRefusal('path_symlink', given, 'is a link; links are not followed.');",
     replacement: '',
     test: attack('WP-004'),
   },
@@ -428,8 +430,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: `${workspace}/folder.ts`,
-    search: "if (hold === 'paths') return",
-    replacement: "if (hold === 'paths' || path !== '') return",
+    search: "if (access === 'paths') return",
+    replacement: "if (access === 'paths' || path !== '') return",
     test: { file: 'tests/tools/workspace-races.test.ts', name: 'reading' },
   },
   {
@@ -456,13 +458,13 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: `${workspace}/change-file.ts`,
-    search: 'if (known !== undefined && known !== before?.content.version) throw changed(path.given);',
+    search: 'if (readVersion !== undefined && readVersion !== before?.content.version) throw changed(path.given);',
     replacement: '',
     test: 'tests/tools/known-versions.test.ts',
   },
   {
     duty: 'attacks',
-    file: `${workspace}/known-versions.ts`,
+    file: `${workspace}/read-versions.ts`,
     search: 'findLast(({ step }) => step < before)',
     replacement: 'findLast(({ step }) => step < Infinity)',
     test: 'tests/tools/known-versions.test.ts',
@@ -571,7 +573,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: `${commands}/output.ts`,
-    search: 'if (text.length > this.#left) this.cut = stream;',
+    search: 'if (text.length > this.#remaining) this.truncated = stream;',
     replacement: '',
     test: attack('CM-026'),
   },
@@ -703,7 +705,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'attacks',
-    file: 'src/telemetry/otel/redacting-exporter.ts',
+    file: 'src/telemetry/otel/setup.ts',
     search: 'spans.map((span) => clean(span, redaction))',
     replacement: '[...spans]',
     test: attack('LR-013'),

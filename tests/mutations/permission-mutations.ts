@@ -13,11 +13,11 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
       ['capped(query) ??\n', '', 'security/random-rules'],
       ['denied(query, value) ??\n', '', 'security/random-rules'],
       ['planned(query) ??\n', '', 'security/random-rules'],
-      ['flow(query, value) ??\n', '', 'cases/taint'],
-      ['asked(query, value) ??\n', '', 'security/random-rules'],
+      ['byFlow(query, value) ??\n', '', 'cases/taint'],
+      ['byAskRule(query, value) ??\n', '', 'security/random-rules'],
       ['unmatched(query, value) ??\n', '', 'security/random-rules'],
-      ["label.confidentiality === 'secret' && tool.access === 'send'", 'false as boolean', 'security/random-rules'],
-      ["label.confidentiality === 'private' && tool.access === 'send'", 'false as boolean', 'security/random-rules'],
+      ["label.confidentiality === 'secret' && sends", 'false as boolean', 'security/random-rules'],
+      ["label.confidentiality === 'private' && sends", 'false as boolean', 'security/random-rules'],
       ["if (level.source !== 'run') continue;", '', 'security/random-rules'],
       ["if (level.source === 'delegate') continue;", '', 'security/random-rules'],
       ['STRICTNESS[mode] > STRICTNESS[strictest]', 'STRICTNESS[mode] < STRICTNESS[strictest]', 'security/random-rules'],
@@ -42,7 +42,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
         'false as boolean',
         test('security/endorse-and-plans'),
       ],
-      ["tool.access !== 'read' && tool.access !== 'write'", 'false as boolean', test('security/approval')],
+      ['!ACCESS_FACTS[tool.access].mayAlways', 'false as boolean', test('security/approval')],
     ] as const
   ).map(
     ([search, replacement, on]) => ({ duty, file: 'src/security/approval.ts', search, replacement, test: on }) as const,
@@ -77,7 +77,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   },
   {
     duty,
-    file: 'src/security/shown-hosts.ts',
+    file: 'src/security/host-warnings.ts',
     search: 'text.replaceAll(host, ascii(host) ?? host)',
     replacement: 'text',
     test: test('security/approval-text'),
@@ -199,7 +199,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   },
   {
     duty,
-    file: 'src/interop/mcp/safe-auth.ts',
+    file: 'src/interop/mcp/connect.ts',
     search: ' && !MEANS_SOMETHING.test(url.href)',
     replacement: '',
     test: attack('HU-026'),

@@ -82,9 +82,7 @@ async function run(team: Team, checkpointer: Saver, goesOn = false): Promise<Ran
 function agentOf(spec: AgentSpec, team: Team, more: object = {}, above: readonly AgentSpec[] = []): Runnable {
   const { name, instructions = `You are ${name}.`, tools = [], workers = [] } = spec;
   const here = [...above, spec];
-  const asked = tools
-    .filter(({ isAsked: needsApproval }) => needsApproval)
-    .map((one): [string, boolean] => [one.name, true]);
+  const asked = tools.filter(({ needsApproval }) => needsApproval).map((one): [string, boolean] => [one.name, true]);
   const subagents = workers.map((worker) => ({
     name: worker.name,
     description: worker.name,

@@ -53,7 +53,7 @@ export class AnthropicAssembler implements Assembler {
   state: Assembler['state'] = 'open';
   readonly #options: AnthropicTurnOptions;
   readonly #blocks = new GrowingBlocks();
-  #ending: AnswerEnd = 'cut';
+  #end: AnswerEnd = 'cut';
   #usage: { readonly [name: string]: unknown } = {};
   #id: string | undefined;
   #model: string | undefined;
@@ -76,11 +76,11 @@ export class AnthropicAssembler implements Assembler {
       case 'message_start':
         return this.#begin(bodyFields(fields.message));
       case 'message_delta':
-        return this.#end(fields);
+        return this.#takeEnd(fields);
       case 'message_stop':
         this.#count(fields.usage);
         this.state = 'closed';
-        if (this.#ending === 'cut' && this.#blocks.size > 0) this.#ending = 'end';
+        if (this.#end === 'cut' && this.#blocks.size > 0) this.#end = 'end';
         return true;
       case 'message':
         for (const part of eventsOf(fields)) this.take(part, onDelta);
@@ -105,10 +105,10 @@ export class AnthropicAssembler implements Assembler {
     return true;
   }
 
-  #end({ delta, usage }: BodyFields): boolean {
+  #takeEnd({ delta, usage }: BodyFields): boolean {
     this.#count(usage);
     const reason = textField(bodyFields(delta).stop_reason)?.toLowerCase();
-    if (reason !== undefined) this.#ending = ENDINGS[reason] ?? 'end';
+    if (reason !== undefined) this.#end = ENDINGS[reason] ?? 'end';
     if (reason !== undefined && this.state === 'open') this.state = 'complete';
     return true;
   }
@@ -125,7 +125,7 @@ export class AnthropicAssembler implements Assembler {
   turn(): ModelTurn {
     const { names, newId, origin } = this.#options;
     const { usage } = this;
-    const turn = commit('anthropic', this.#ending, {
+    const turn = commit('anthropic', this.#end, {
       ...this.#blocks.finish(names, newId, origin),
       ...(usage === undefined ? {} : { usage }),
       response: responseOf(this.#id, this.#model),

@@ -34,7 +34,7 @@ export class ResponsesAssembler implements Assembler {
   usage: CallUsage | undefined;
   readonly #options: ResponsesTurnOptions;
   readonly #items = new GrowingItems();
-  #ending: AnswerEnd = 'cut';
+  #end: AnswerEnd = 'cut';
   #id: string | undefined;
   #model: string | undefined;
 
@@ -65,7 +65,7 @@ export class ResponsesAssembler implements Assembler {
       case 'response.failed':
       case 'response.cancelled':
         this.usage = usageOf(fields) ?? this.usage;
-        return this.#end(bodyFields(fields.response), type.slice('response.'.length));
+        return this.#takeEnd(bodyFields(fields.response), type.slice('response.'.length));
       case 'error':
       case 'response.error':
         throw bodyFailure(
@@ -87,15 +87,15 @@ export class ResponsesAssembler implements Assembler {
   }
 
   /** If the event and the response contradict each other, the less complete one counts. */
-  #end(fields: BodyFields, named: string): true {
+  #takeEnd(fields: BodyFields, named: string): true {
     const own = textField(fields.status);
     const status = named === 'completed' || named === 'done' ? (own ?? 'completed') : named;
     this.#note(fields);
     this.state = 'closed';
     if (status === 'failed' || fields.error) throw bodyFailure(fields.error ?? {}, 'openai', this.#options.secrets);
     this.#items.whole(outputOf(fields));
-    this.#ending = status === 'completed' ? 'end' : endOf(bodyFields(fields.incomplete_details).reason, status);
-    if (this.#ending === 'end' && this.#items.hasIncompleteCall) this.#ending = 'length';
+    this.#end = status === 'completed' ? 'end' : endOf(bodyFields(fields.incomplete_details).reason, status);
+    if (this.#end === 'end' && this.#items.hasIncompleteCall) this.#end = 'length';
     return true;
   }
 
@@ -105,18 +105,18 @@ export class ResponsesAssembler implements Assembler {
       return true;
     }
     if (!('output' in fields) && typeof fields.status !== 'string') refuseOther(event, fields, this.#options.secrets);
-    return this.#end(fields, 'completed');
+    return this.#takeEnd(fields, 'completed');
   }
 
   turn(): ModelTurn {
     const { names, newId, origin } = this.#options;
     const { usage } = this;
     const { content, items } = this.#items.finish(names, newId);
-    const isRefusal = this.#items.refused && (this.#ending === 'end' || this.#ending === 'filtered');
-    if (this.#ending === 'end' && this.#items.size === 0) {
+    const isRefusal = this.#items.refused && (this.#end === 'end' || this.#end === 'filtered');
+    if (this.#end === 'end' && this.#items.size === 0) {
       throw new ModelError('empty_response', 'openai: the response has no output', { usage });
     }
-    return commit('openai', isRefusal ? 'refused' : this.#ending, {
+    return commit('openai', isRefusal ? 'refused' : this.#end, {
       content,
       native: nativeTurn(origin, items),
       ...(usage === undefined ? {} : { usage }),
