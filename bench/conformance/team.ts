@@ -18,7 +18,7 @@ export interface ToolSpec {
 }
 
 /** The next turn of a model. */
-export type ScriptedTurn = (
+export type PlannedTurn = (
   | { readonly text: string }
   /** `to` names a tool or a worker; `raw` is JSON text as the model wrote it. */
   | { readonly calls: readonly { readonly to: string; readonly query?: string; readonly raw?: string }[] }
@@ -37,7 +37,7 @@ export interface Team {
   readonly lead: AgentSpec;
   readonly task: string;
   /** The models of all agents. What it throws is a provider's failure. */
-  readonly think: (observed: Observed) => ScriptedTurn | Promise<ScriptedTurn>;
+  readonly think: (observed: Observed) => PlannedTurn | Promise<PlannedTurn>;
   /** Bounds that the caller sets on the lead; a contender uses what it has for them. */
   readonly bounds?: { readonly steps?: number; readonly tokens?: number; readonly concurrency?: number };
   /** A person: answers each question once it is shown. */

@@ -199,8 +199,8 @@ export class Window implements Selector {
 
   /** Of the present layout over the first `count` messages. */
   #raw(count: number): number {
-    const { retained: kept, boundary } = this.#layout;
-    const staying = kept.reduce((sum, index) => sum + this.#ruler.sum(index, index + 1), 0);
+    const { retained, boundary } = this.#layout;
+    const staying = retained.reduce((sum, index) => sum + this.#ruler.sum(index, index + 1), 0);
     return this.#ruler.request(staying + this.#summaryRaw + this.#ruler.sum(boundary, count));
   }
 

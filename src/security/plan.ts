@@ -1,7 +1,7 @@
 import { canonical, isPlainObject, type Json } from '../core/values/json.ts';
 
 /** A call that a model announced beforehand. */
-export interface PlannedCall {
+export interface PinnedCall {
   readonly tool: string;
   readonly args: { readonly [name: string]: Json };
   /** Arguments that may be anything. */
@@ -9,7 +9,7 @@ export interface PlannedCall {
 }
 
 /** Whether a call is the one that was planned: the same tool, and each argument that is not open the same, none more and none less. */
-export function isPlanned(planned: PlannedCall, tool: string, args: Json): boolean {
+export function isPlanned(planned: PinnedCall, tool: string, args: Json): boolean {
   if (planned.tool !== tool || !isPlainObject(args)) return false;
   const open = new Set(planned.open);
   const pinned = (of: { readonly [name: string]: unknown }) =>

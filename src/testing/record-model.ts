@@ -5,7 +5,7 @@ import { modelFailure } from '../core/values/turn.ts';
 import { fallback } from '../models/fallback.ts';
 
 /** One exchange of a recording, as a line of JSON. */
-export interface Exchange {
+export interface RecordedExchange {
   /** Its number in the order in which they were asked; the file is in the order in which they were answered. */
   readonly asked: number;
   readonly agent?: string;
@@ -23,7 +23,7 @@ export interface Exchange {
 export function recordModel(model: Model, file: string): Model {
   let begun = false;
   let asked = 0;
-  const write = (exchange: Exchange) => {
+  const write = (exchange: RecordedExchange) => {
     const line = `${JSON.stringify(exchange)}\n`;
     if (begun) appendFileSync(file, line);
     else writeFileSync(file, line, { mode: 0o600 });
@@ -33,7 +33,7 @@ export function recordModel(model: Model, file: string): Model {
 }
 
 /** Of a fallback, each model is recorded: the run goes through them itself. */
-function recording(model: Model, write: (exchange: Exchange) => void, nextNumber: () => number): Model {
+function recording(model: Model, write: (exchange: RecordedExchange) => void, nextNumber: () => number): Model {
   if (model.candidates !== undefined) return fallback(model.candidates.map((one) => recording(one, write, nextNumber)));
   const { provider, id, limits, retry, timeoutMs, needsMaxOutputTokens, price, server } = model;
   return Object.freeze({

@@ -1,4 +1,4 @@
-import type { AgentSpec, Contender, Ran, ScriptedTurn, Team } from '../../bench/conformance/team.ts';
+import type { AgentSpec, Contender, PlannedTurn, Ran, Team } from '../../bench/conformance/team.ts';
 
 type Message = { readonly role: 'user' | 'assistant' | 'tool'; readonly content: unknown };
 
@@ -36,7 +36,7 @@ class Loop {
     let tokens = 0;
     for (let step = 0; step < steps; step += 1) {
       const turn = messages.filter(({ role }) => role === 'assistant').length + 1 - before;
-      const said: ScriptedTurn = await this.#team.think({ agent: agent.name, text: JSON.stringify(messages), turn });
+      const said: PlannedTurn = await this.#team.think({ agent: agent.name, text: JSON.stringify(messages), turn });
       tokens += (said.usage?.input ?? 100) + (said.usage?.output ?? 10);
       messages.push({ role: 'assistant', content: said });
       if ('text' in said) return [said.text, tokens];

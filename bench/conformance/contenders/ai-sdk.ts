@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AgentSpec, Contender, ScriptedTurn, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, PlannedTurn, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. Its own types need the DOM's and looser compiler options than this project's. */
@@ -90,7 +90,7 @@ function modelOf(agent: string, think: Team['think']): object {
 
 let made = 0;
 
-function turnOf(said: ScriptedTurn): object {
+function turnOf(said: PlannedTurn): object {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage = {
     inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import { z } from 'zod';
-import type { AgentSpec, Contender, Observed, Ran, ScriptedTurn, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, Observed, PlannedTurn, Ran, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -158,7 +158,7 @@ function modelOf(agent: string, think: Team['think']): object {
 
 let made = 0;
 
-function turnOf(said: ScriptedTurn): object {
+function turnOf(said: PlannedTurn): object {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage_metadata = { input_tokens: input, output_tokens: output, total_tokens: input + output };
   if ('text' in said) return new AIMessage({ content: said.text, usage_metadata });

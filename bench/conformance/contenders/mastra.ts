@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AgentSpec, Contender, Ran, ScriptedTurn, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, PlannedTurn, Ran, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -166,7 +166,7 @@ function streamOf(content: readonly Content[], finishReason: string, usage: obje
 
 let made = 0;
 
-function partsOf(said: ScriptedTurn, workers: readonly string[]) {
+function partsOf(said: PlannedTurn, workers: readonly string[]) {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage = { inputTokens: input, outputTokens: output, totalTokens: input + output };
   if ('text' in said) return { content: [{ type: 'text', text: said.text }], finishReason: 'stop', usage };

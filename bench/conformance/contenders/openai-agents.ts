@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AgentSpec, Contender, ScriptedTurn, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, PlannedTurn, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -125,7 +125,7 @@ function turnsOf(
 
 let made = 0;
 
-function turnOf(said: ScriptedTurn, isWorker: (name: string) => boolean): object {
+function turnOf(said: PlannedTurn, isWorker: (name: string) => boolean): object {
   const { input, output } = said.usage ?? { input: 100, output: 10 };
   const usage = new sdk.Usage({ requests: 1, inputTokens: input, outputTokens: output, totalTokens: input + output });
   if ('text' in said) {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AgentSpec, Contender, Observed, Ran, ScriptedTurn, Team, ToolSpec } from '../team.ts';
+import type { AgentSpec, Contender, Observed, PlannedTurn, Ran, Team, ToolSpec } from '../team.ts';
 import { versionOf } from '../version-of.ts';
 
 /** What is used of it. */
@@ -123,7 +123,7 @@ function modelOf(agent: string, think: Team['think'], workers: readonly string[]
 
 let made = 0;
 
-function* eventsOf(said: ScriptedTurn, workers: readonly string[]): Iterable<object> {
+function* eventsOf(said: PlannedTurn, workers: readonly string[]): Iterable<object> {
   yield { type: 'modelMessageStartEvent', role: 'assistant' };
   if ('text' in said) {
     yield { type: 'modelContentBlockStartEvent' };

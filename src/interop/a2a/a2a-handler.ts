@@ -7,7 +7,7 @@ import type { Client } from '../http/client.ts';
 import { ClientSpending } from '../http/client-spending.ts';
 import type { HttpSettings } from '../http/http-options.ts';
 import { Problem } from '../http/problem.ts';
-import { readText } from '../http/read-body.ts';
+import { readBodyText } from '../http/read-body.ts';
 import { asProblem, sendJson, sendProblem } from '../http/send-json.ts';
 import { answerJsonRpc } from './json-rpc.ts';
 import { answerRest } from './rest.ts';
@@ -15,7 +15,7 @@ import type { ServerSdk } from './sdk.ts';
 import { CLIENT, TaskExecutor } from './task-executor.ts';
 
 /** What the transports are given of a request. */
-export interface Call {
+export interface A2ACall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly sdk: ServerSdk;
@@ -101,7 +101,7 @@ async function route({
   const call = {
     ...{ request, response, sdk, url, handler: endpoint.handler, onError: settings.onError },
     context: () => contextOf(sdk, request, client, guard.needsToken),
-    body: () => readText(request, settings.maxBodyBytes),
+    body: () => readBodyText(request, settings.maxBodyBytes),
   };
   if (rest === '/jsonrpc' || rest === '/jsonrpc/') return answerJsonRpc({ ...call, path: '' });
   if (rest.startsWith('/rest/')) return answerRest({ ...call, path: rest.slice('/rest'.length) });

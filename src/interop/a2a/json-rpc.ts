@@ -2,11 +2,11 @@ import { strictJson } from '../../core/schema/strict-json.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 import { Problem } from '../http/problem.ts';
 import { sendJson } from '../http/send-json.ts';
-import type { Call } from './a2a-handler.ts';
+import type { A2ACall } from './a2a-handler.ts';
 import { streamAnswer } from './stream-answer.ts';
 
 /** The JSON-RPC binding of A2A: one path, methods by name; errors are answers. */
-export async function answerJsonRpc(call: Call): Promise<void> {
+export async function answerJsonRpc(call: A2ACall): Promise<void> {
   const { request, response, sdk, handler } = call;
   if (request.method !== 'POST') throw new Problem('method', 'Use POST.', { allow: 'POST' });
   let text: string;
@@ -42,7 +42,7 @@ export async function answerJsonRpc(call: Call): Promise<void> {
 }
 
 /** The SDK reads parameters as it needs them, and stumbles over what is none: that is the client's mistake. */
-function checkParams({ sdk }: Call, body: unknown): void {
+function checkParams({ sdk }: A2ACall, body: unknown): void {
   const { method, params }: Record<string, unknown> = isPlainObject(body) ? body : {};
   const { core } = sdk;
   const readers: { readonly [method: string]: { fromJSON(params: unknown): unknown } } = {
@@ -63,7 +63,7 @@ function checkParams({ sdk }: Call, body: unknown): void {
 }
 
 /** Reports an internal error to the server's owner and hides its message from the client. */
-function withoutInner({ onError }: Call, answer: object): object {
+function withoutInner({ onError }: A2ACall, answer: object): object {
   const { error }: { readonly error?: unknown } = answer;
   if (!isPlainObject(error) || error.code !== -32603) return answer;
   onError(new Error(String(error.message)));
@@ -73,7 +73,7 @@ function withoutInner({ onError }: Call, answer: object): object {
 const PARSE_ERROR = { code: -32700, message: 'The body is no JSON.' };
 
 /** Protocol errors go to the client; any other error goes to the server's owner. */
-function errorOf({ sdk, onError }: Call, thrown: unknown): object {
+function errorOf({ sdk, onError }: A2ACall, thrown: unknown): object {
   if (thrown instanceof sdk.errors.A2AError) return sdk.JsonRpcTransportHandler.mapToJSONRPCError(thrown);
   onError(thrown);
   return { code: -32603, message: 'The server failed; it has noted why.' };

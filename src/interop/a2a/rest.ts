@@ -3,11 +3,11 @@ import { strictJson } from '../../core/schema/strict-json.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { Problem } from '../http/problem.ts';
 import { sendJson } from '../http/send-json.ts';
-import type { Call } from './a2a-handler.ts';
+import type { A2ACall } from './a2a-handler.ts';
 import { streamAnswer } from './stream-answer.ts';
 
 /** The HTTP+JSON binding of A2A: paths for messages and tasks. */
-export async function answerRest(call: Call): Promise<void> {
+export async function answerRest(call: A2ACall): Promise<void> {
   const { response, sdk, handler } = call;
   const send = (status: number, body: unknown) => sendJson(response, status, body);
   try {
@@ -26,10 +26,10 @@ export async function answerRest(call: Call): Promise<void> {
   }
 }
 
-type Context = ReturnType<Call['context']>;
-type Answer = { readonly json: unknown } | ReturnType<Call['handler']['sendMessageStream']>;
+type Context = ReturnType<A2ACall['context']>;
+type Answer = { readonly json: unknown } | ReturnType<A2ACall['handler']['sendMessageStream']>;
 
-async function operation(call: Call, context: Context): Promise<Answer> {
+async function operation(call: A2ACall, context: Context): Promise<Answer> {
   const { request, path, sdk, handler, url } = call;
   const { core } = sdk;
   const at = `${request.method} ${path}`;
@@ -61,7 +61,7 @@ async function operation(call: Call, context: Context): Promise<Answer> {
   throw new NotFound(`There is no ${request.method} ${url.pathname}.`);
 }
 
-async function messageOf(call: Call) {
+async function messageOf(call: A2ACall) {
   const parsed = strictJson(await call.body());
   const malformed = (problem: string) => new call.sdk.errors.RequestMalformedError(problem);
   if (!parsed.ok) throw malformed(`The body is no JSON that is taken: ${parsed.message}`);
@@ -82,7 +82,7 @@ const NUMBERS: { readonly [name: string]: { readonly least: number; readonly mos
 };
 
 /** Query parameters as the JSON of a request; numbers that are none are malformed. */
-function queryOf({ url, sdk }: Call): { [name: string]: Json } {
+function queryOf({ url, sdk }: A2ACall): { [name: string]: Json } {
   const query: { [name: string]: Json } = {};
   for (const [name, text] of url.searchParams) {
     const bounds = NUMBERS[name];
@@ -97,7 +97,7 @@ function queryOf({ url, sdk }: Call): { [name: string]: Json } {
 
 class NotFound extends Error {}
 
-function bodyOf({ sdk, onError }: Call, thrown: unknown): { readonly status: number; readonly body: object } {
+function bodyOf({ sdk, onError }: A2ACall, thrown: unknown): { readonly status: number; readonly body: object } {
   const { errors } = sdk;
   if (thrown instanceof errors.A2AError) {
     const status = errors.restStatusFor(thrown);

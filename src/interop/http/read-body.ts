@@ -6,7 +6,7 @@ import { Problem } from './problem.ts';
 
 /** Reads a JSON body of at most `max` bytes; no body is undefined. A larger body is not stored. */
 export async function readBody(request: IncomingMessage, max: number): Promise<Json | undefined> {
-  const text = await readText(request, max);
+  const text = await readBodyText(request, max);
   if (text === '') return undefined;
   const parsed = strictJson(text);
   if (!parsed.ok) throw new Problem('bad-request', `The body is no JSON that is taken: ${parsed.message}`);
@@ -14,7 +14,7 @@ export async function readBody(request: IncomingMessage, max: number): Promise<J
 }
 
 /** The body as text; refuses a content type other than JSON. */
-export async function readText(request: IncomingMessage, max: number): Promise<string> {
+export async function readBodyText(request: IncomingMessage, max: number): Promise<string> {
   const { 'content-length': stated, 'content-type': type = '', 'transfer-encoding': coding } = request.headers;
   const length = stated === undefined ? 0 : Number(stated);
   const isEmpty = coding === undefined && length === 0;

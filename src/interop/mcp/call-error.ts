@@ -1,6 +1,6 @@
 import { short } from '../../core/schema/issue-text.ts';
 import { isA, messageOf, ToolError } from '../../core/values/errors.ts';
-import { isRefused } from './connect.ts';
+import { isUnauthorized } from './connect.ts';
 import type { loadClient } from './sdk.ts';
 
 type Sdk = Awaited<ReturnType<typeof loadClient>>;
@@ -33,7 +33,7 @@ export function callError(sdk: Sdk, thrown: unknown, of: FailedCall): unknown {
         return new ToolError('threw', `${at} failed (${thrown.code}): ${reason}`, details);
     }
   }
-  if (isRefused(sdk, thrown))
+  if (isUnauthorized(sdk, thrown))
     return new ToolError('denied', `${at}: the server refuses us (401)`, { code: 'mcp_unauthorized', cause: thrown });
   if (!isA(thrown, sdk.SdkError)) return thrown;
   switch (thrown.code) {

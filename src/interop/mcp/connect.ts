@@ -83,7 +83,7 @@ export async function connect(
     revision.prior = undefined;
     await transport.close().catch(() => {});
     signal.throwIfAborted();
-    if (isRefused(sdk, thrown)) throw unauthorized(name, thrown);
+    if (isUnauthorized(sdk, thrown)) throw unauthorized(name, thrown);
     throw notStarted(name, options, late.aborted || isTimeout(sdk, thrown), complaint ?? thrown);
   }
   if ('pid' in transport && typeof transport.pid === 'number') pid = transport.pid;
@@ -158,7 +158,7 @@ function isTimeout(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown)
 }
 
 /** Whether a server refuses the token, or requires one. */
-export function isRefused(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown): boolean {
+export function isUnauthorized(sdk: Awaited<ReturnType<typeof loadClient>>, thrown: unknown): boolean {
   return thrown instanceof sdk.UnauthorizedError || (thrown instanceof sdk.SdkHttpError && thrown.status === 401);
 }
 
@@ -176,11 +176,15 @@ function notStarted(name: string, options: ConnectOptions, isLate: boolean, caus
     return new ToolError('timeout', problem, { code: 'mcp_unreachable', cause });
   }
   const why = messageOf(cause).slice(0, 300);
-  const isRefused = isA(cause, ToolError);
-  return new ToolError(isRefused ? cause.kind : 'threw', `The server ${name} ${what} cannot be used: ${why}.${mend}`, {
-    code: isRefused ? cause.code : 'mcp_unreachable',
-    cause,
-  });
+  const isToolError = isA(cause, ToolError);
+  return new ToolError(
+    isToolError ? cause.kind : 'threw',
+    `The server ${name} ${what} cannot be used: ${why}.${mend}`,
+    {
+      code: isToolError ? cause.code : 'mcp_unreachable',
+      cause,
+    },
+  );
 }
 
 const validators = new WeakMap<object, ReturnType<typeof compileJsonSchema>>();

@@ -3,7 +3,7 @@ import { type AssistantMessage, type ToolCall, toolCallsOf } from '../../core/va
 import { type BodyFields, bodyFields } from '../failure/fields.ts';
 
 /** Where a provider's own turn came from: it goes back there and nowhere else. */
-export interface Origin {
+export interface TurnOrigin {
   readonly api: 'chat' | 'responses' | 'messages';
   /** Host and port of the endpoint: signatures and encrypted thoughts of one are refused by another. */
   readonly endpoint: string;
@@ -12,7 +12,7 @@ export interface Origin {
 }
 
 /** The provider's own turn with its origin, as a transcript contains it. Everything in `turn` was parsed from JSON. */
-export function nativeTurn({ api, endpoint, model }: Origin, turn: unknown): Json {
+export function nativeTurn({ api, endpoint, model }: TurnOrigin, turn: unknown): Json {
   return { api, endpoint, ...(model !== undefined && { model }), turn: turn as Json };
 }
 
@@ -23,7 +23,7 @@ export function nativeTurn({ api, endpoint, model }: Origin, turn: unknown): Jso
 export function nativeFor(
   { native, content }: AssistantMessage,
   provider: string,
-  origin: Origin,
+  origin: TurnOrigin,
   idsOf: (turn: unknown) => readonly unknown[],
 ): unknown {
   if (native?.provider !== provider || !isPlainObject(native.turn)) return undefined;

@@ -4,13 +4,13 @@ import { callIds } from '../answer/call-id.ts';
 import { exchange } from '../answer/exchange.ts';
 import { rawAnswer } from '../answer/raw-answer.ts';
 import { type AdapterOptions, checkChoice, checkModelOptions, modelFields, ownHeaders, urlOf } from '../options.ts';
-import { answering, withAnswer } from '../request/answer-tool.ts';
+import { answering, withToolAnswer } from '../request/answer-tool.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import { toolNames } from '../request/tool-name.ts';
 import { timeouts } from '../timeouts.ts';
 import { answerMethod } from './answer-method.ts';
 import { anthropicClient, anthropicSecrets, anthropicUrl } from './anthropic-client.ts';
-import { MAX_NAME } from './blocks.ts';
+import { ANTHROPIC_MAX_NAME } from './blocks.ts';
 import type { CacheOption } from './cache.ts';
 import { anthropicRequests } from './request.ts';
 import { AnthropicAssembler } from './turn.ts';
@@ -75,7 +75,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
       const body = bodyOf(request, stream);
       // Before the clocks start: loading the SDK is no silence of the provider's.
       const { messages } = await client();
-      const names = toolNames(request.tools, MAX_NAME);
+      const names = toolNames(request.tools, ANTHROPIC_MAX_NAME);
       const { byTool } = answerMethod(request, structured);
       const turn = exchange({
         provider: 'anthropic',
@@ -90,7 +90,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
         send: (signal) =>
           rawAnswer(messages.create(body as unknown as Anthropic.MessageCreateParams, { signal, ...how })),
       });
-      return byTool ? withAnswer(await turn) : turn;
+      return byTool ? withToolAnswer(await turn) : turn;
     },
   } satisfies Model);
 }

@@ -3,19 +3,19 @@ import { ModelError } from '../../core/values/errors.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 import type { AssistantMessage, Message, Part, ToolMessage } from '../../core/values/message.ts';
 import { type DistinctIds, distinctIds } from '../answer/distinct-ids.ts';
-import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
+import { nativeFor, type TurnOrigin, wellFormed } from '../answer/native-turn.ts';
 import { bodyFields, listField } from '../failure/fields.ts';
 import { RULES } from '../request/check-request.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
 
 /** Longest name of a tool. */
-export const MAX_NAME = RULES.messages.maxName;
+export const ANTHROPIC_MAX_NAME = RULES.messages.maxName;
 /** Longest id of a call. */
 const MAX_ID = 64;
 
 export type Block = { readonly [field: string]: unknown };
-export interface WireMessage {
+export interface AnthropicMessage {
   readonly role: 'user' | 'assistant';
   readonly content: readonly Block[];
 }
@@ -24,18 +24,18 @@ export interface WireMessage {
  * Converts transcripts to the form of the Messages API: roles alternate, all results of a turn come first in the one user message after
  * it, no text is blank.
  */
-export function messagesTranscripts(origin: Origin): (messages: readonly Message[]) => WireMessage[] {
+export function messagesTranscripts(origin: TurnOrigin): (messages: readonly Message[]) => AnthropicMessage[] {
   return wireLines(() => new BlockLine(origin));
 }
 
-class BlockLine implements WireLine<WireMessage> {
-  readonly #origin: Origin;
-  readonly #wire: { role: WireMessage['role']; content: Block[] }[] = [];
+class BlockLine implements WireLine<AnthropicMessage> {
+  readonly #origin: TurnOrigin;
+  readonly #wire: { role: AnthropicMessage['role']; content: Block[] }[] = [];
   readonly #ids = distinctIds(MAX_ID);
   /** Earlier messages are in a list that was already returned. */
   #given = 0;
 
-  constructor(origin: Origin) {
+  constructor(origin: TurnOrigin) {
     this.#origin = origin;
   }
 
@@ -51,12 +51,12 @@ class BlockLine implements WireLine<WireMessage> {
     else this.#goOn({ role, content: [...last.content, ...blocks] });
   }
 
-  #goOn(last: { role: WireMessage['role']; content: Block[] }): void {
+  #goOn(last: { role: AnthropicMessage['role']; content: Block[] }): void {
     this.#wire[this.#wire.length - 1] = last;
     this.#given = this.#wire.length - 1;
   }
 
-  list(): WireMessage[] {
+  list(): AnthropicMessage[] {
     this.#given = this.#wire.length;
     return this.#wire.length === 0 ? [NO_INPUT] : this.#wire.slice();
   }
@@ -75,7 +75,7 @@ function withDistinctId(block: Block, ids: DistinctIds): Block {
   return given === tool_use_id ? block : { ...block, tool_use_id: given };
 }
 
-function convert(message: Message, origin: Origin): readonly Block[] {
+function convert(message: Message, origin: TurnOrigin): readonly Block[] {
   switch (message.role) {
     case 'user':
       return contentBlocks(message.content);
@@ -97,7 +97,7 @@ function toolResult({ callId, content, isError }: ToolMessage): Block {
 }
 
 /** The provider's own blocks, in their order, where they came from here. */
-function nativeBlocks(message: AssistantMessage, origin: Origin): readonly Block[] | undefined {
+function nativeBlocks(message: AssistantMessage, origin: TurnOrigin): readonly Block[] | undefined {
   const turn = nativeFor(message, 'anthropic', origin, (own) =>
     listField(own).flatMap((block) => (bodyFields(block).type === 'tool_use' ? [bodyFields(block).id] : [])),
   );
@@ -110,7 +110,9 @@ function replayed(block: Block): Block[] {
     case 'text':
       return isBlank(block.text) ? [] : [{ ...block, text: String(block.text).toWellFormed() }];
     case 'tool_use':
-      return [{ ...block, id: legalName(String(block.id), MAX_ID), name: legalName(String(block.name), MAX_NAME) }];
+      return [
+        { ...block, id: legalName(String(block.id), MAX_ID), name: legalName(String(block.name), ANTHROPIC_MAX_NAME) },
+      ];
     case 'thinking':
       // Without its signature a thought is refused.
       return isBlank(block.signature) ? [] : [block];
@@ -129,7 +131,7 @@ function neutralBlocks({ content }: AssistantMessage): Block[] {
       blocks.push({
         type: 'tool_use',
         id: legalName(part.id, MAX_ID),
-        name: legalName(part.name, MAX_NAME),
+        name: legalName(part.name, ANTHROPIC_MAX_NAME),
         input: inputOf(part.arguments),
       });
     }

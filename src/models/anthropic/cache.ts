@@ -1,4 +1,4 @@
-import type { Block, WireMessage } from './blocks.ts';
+import type { AnthropicMessage, Block } from './blocks.ts';
 
 /** How long a prefix is kept. `false` marks nothing. */
 export type CacheOption = boolean | '5m' | '1h';
@@ -22,7 +22,7 @@ export function markLast<T extends Marked>(list: readonly T[], mark: Marked | un
  * Marks the end of the transcript, and where the request before ended: the provider looks back 20 blocks only, which one
  * turn with many calls exceeds. With system and tools these are the four marks that the API takes. `messages` is changed.
  */
-export function markMessages(messages: WireMessage[], mark: Marked | undefined): void {
+export function markMessages(messages: AnthropicMessage[], mark: Marked | undefined): void {
   let marks = mark === undefined ? 0 : 2;
   for (let index = messages.length - 1; index >= 0 && marks > 0; index -= 1) {
     const message = messages[index];

@@ -1,7 +1,7 @@
 import type { AssistantPart } from '../../core/values/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
 import { distinctId } from '../answer/commit.ts';
-import { nativeTurn, type Origin } from '../answer/native-turn.ts';
+import { nativeTurn, type TurnOrigin } from '../answer/native-turn.ts';
 import { type BodyFields, textField } from '../failure/fields.ts';
 import { inputOf } from './blocks.ts';
 
@@ -67,7 +67,7 @@ export class GrowingBlocks {
   finish(
     names: ReadonlyMap<string, string>,
     newId: () => string,
-    origin: Origin,
+    origin: TurnOrigin,
   ): Pick<ModelTurn, 'content' | 'native'> {
     const taken = new Set<string>();
     const native: BodyFields[] = [];

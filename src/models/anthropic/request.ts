@@ -2,7 +2,7 @@ import type { JsonSchema } from '../../core/schema/schema.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/values/model.ts';
-import type { Origin } from '../answer/native-turn.ts';
+import type { TurnOrigin } from '../answer/native-turn.ts';
 import { bodyFields } from '../failure/fields.ts';
 import { ANSWER_TOOL } from '../request/answer-tool.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
@@ -12,7 +12,7 @@ import type { Settings } from '../request/settings.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type Dialect, toolSchema } from '../request/tool-schema.ts';
 import { answerMethod } from './answer-method.ts';
-import { MAX_NAME, messagesTranscripts, type WireMessage } from './blocks.ts';
+import { ANTHROPIC_MAX_NAME, type AnthropicMessage, messagesTranscripts } from './blocks.ts';
 import { type CacheOption, cacheMark, markLast, markMessages } from './cache.ts';
 import { thinkingOf } from './thinking.ts';
 
@@ -23,7 +23,7 @@ export interface AnthropicRequestOptions {
   readonly maxOutputTokens: number | undefined;
   readonly cache: CacheOption;
   readonly dialect: Dialect;
-  readonly origin: Origin;
+  readonly origin: TurnOrigin;
   readonly extra: object | undefined;
 }
 
@@ -83,7 +83,7 @@ function wireToolsOf(tools: readonly ToolDefinition[], dialect: Dialect): { read
     const { schema, note } = toolSchema(tool, dialect);
     const description = joinTexts(tool.description, note).toWellFormed();
     return {
-      name: legalName(tool.name, MAX_NAME),
+      name: legalName(tool.name, ANTHROPIC_MAX_NAME),
       ...(description === '' ? {} : { description }),
       input_schema: schema,
     };
@@ -94,7 +94,7 @@ function wireToolsOf(tools: readonly ToolDefinition[], dialect: Dialect): { read
  * True where the transcript ends with results of calls before which nothing was thought: another provider's, or a thought without
  * signature. Models that think within a budget are refused then: they may not begin in the middle of a turn.
  */
-function answersUnthought(messages: readonly WireMessage[]): boolean {
+function answersUnthought(messages: readonly AnthropicMessage[]): boolean {
   if (messages.at(-1)?.content[0]?.type !== 'tool_result') return false;
   const first = messages.findLast(({ role }) => role === 'assistant')?.content[0]?.type;
   return first !== 'thinking' && first !== 'redacted_thinking';
@@ -105,7 +105,7 @@ const NO_CALLS = { type: 'none' } as const;
  * The tools that a transcript calls, by name: the API refuses a transcript with calls without tools, also if the agent has none, as
  * after a handoff. They are only declared for that, with their use forbidden.
  */
-function calledTools(messages: readonly WireMessage[]): { readonly [field: string]: unknown }[] {
+function calledTools(messages: readonly AnthropicMessage[]): { readonly [field: string]: unknown }[] {
   const blocks = messages.flatMap(({ content }) => content);
   const names = new Set(blocks.flatMap(({ type, name }) => (type === 'tool_use' ? [name] : [])));
   return [...names].map((name) => ({ name, description: 'Not available.', input_schema: { type: 'object' } }));
@@ -128,6 +128,6 @@ function wireChoice(
 }
 
 function typeOf(choice: ToolChoice): { readonly type: string; readonly name?: string } {
-  if (typeof choice !== 'string') return { type: 'tool', name: legalName(choice.name, MAX_NAME) };
+  if (typeof choice !== 'string') return { type: 'tool', name: legalName(choice.name, ANTHROPIC_MAX_NAME) };
   return { type: choice === 'required' ? 'any' : choice };
 }

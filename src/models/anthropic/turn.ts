@@ -4,7 +4,7 @@ import type { CallUsage } from '../../core/values/usage.ts';
 import { DONE } from '../answer/answer-parser.ts';
 import { type AnswerEnd, commit, responseOf } from '../answer/commit.ts';
 import type { Assembler } from '../answer/exchange.ts';
-import type { Origin } from '../answer/native-turn.ts';
+import type { TurnOrigin } from '../answer/native-turn.ts';
 import { bodyFailure, isErrorBody } from '../failure/failure.ts';
 import { type BodyFields, bodyFields, countField, listField, textField } from '../failure/fields.ts';
 import { GrowingBlocks } from './growing-blocks.ts';
@@ -16,7 +16,7 @@ export interface AnthropicTurnOptions {
   readonly names: ReadonlyMap<string, string>;
   /** Makes an id where the server gave none. */
   readonly newId: () => string;
-  readonly origin: Origin;
+  readonly origin: TurnOrigin;
   readonly secrets?: readonly string[];
 }
 

@@ -61,8 +61,8 @@ export function bodyFailure(
     readonly shouldRetry?: string | null | undefined;
   } = {},
 ): ModelError {
-  const { codes, message, status: told, waitMs } = readBody(body);
-  const status = about.status ?? told;
+  const { codes, message, status: statusInBody, waitMs } = readBody(body);
+  const status = about.status ?? statusInBody;
   const kind = errorKind({ status, codes, message });
   const head = status === undefined ? kind : `${kind} (${status})`;
   return new ModelError(kind, `${provider}: ${head}: ${safeMessage(message, secrets)}`, {
@@ -111,9 +111,9 @@ function innerOf(outer: BodyFields): BodyFields {
 /** The message of the failure: a gateway's message, followed by the upstream one. */
 function messageOf({ message, detail, faultstring, msg, metadata }: BodyFields): string {
   const reasons = listField(detail).map((reason) => textField(bodyFields(reason).msg));
-  const said = [message, detail, faultstring, msg, ...reasons].map(textField).find((text) => text !== undefined);
+  const text = [message, detail, faultstring, msg, ...reasons].map(textField).find((text) => text !== undefined);
   const raw = textField(bodyFields(metadata).raw);
-  return [said, raw].filter((text) => text !== undefined).join(': ');
+  return [text, raw].filter((text) => text !== undefined).join(': ');
 }
 
 /** Whether a body is an error in spite of a successful status. */

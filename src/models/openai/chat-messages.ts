@@ -7,32 +7,32 @@ import {
   textOf,
   toolCallsOf,
 } from '../../core/values/message.ts';
-import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
+import { nativeFor, type TurnOrigin, wellFormed } from '../answer/native-turn.ts';
 import { bodyFields, listField } from '../failure/fields.ts';
 import { RULES } from '../request/check-request.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
 
 /** Longest name of a tool. */
-export const MAX_NAME = RULES.chat.maxName;
+export const OPENAI_MAX_NAME = RULES.chat.maxName;
 
-export type WireMessage = { readonly [field: string]: unknown };
+export type ChatWireMessage = { readonly [field: string]: unknown };
 
 /**
  * Converts transcripts to what Chat Completions takes. Pictures of tool results follow them in a user message: results are text
  * there.
  */
-export function chatTranscripts(origin: Origin): (messages: readonly Message[]) => WireMessage[] {
+export function chatTranscripts(origin: TurnOrigin): (messages: readonly Message[]) => ChatWireMessage[] {
   return wireLines(() => new ChatLine(origin));
 }
 
-class ChatLine implements WireLine<WireMessage> {
-  readonly #origin: Origin;
-  readonly #wire: WireMessage[] = [];
+class ChatLine implements WireLine<ChatWireMessage> {
+  readonly #origin: TurnOrigin;
+  readonly #wire: ChatWireMessage[] = [];
   /** Of the results at the end. */
   #attached: unknown[] = [];
 
-  constructor(origin: Origin) {
+  constructor(origin: TurnOrigin) {
     this.#origin = origin;
   }
 
@@ -47,16 +47,16 @@ class ChatLine implements WireLine<WireMessage> {
     }
   }
 
-  list(): WireMessage[] {
+  list(): ChatWireMessage[] {
     return this.#attached.length === 0 ? this.#wire.slice() : [...this.#wire, attachments(this.#attached)];
   }
 }
 
-function attachments(parts: readonly unknown[]): WireMessage {
+function attachments(parts: readonly unknown[]): ChatWireMessage {
   return { role: 'user', content: [{ type: 'text', text: 'Attachments of the tool results above:' }, ...parts] };
 }
 
-function convert(message: Message, origin: Origin): WireMessage {
+function convert(message: Message, origin: TurnOrigin): ChatWireMessage {
   switch (message.role) {
     case 'user': {
       const { content } = message;
@@ -77,14 +77,14 @@ function resultText({ content, isError }: ToolMessage): string {
 }
 
 /** The server's own turn, where it came from here. */
-function nativeMessage(message: AssistantMessage, origin: Origin): WireMessage | undefined {
+function nativeMessage(message: AssistantMessage, origin: TurnOrigin): ChatWireMessage | undefined {
   const turn = nativeFor(message, 'openai', origin, (own) =>
     listField(bodyFields(own).tool_calls).map((call) => bodyFields(call).id),
   );
   return turn === undefined ? undefined : wellFormed(bodyFields(turn));
 }
 
-function neutralMessage({ content }: AssistantMessage): WireMessage {
+function neutralMessage({ content }: AssistantMessage): ChatWireMessage {
   const text = textOf(content).toWellFormed();
   const calls = toolCallsOf(content);
   if (calls.length === 0) return { role: 'assistant', content: text };
@@ -101,10 +101,10 @@ function neutralMessage({ content }: AssistantMessage): WireMessage {
 
 /** Name and arguments in a form that requests may have: servers parse the arguments of earlier calls, and a blank text is no JSON. */
 export function wireFunction(name: string, args: string): { name: string; arguments: string } {
-  return { name: legalName(name, MAX_NAME), arguments: args.trim() === '' ? '{}' : args.toWellFormed() };
+  return { name: legalName(name, OPENAI_MAX_NAME), arguments: args.trim() === '' ? '{}' : args.toWellFormed() };
 }
 
-function wirePart(part: Part): WireMessage {
+function wirePart(part: Part): ChatWireMessage {
   if (part.type === 'text') return { type: 'text', text: part.text.toWellFormed() };
   const { mediaType, data, name } = part;
   const url = typeof data === 'string' ? `data:${mediaType};base64,${data}` : data.url;

@@ -1,13 +1,13 @@
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/values/model.ts';
-import type { Origin } from '../answer/native-turn.ts';
+import type { TurnOrigin } from '../answer/native-turn.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import { oncePerFrozen } from '../request/once-per-frozen.ts';
 import { joinTexts, outputInstruction } from '../request/output.ts';
 import { schemaSubset } from '../request/schema-subset.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type Dialect, toolSchema } from '../request/tool-schema.ts';
-import { chatTranscripts, MAX_NAME } from './chat-messages.ts';
+import { chatTranscripts, OPENAI_MAX_NAME } from './chat-messages.ts';
 
 export interface ChatRequestOptions {
   readonly model: string;
@@ -16,7 +16,7 @@ export interface ChatRequestOptions {
   readonly dialect: Dialect;
   /** True for OpenAI's own endpoint: tools whose schema allows it are decoded strictly. */
   readonly strictTools: boolean;
-  readonly origin: Origin;
+  readonly origin: TurnOrigin;
   readonly extra: object | undefined;
 }
 
@@ -61,7 +61,7 @@ function wireTool(tool: ToolDefinition, { dialect, strictTools }: ChatRequestOpt
   return {
     type: 'function',
     function: {
-      name: legalName(tool.name, MAX_NAME),
+      name: legalName(tool.name, OPENAI_MAX_NAME),
       ...(description === '' ? {} : { description }),
       parameters: schema,
       ...(strictTools ? { strict: isStrict(schema) } : {}),
@@ -77,7 +77,7 @@ export function isStrict({ $schema, ...rest }: JsonSchema): boolean {
 function wireChoice(choice: ToolChoice): unknown {
   return typeof choice === 'string'
     ? choice
-    : { type: 'function', function: { name: legalName(choice.name, MAX_NAME) } };
+    : { type: 'function', function: { name: legalName(choice.name, OPENAI_MAX_NAME) } };
 }
 
 /** A schema that strict mode does not take is sent as a hint; one that is no object cannot be sent at all. */
@@ -87,6 +87,6 @@ const responseFormat = oncePerFrozen(({ name, schema }: NonNullable<ModelRequest
   const { $schema, ...rest } = schema;
   return {
     type: 'json_schema',
-    json_schema: { name: legalName(name, MAX_NAME), strict: strict !== undefined, schema: strict ?? rest },
+    json_schema: { name: legalName(name, OPENAI_MAX_NAME), strict: strict !== undefined, schema: strict ?? rest },
   };
 });

@@ -4,7 +4,7 @@ import type { CallUsage } from '../../core/values/usage.ts';
 import { DONE } from '../answer/answer-parser.ts';
 import { type AnswerEnd, commit, responseOf } from '../answer/commit.ts';
 import type { Assembler } from '../answer/exchange.ts';
-import type { Origin } from '../answer/native-turn.ts';
+import type { TurnOrigin } from '../answer/native-turn.ts';
 import { bodyFailure, isErrorBody } from '../failure/failure.ts';
 import { type BodyFields, bodyFields, textField } from '../failure/fields.ts';
 import { chatUsage } from './chat-usage.ts';
@@ -17,7 +17,7 @@ export interface ChatTurnOptions {
   readonly newId: () => string;
   /** False if the whole answer is one object, which cannot be truncated. */
   readonly stream: boolean;
-  readonly origin: Origin;
+  readonly origin: TurnOrigin;
   readonly secrets?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import type { AssistantPart } from '../../core/values/message.ts';
 import type { ModelDelta, ModelTurn } from '../../core/values/model.ts';
 import { distinctId } from '../answer/commit.ts';
-import { nativeTurn, type Origin } from '../answer/native-turn.ts';
+import { nativeTurn, type TurnOrigin } from '../answer/native-turn.ts';
 import { type BodyFields, bodyFields, textField } from '../failure/fields.ts';
 import { ChatCalls, type GrowingCall } from './chat-calls.ts';
 import { wireFunction } from './chat-messages.ts';
@@ -54,7 +54,7 @@ export class GrowingMessage {
   finish(
     names: ReadonlyMap<string, string>,
     newId: () => string,
-    origin: Origin,
+    origin: TurnOrigin,
   ): Pick<ModelTurn, 'content' | 'native'> {
     const taken = new Set<string>();
     const whole = this.#calls.calls.map((call) => ({ ...call, id: distinctId(call.id, taken, newId) }));

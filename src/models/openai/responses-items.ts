@@ -8,7 +8,7 @@ import {
   toolCallsOf,
 } from '../../core/values/message.ts';
 import { type DistinctIds, distinctIds } from '../answer/distinct-ids.ts';
-import { nativeFor, type Origin, wellFormed } from '../answer/native-turn.ts';
+import { nativeFor, type TurnOrigin, wellFormed } from '../answer/native-turn.ts';
 import { type BodyFields, bodyFields, listField, textField } from '../failure/fields.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type WireLine, wireLines } from '../wire-lines.ts';
@@ -21,7 +21,7 @@ export type Item = { readonly [field: string]: unknown };
 
 /** Where items go. `keepsPlainReasoning` is false where an endpoint refuses thoughts that it did not encrypt. */
 export interface Destination {
-  readonly origin: Origin;
+  readonly origin: TurnOrigin;
   readonly keepsPlainReasoning: boolean;
 }
 

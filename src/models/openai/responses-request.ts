@@ -6,7 +6,7 @@ import { joinTexts, outputInstruction } from '../request/output.ts';
 import { schemaSubset } from '../request/schema-subset.ts';
 import { legalName } from '../request/tool-name.ts';
 import { type Dialect, toolSchema } from '../request/tool-schema.ts';
-import { MAX_NAME } from './chat-messages.ts';
+import { OPENAI_MAX_NAME } from './chat-messages.ts';
 import { isStrict } from './chat-request.ts';
 import { type Destination, responsesTranscripts } from './responses-items.ts';
 
@@ -64,7 +64,7 @@ function wireTool(tool: ToolDefinition, { dialect, strictTools }: ResponsesReque
   const description = joinTexts(tool.description, note).toWellFormed();
   return {
     type: 'function',
-    name: legalName(tool.name, MAX_NAME),
+    name: legalName(tool.name, OPENAI_MAX_NAME),
     ...(description === '' ? {} : { description }),
     parameters: schema,
     strict: strictTools && isStrict(schema),
@@ -72,7 +72,7 @@ function wireTool(tool: ToolDefinition, { dialect, strictTools }: ResponsesReque
 }
 
 function wireChoice(choice: ToolChoice): unknown {
-  return typeof choice === 'string' ? choice : { type: 'function', name: legalName(choice.name, MAX_NAME) };
+  return typeof choice === 'string' ? choice : { type: 'function', name: legalName(choice.name, OPENAI_MAX_NAME) };
 }
 
 /** A schema that strict mode does not take is sent as a hint; one that is no object cannot be sent at all. */
@@ -82,7 +82,7 @@ const textFormat = oncePerFrozen(({ name, schema }: NonNullable<ModelRequest['ou
   const { $schema, ...rest } = schema;
   return {
     type: 'json_schema',
-    name: legalName(name, MAX_NAME),
+    name: legalName(name, OPENAI_MAX_NAME),
     strict: strict !== undefined,
     schema: strict ?? rest,
   };

@@ -4,7 +4,7 @@ import type { CallUsage } from '../../core/values/usage.ts';
 import { DONE } from '../answer/answer-parser.ts';
 import { type AnswerEnd, commit, responseOf } from '../answer/commit.ts';
 import type { Assembler } from '../answer/exchange.ts';
-import { nativeTurn, type Origin } from '../answer/native-turn.ts';
+import { nativeTurn, type TurnOrigin } from '../answer/native-turn.ts';
 import { bodyFailure, isErrorBody } from '../failure/failure.ts';
 import { type BodyFields, bodyFields, countField, listField, textField } from '../failure/fields.ts';
 import { GrowingItems } from './growing-items.ts';
@@ -14,7 +14,7 @@ export interface ResponsesTurnOptions {
   readonly names: ReadonlyMap<string, string>;
   /** Makes an id where the server gave none. */
   readonly newId: () => string;
-  readonly origin: Origin;
+  readonly origin: TurnOrigin;
   readonly secrets?: readonly string[];
 }
 

@@ -6,7 +6,7 @@ import { type AdapterOptions, ownHeaders } from '../options.ts';
 import { toolNames } from '../request/tool-name.ts';
 import type { Dialect } from '../request/tool-schema.ts';
 import { timeouts } from '../timeouts.ts';
-import { MAX_NAME } from './chat-messages.ts';
+import { OPENAI_MAX_NAME } from './chat-messages.ts';
 
 /** What both protocols of one model know. */
 export interface Endpoint {
@@ -46,7 +46,7 @@ export function sendOpenAI(
     const sdk = await client();
     return exchange({
       provider: 'openai',
-      assemble: (inPieces) => protocol.assembler(toolNames(request.tools, MAX_NAME), inPieces),
+      assemble: (inPieces) => protocol.assembler(toolNames(request.tools, OPENAI_MAX_NAME), inPieces),
       context,
       offered: request.toolChoice === 'none' ? [] : request.tools,
       newId,

@@ -37,7 +37,7 @@ const listFor = oncePerFrozen((tools: readonly ToolDefinition[]) =>
  * The turn with its answer as a text, if its only call gives the answer. Beside other calls it is a normal call, whose result tells the
  * model that this tool cannot be combined with others.
  */
-export function withAnswer(turn: ModelTurn): ModelTurn {
+export function withToolAnswer(turn: ModelTurn): ModelTurn {
   const [call, ...others] = toolCallsOf(turn.content);
   if (call?.name !== ANSWER_TOOL || others.length > 0) return turn;
   // The native turn has a call without a result, so the neutral turn is sent back.

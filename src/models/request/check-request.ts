@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
 import type { ModelRequest } from '../../core/values/model.ts';
-import type { Origin } from '../answer/native-turn.ts';
+import type { TurnOrigin } from '../answer/native-turn.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { toolNames } from './tool-name.ts';
 
@@ -13,7 +13,7 @@ export interface RequestRules {
   readonly maxName: number;
 }
 
-export const RULES: { readonly [api in Origin['api']]: RequestRules } = {
+export const RULES: { readonly [api in TurnOrigin['api']]: RequestRules } = {
   chat: {
     reserved: ['model', 'messages', 'tools', 'tool_choice', 'stream', 'n', 'response_format'],
     maxTools: 128,

@@ -45,9 +45,9 @@ function reduce(schema: Json | undefined, subset: Subset): Json | undefined {
   const entries: [string, Json][] = [];
   for (const [keyword, value] of Object.entries(schema as JsonSchema)) {
     if (DROPPED.has(keyword)) continue;
-    const kept = KEPT.has(keyword) ? value : reduceKeyword(keyword, value, subset);
-    if (kept === undefined) return undefined;
-    entries.push([keyword, kept]);
+    const supported = KEPT.has(keyword) ? value : reduceKeyword(keyword, value, subset);
+    if (supported === undefined) return undefined;
+    entries.push([keyword, supported]);
   }
   return Object.fromEntries(entries);
 }

@@ -2,9 +2,9 @@ import { defineBuiltinLeaf } from '../../core/call/define-tool.ts';
 import type { CallingNode, LeafTool } from '../../core/contract/tool.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { TypedRow } from '../../journal/read-row.ts';
-import { isPlanned, type PlannedCall } from '../../security/plan.ts';
+import { isPlanned, type PinnedCall } from '../../security/plan.ts';
 
-const pinned = new WeakMap<CallingNode, PlannedCall[]>();
+const pinned = new WeakMap<CallingNode, PinnedCall[]>();
 
 /**
  * `pin_plan`: calls that a model is going to make, said before it has read anything of a stranger's. Its access is `execute`, so it is judged
@@ -53,13 +53,13 @@ export const pinPlan: LeafTool = defineBuiltinLeaf(
   },
 );
 
-function shownCall({ tool, args, open = [] }: PlannedCall): string {
+function shownCall({ tool, args, open = [] }: PinnedCall): string {
   const rest = open.length === 0 ? '' : `, and anything as ${open.join(', ')}`;
   return `${tool} ${JSON.stringify(args)}${rest}`;
 }
 
-function callsIn(args: Json): readonly PlannedCall[] {
-  return (args as unknown as { readonly calls: readonly PlannedCall[] }).calls;
+function callsIn(args: Json): readonly PinnedCall[] {
+  return (args as unknown as { readonly calls: readonly PinnedCall[] }).calls;
 }
 
 /** Which planned calls were made: each may be made once, also across a resume. */

@@ -32,7 +32,7 @@ export function loggedMessage(message: Message, content: Content, offered: Offer
 }
 
 /** The parts of a request that seldom change, as a log shows them. */
-export function loggedRequest(request: ModelIn, content: Content): Record<string, Json> {
+export function requestParts(request: ModelIn, content: Content): Record<string, Json> {
   const { model, instructions, tools, settings, toolChoice, output } = request;
   if (content === 'none') {
     return {

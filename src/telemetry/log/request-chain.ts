@@ -1,6 +1,6 @@
 import type { ModelIn } from '../../core/contract/boundary.ts';
 import { canonical, type Json, sha256 } from '../../core/values/json.ts';
-import { type Content, loggedMessage, loggedRequest } from './content.ts';
+import { type Content, loggedMessage, requestParts } from './content.ts';
 import type { LineModelIn } from './line.ts';
 import type { OfferedNames } from './offered-names.ts';
 
@@ -38,7 +38,7 @@ function changes(before: ModelIn | undefined, request: ModelIn, content: Content
     before === undefined ? request[part] !== undefined : !same(before[part], request[part]),
   );
   if (parts.length === 0) return {};
-  const shown = loggedRequest(request, content);
+  const shown = requestParts(request, content);
   return Object.fromEntries(parts.flatMap((part) => (shown[part] === undefined ? [] : [[part, shown[part]]])));
 }
 

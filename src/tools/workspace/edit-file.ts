@@ -67,30 +67,30 @@ async function edit(
     return edited.bytes;
   };
   const readVersion = versions.get(invocationOf(context), name);
-  const { bytes, version } = await changeFile(workspace, { path, readVersion: readVersion, max: maxFileBytes, next });
+  const { bytes, version } = await changeFile(workspace, { path, readVersion, max: maxFileBytes, next });
   return `${name}: replaced ${plural(times, 'time')}, ${count(bytes.length)} bytes, version ${version}`;
 }
 
 /** The file's encoding and its line breaks stay: a model sees and writes `\n` where the file has `\r\n`. */
 function replaced(before: FileContent | undefined, args: Arguments): { bytes: Buffer; times: number } {
-  const said = JSON.stringify(short(args.path, 120));
+  const quoted = JSON.stringify(short(args.path, 120));
   if (before === undefined)
     throw pathRefusal('path_not_found', args.path, 'does not exist; write_file makes a new file.');
   const file = before.isTruncated ? undefined : readText(before.bytes, false);
   if (file === undefined) {
     const why = before.isTruncated ? 'is too long to be edited' : 'holds no text in UTF-8 or UTF-16';
-    throw new ToolError('denied', `${said} ${why}.`);
+    throw new ToolError('denied', `${quoted} ${why}.`);
   }
   const hasCrlf = file.text.includes('\r\n') && !/(?<!\r)\n/.test(file.text);
   const own = (text: string) => (hasCrlf ? text.replaceAll(/\r?\n/g, '\r\n') : text);
   const pieces = file.text.split(own(args.find));
   const times = pieces.length - 1;
   if (times === 0)
-    throw new ToolError('threw', `${said} does not hold the text of find. Read it again and copy the text exactly.`);
+    throw new ToolError('threw', `${quoted} does not hold the text of find. Read it again and copy the text exactly.`);
   if (times > 1 && args.all !== true)
     throw new ToolError(
       'threw',
-      `${said} holds the text of find ${times} times. Give more of what stands around it, or all: true.`,
+      `${quoted} holds the text of find ${times} times. Give more of what stands around it, or all: true.`,
     );
   const text = pieces.join(own(args.replace));
   if (!text.isWellFormed())
