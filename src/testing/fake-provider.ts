@@ -100,7 +100,7 @@ function protocolOf(path: string): { protocol: FakeRequest['protocol']; wire: Wi
   return undefined;
 }
 
-const EXCHANGE = ['turn', 'status', 'body', 'headers', 'delayMs', 'pauseMs', 'cutAfter', 'silentAfter'];
+const EXCHANGE = ['turn', 'status', 'body', 'headers', 'delayMs', 'pauseMs', 'disconnectAfter', 'silentAfter'];
 
 function checkScript(script: unknown): void {
   if (typeof script === 'function') return;
@@ -184,23 +184,27 @@ async function ask(next: Next, request: FakeRequest): Promise<FakeAnswer> {
   }
 }
 
-function sendBody(text: string, { headers, cutAfter, silentAfter }: FakeExchange, response: ServerResponse): void {
-  const half = cutAfter !== undefined || silentAfter !== undefined;
+function sendBody(
+  text: string,
+  { headers, disconnectAfter, silentAfter }: FakeExchange,
+  response: ServerResponse,
+): void {
+  const half = disconnectAfter !== undefined || silentAfter !== undefined;
   response.writeHead(200, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     ...headers,
   });
   if (!half) response.end(text);
-  else response.write(text.slice(0, text.length / 2), () => cutAfter !== undefined && response.destroy());
+  else response.write(text.slice(0, text.length / 2), () => disconnectAfter !== undefined && response.destroy());
 }
 
 async function stream(events: readonly WireEvent[], exchange: FakeExchange, response: ServerResponse): Promise<void> {
-  const { headers, pauseMs, cutAfter, silentAfter } = exchange;
+  const { headers, pauseMs, disconnectAfter, silentAfter } = exchange;
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', ...headers });
   for (const [index, event] of events.entries()) {
     if (silentAfter !== undefined && index >= silentAfter) return;
-    if (cutAfter !== undefined && index >= cutAfter) {
+    if (disconnectAfter !== undefined && index >= disconnectAfter) {
       // What was written before has to arrive before the connection breaks.
       setImmediate(() => response.destroy());
       return;

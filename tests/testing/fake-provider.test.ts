@@ -114,13 +114,13 @@ describe.each(Object.entries(ADAPTERS))('a fake provider that speaks %s', (proto
   });
 
   it('breaks a stream where it is told to, and falls silent', async () => {
-    const server = await provider([{ turn: 'never whole', cutAfter: 2 }, 'whole']);
+    const server = await provider([{ turn: 'never whole', disconnectAfter: 2 }, 'whole']);
     const run = startRun(agent, 'go', { model: model(server.url, { retries: 1, baseMs: 1 }) });
     run.on('model.delta', () => {});
     const events = eventsOf(run);
     expect(await run.result).toMatchObject({ text: 'whole' });
     expect((await events).filter(({ type }) => type === 'model.retry')).toMatchObject([{ error: { kind: 'network' } }]);
-    const half = await provider([{ turn: 'never whole', cutAfter: 0 }]);
+    const half = await provider([{ turn: 'never whole', disconnectAfter: 0 }]);
     expect(await runAgent(agent, 'go', { model: model(half.url) })).toMatchObject({ error: { kind: 'network' } });
     const silent = await provider([{ turn: 'never whole', silentAfter: 2 }]);
     const waiting = startRun(agent, 'go', { model: model(silent.url), limits: { timeMs: 300 } });

@@ -52,7 +52,7 @@ export interface FakeExchange {
   /** Between two events of a stream, in milliseconds. */
   readonly pauseMs?: number | undefined;
   /** Breaks the connection after so many events of a stream; of a whole answer, in the middle of its body. */
-  readonly cutAfter?: number | undefined;
+  readonly disconnectAfter?: number | undefined;
   /** Falls silent after so many events of a stream and leaves the connection open. */
   readonly silentAfter?: number | undefined;
 }
