@@ -237,6 +237,41 @@ describe('confinement', () => {
     expect(called.map(code)).toEqual([...Array(6).fill('path_protected'), 'path_invalid']);
   });
 
+  test('step logs and names of temporary files are out of reach of each tool, and in no list', async () => {
+    const files = {
+      '.runs/run.jsonl': 'logged',
+      'sub/.Runs/run.jsonl': 'logged',
+      '.coxswain-tmp-1': 'logged',
+      'sub/a': '',
+    };
+    const root = folderWith(files);
+    const paths = [
+      '.runs/run.jsonl',
+      '.RUNS/run.jsonl',
+      'sub/.Runs/run.jsonl',
+      'sub/../.runs/new',
+      '.coxswain-tmp-1',
+      '.Coxswain-TMP-x',
+    ];
+    const called = await callEach(
+      workspaceTools({ root }),
+      paths.flatMap((path) => [
+        ['read_file', { path }] as const,
+        ['write_file', { path, content: '' }] as const,
+        ['edit_file', { path, find: 'l', replace: '' }] as const,
+        ['list_files', { path }] as const,
+        ['search_files', { path }] as const,
+      ]),
+    );
+    for (const one of called) expect(code(one)).toBe('path_protected');
+    const seen = await callEach(workspaceTools({ root }), [
+      ['list_files', { path: '.' }],
+      ['search_files', { path: '.' }],
+      ['search_files', { path: '.', text: 'logged' }],
+    ]);
+    expect(seen.map(text)).toEqual(['.: 1 entry\nsub/', '1 file\nsub/a', '0 lines in 1 file looked at']);
+  });
+
   test('a root that was replaced since the start is refused', async () => {
     const outer = folderWith({ 'ws/a': 'mine', 'other/a': 'theirs' });
     const tools = workspaceTools({ root: join(outer, 'ws') });

@@ -256,11 +256,11 @@ function judgedFetch(
       answer.destroy();
       return new Response(null, { status: Math.max(status, 200), headers: answerHeaders });
     }
-    return new Response(bounded(answer, maxBytes), { status, headers: answerHeaders });
+    return new Response(bounded(answer, maxBytes, signal), { status, headers: answerHeaders });
   };
 }
 
-function bounded(answer: Readable, maxBytes: number): ReadableStream<Uint8Array> {
+function bounded(answer: Readable, maxBytes: number, signal: AbortSignal): ReadableStream<Uint8Array> {
   let total = 0;
   async function* pieces() {
     for await (const piece of answer) {
@@ -269,6 +269,8 @@ function bounded(answer: Readable, maxBytes: number): ReadableStream<Uint8Array>
       if (total > maxBytes) throw new AnswerTooLarge(`the agent answered with more than ${maxBytes} bytes`);
       yield bytes;
     }
+    // A body without a length ends like a whole one when its connection is closed, also by this signal.
+    signal.throwIfAborted();
   }
   const source = Readable.from(pieces());
   source.once('close', () => answer.destroy());

@@ -126,7 +126,7 @@ export async function httpTool<Deps = unknown>(
           headers,
           body: request.body,
         });
-        return answerOf(await readPage(answer, at, maxBytes));
+        return answerOf(await readPage(answer, at, maxBytes, signal));
       } catch (thrown) {
         if (context.signal.aborted) throw context.signal.reason;
         if (limit.aborted)

@@ -52,8 +52,9 @@ async function textAt(url: URL, localHosts: readonly HostRule[], options: Follow
     hosts: [{ host: url.hostname, port: undefined }],
     localHosts,
   };
-  const { answer, at } = await follow(url.href, rules, options, AbortSignal.timeout(TIMEOUT_MS));
-  const { status, text, note } = await readPage(answer, at, MAX_BYTES);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const { answer, at } = await follow(url.href, rules, options, signal);
+  const { status, text, note } = await readPage(answer, at, MAX_BYTES, signal);
   if (status !== 200 || text === null || note !== undefined)
     throw new Error(`the server answered ${status}${note === undefined ? '' : ` (${note})`}`);
   return text;

@@ -82,8 +82,9 @@ export function fetchTool(options: FetchOptions): LeafTool<{ readonly url: strin
       const { url } = input as { readonly url: string };
       const limit = AbortSignal.timeout(timeoutMs);
       try {
-        const { answer, at } = await follow(url, rules, options, AbortSignal.any([signal, limit]));
-        return await readPage(answer, at, maxBytes);
+        const either = AbortSignal.any([signal, limit]);
+        const { answer, at } = await follow(url, rules, options, either);
+        return await readPage(answer, at, maxBytes, either);
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
         throw limit.aborted ? tooSlow(timeoutMs) : networkFailure(thrown);

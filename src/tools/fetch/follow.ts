@@ -32,7 +32,7 @@ export async function follow(
   let to = allowedUrl(start, rules);
   let request = first;
   for (let redirects = 0; ; redirects += 1) {
-    const answer = await ask(to, await judgedAddresses(to, resolve), connect, signal, request);
+    const answer = await ask(to, await untilAborted(judgedAddresses(to, resolve), signal), connect, signal, request);
     const { location } = answer.headers;
     if (location === undefined || !REDIRECTS.has(answer.statusCode ?? 0)) return { answer, at: to.url };
     answer.destroy();
@@ -79,6 +79,19 @@ async function judgedAddresses(
 async function systemResolve(host: string): Promise<readonly string[]> {
   const found = await lookup(host, { all: true, order: 'ipv4first' });
   return found.map(({ address }) => address);
+}
+
+/** A look-up cannot be stopped; its result is then left alone. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** The first address that answers. */

@@ -16,8 +16,8 @@ export interface Page {
 
 const TEXT = /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|javascript|ecmascript|yaml|x-ndjson|x-yaml|toml)$)/;
 
-/** Reads an answer up to `max` bytes, and as text only if its content type is text. */
-export async function readPage(answer: IncomingMessage, at: URL, max: number): Promise<Page> {
+/** Reads an answer up to `max` bytes, and as text only if its content type is text. Rejects with the reason of `signal` if it aborts first. */
+export async function readPage(answer: IncomingMessage, at: URL, max: number, signal: AbortSignal): Promise<Page> {
   const encoding = answer.headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') {
     answer.destroy();
@@ -37,6 +37,8 @@ export async function readPage(answer: IncomingMessage, at: URL, max: number): P
       break;
     }
   }
+  // A body without a length ends like a whole one when its connection is closed, also by this signal.
+  if (total <= max) signal.throwIfAborted();
   const header = answer.headers['content-type'] ?? '';
   const [type = '', ...parameters] = header.split(';').map((part) => part.trim());
   const contentType = type.toLowerCase();

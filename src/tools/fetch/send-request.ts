@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect as connectTcp, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import { ToolError } from '../../core/values/errors.ts';
 import type { AllowedUrl } from './allowed-url.ts';
 
 /** Opens a connection to an address that was judged. */
@@ -47,8 +48,19 @@ export function sendRequest(
   const sent = request({ method, path, headers, createConnection, signal, maxHeaderSize: 32_768 });
   sent.on('response', resolve);
   sent.on('error', reject);
+  // An answer 101 gives the connection to another protocol, which nobody asked for.
+  sent.on('upgrade', (_, socket) => {
+    socket.destroy();
+    reject(unanswered('the server switched to another protocol'));
+  });
+  // Whatever else ends the connection without an answer; after `response` or `error` this has no effect.
+  sent.on('close', () => reject(signal.aborted ? signal.reason : unanswered('the connection ended without an answer')));
   sent.end(body);
   return promise;
+}
+
+function unanswered(problem: string): ToolError {
+  return new ToolError('threw', problem, { code: 'net_failed' });
 }
 
 function open({ address, port }: { readonly address: string; readonly port: number }): Duplex {

@@ -31,11 +31,7 @@ export function changeFile(
     if (bytes === undefined || isThere)
       return { bytes: bytes ?? Buffer.alloc(0), version: before?.content.version ?? '', isNew: false };
     if (readVersion !== undefined && readVersion !== before?.content.version) throw changed(path.given);
-    if (bytes.length > max)
-      throw new ToolError(
-        'denied',
-        `${conflictText(path.given)} would have ${bytes.length} bytes; at most ${max} are written.`,
-      );
+    if (bytes.length > max) throw tooLong(path.given, bytes.length, max);
     await replaceFile(folder, name, bytes, before?.mode ?? NEW_FILE, async () => {
       const now = await contentOf(workspace, folder, name, path.given, max);
       if (now?.content.version !== before?.content.version) throw changed(path.given);
@@ -63,6 +59,11 @@ async function contentOf(
   } finally {
     await file.handle.close();
   }
+}
+
+/** The refusal of a file that would be longer than what is written. */
+export function tooLong(given: string, size: number, max: number): ToolError {
+  return new ToolError('denied', `${conflictText(given)} would have ${size} bytes; at most ${max} are written.`);
 }
 
 function changed(given: string): ToolError {

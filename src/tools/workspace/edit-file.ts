@@ -3,10 +3,11 @@ import { invocationOf } from '../../core/call/tool-call.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { short } from '../../core/schema/issue-text.ts';
 import { ToolError } from '../../core/values/errors.ts';
-import { changeFile } from './change-file.ts';
+import { changeFile, tooLong } from './change-file.ts';
 import type { FileContent } from './file-content.ts';
-import { readText, writeText } from './file-text.ts';
+import { readText, sizeOf, writeText } from './file-text.ts';
 import { count, type FileTools, PATH, plural } from './file-tools.ts';
+import { occurrences } from './occurrences.ts';
 import { remembered } from './read-file.ts';
 import { pathRefusal } from './refusal.ts';
 import { readPath } from './workspace-path.ts';
@@ -62,7 +63,7 @@ async function edit(
   const name = path.names.join('/');
   let times = 0;
   const next = (before: FileContent | undefined): Buffer => {
-    const edited = replaced(before, args);
+    const edited = replaced(before, args, maxFileBytes);
     times = edited.times;
     return edited.bytes;
   };
@@ -72,7 +73,7 @@ async function edit(
 }
 
 /** The file's encoding and its line breaks stay: a model sees and writes `\n` where the file has `\r\n`. */
-function replaced(before: FileContent | undefined, args: Arguments): { bytes: Buffer; times: number } {
+function replaced(before: FileContent | undefined, args: Arguments, max: number): { bytes: Buffer; times: number } {
   const quoted = JSON.stringify(short(args.path, 120));
   if (before === undefined)
     throw pathRefusal('path_not_found', args.path, 'does not exist; write_file makes a new file.');
@@ -83,8 +84,17 @@ function replaced(before: FileContent | undefined, args: Arguments): { bytes: Bu
   }
   const hasCrlf = file.text.includes('\r\n') && !/(?<!\r)\n/.test(file.text);
   const own = (text: string) => (hasCrlf ? text.replaceAll(/\r?\n/g, '\r\n') : text);
-  const pieces = file.text.split(own(args.find));
-  const times = pieces.length - 1;
+  const find = own(args.find);
+  const replace = own(args.replace);
+  // Both ends of a match are then ends of characters, so that sizes add up and the result is text.
+  for (const [name, text] of [
+    ['find', find],
+    ['replace', replace],
+  ] as const)
+    if (!text.isWellFormed())
+      throw new ToolError('invalid_args', `$.${name}: holds a lone surrogate, which is no text.`);
+  let times = 0;
+  for (const _ of occurrences(file.text, find)) times += 1;
   if (times === 0)
     throw new ToolError('threw', `${quoted} does not hold the text of find. Read it again and copy the text exactly.`);
   if (times > 1 && args.all !== true)
@@ -92,8 +102,19 @@ function replaced(before: FileContent | undefined, args: Arguments): { bytes: Bu
       'threw',
       `${quoted} holds the text of find ${times} times. Give more of what stands around it, or all: true.`,
     );
-  const text = pieces.join(own(args.replace));
-  if (!text.isWellFormed())
-    throw new ToolError('invalid_args', '$.replace: would leave a lone surrogate, which is no text.');
+  const size = before.bytes.length + times * (sizeOf(replace, file.encoding) - sizeOf(find, file.encoding));
+  if (size > max) throw tooLong(args.path, size, max);
+  const text = joined(file.text, find, replace);
   return { bytes: writeText({ text, encoding: file.encoding }), times };
+}
+
+function joined(text: string, find: string, replace: string): string {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const at of occurrences(text, find)) {
+    pieces.push(text.slice(from, at), replace);
+    from = at + find.length;
+  }
+  pieces.push(text.slice(from));
+  return pieces.join('');
 }

@@ -37,6 +37,11 @@ export function writeText({ text, encoding }: FileText): Buffer {
   }
 }
 
+/** How many bytes a text takes in a file, without the file's mark. */
+export function sizeOf(text: string, encoding: Encoding): number {
+  return encoding.startsWith('UTF-16') ? text.length * 2 : Buffer.byteLength(text, 'utf8');
+}
+
 function markOf(bytes: Uint8Array): [encoding: Encoding, start: number] {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return ['UTF-8 with a byte order mark', 3];
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return ['UTF-16LE', 2];

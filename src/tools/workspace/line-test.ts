@@ -1,5 +1,6 @@
 import { short } from '../../core/schema/issue-text.ts';
 import { messageOf, ToolError } from '../../core/values/errors.ts';
+import { holds } from './occurrences.ts';
 
 /** Whether a line matches. */
 export type LineTest = (line: string) => boolean;
@@ -22,9 +23,9 @@ export async function lineTest(of: {
     throw new ToolError('invalid_args', '$.pattern: give either text or pattern, not both.');
   if (pattern !== undefined) return patternTest(pattern, ignoreCase);
   if (text === undefined) return undefined;
-  if (!ignoreCase) return (line) => line.includes(text);
+  if (!ignoreCase) return (line) => holds(line, text);
   const wanted = text.toLowerCase();
-  return (line) => line.toLowerCase().includes(wanted);
+  return (line) => holds(line.toLowerCase(), wanted);
 }
 
 async function patternTest(pattern: string, ignoreCase: boolean): Promise<LineTest> {

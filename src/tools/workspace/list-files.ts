@@ -5,7 +5,6 @@ import type { LeafTool } from '../../core/contract/tool.ts';
 import { hasControl } from '../../security/rule-value.ts';
 import { count, type FileTools, PATH, plural } from './file-tools.ts';
 import type { Folder } from './folder.ts';
-import { TEMPORARY } from './replace-file.ts';
 import type { Workspace } from './workspace.ts';
 import { readPath } from './workspace-path.ts';
 
@@ -38,7 +37,7 @@ async function list({ workspace }: FileTools, given: string): Promise<string> {
   });
 }
 
-/** The entries of an open folder by name, without what is protected and what is being written. */
+/** The entries of an open folder by name, without what is protected. */
 export async function entriesOf(
   workspace: Workspace,
   folder: Folder,
@@ -46,7 +45,7 @@ export async function entriesOf(
 ): Promise<readonly Dirent[]> {
   const entries = await readdir(folder.address, { withFileTypes: true });
   return entries
-    .filter(({ name }) => !name.startsWith(TEMPORARY) && !workspace.isProtected([...above, name]))
+    .filter(({ name }) => !workspace.isProtected([...above, name]))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, rename, unlink } from 'node:fs/promises';
 import type { Folder } from './folder.ts';
 
-/** What all temporary files of ours begin with; lists and searches leave them out. */
+/** What all temporary files of ours begin with; such names are protected. */
 export const TEMPORARY = '.coxswain-tmp-';
 
 /**
