@@ -1,6 +1,7 @@
 import { ConfigurationError, messageOf } from '../values/errors.ts';
 import { deepFreeze, isPlainObject } from '../values/json.ts';
 import { closedKeys, type KeyCheck } from './closed-keys.ts';
+import { refuseForbiddenKeys } from './forbidden-keys.ts';
 import { compileJsonSchema, takeJsonSchema } from './foreign-schema.ts';
 import { received, short, toIssues } from './issue-text.ts';
 import { objectRoot } from './object-root.ts';
@@ -10,7 +11,7 @@ const TARGET = { target: 'draft-2020-12' } as const;
 const BESIDE = 'Give { schema, jsonSchema } with the JSON Schema beside it';
 
 /**
- * Makes one schema of the three forms a user may give (https://standardschema.dev, draft 2020-12). Looks at the shape only;
+ * Makes one schema of the three forms a user may give (https://standardschema.dev, draft 2020-12). Looks at the shape and for forbidden keys only;
  * conversion and checks are made once, when they are first asked.
  *
  * @param field where the schema stands, for errors: `input`.
@@ -56,7 +57,10 @@ function sourceOf(schema: unknown, field: string): Source {
   if (isStandard(schema)) return { standard: schema, given: undefined };
   if (isPlainObject(schema)) {
     if (isStandard(schema.schema)) {
-      if (isPlainObject(schema.jsonSchema)) return { standard: schema.schema, given: schema.jsonSchema };
+      if (isPlainObject(schema.jsonSchema)) {
+        refuseForbiddenKeys(schema.jsonSchema, `${field}.jsonSchema`);
+        return { standard: schema.schema, given: schema.jsonSchema };
+      }
       throw new ConfigurationError(`${field}.jsonSchema`, 'expected a JSON Schema object', BESIDE);
     }
     // The commonest slip: the shape of an object where the object belongs.
@@ -65,7 +69,10 @@ function sourceOf(schema: unknown, field: string): Source {
       : isJsonSchema(schema)
         ? undefined
         : `no keyword of JSON Schema among ${Object.keys(schema).slice(0, 5).join(', ')}`;
-    if (problem === undefined) return { standard: undefined, given: schema };
+    if (problem === undefined) {
+      refuseForbiddenKeys(schema, field);
+      return { standard: undefined, given: schema };
+    }
     throw new ConfigurationError(
       field,
       problem,
@@ -94,6 +101,7 @@ function convert({ standard, given }: Source, field: string): JsonSchema {
   } catch (thrown) {
     throw new ConfigurationError(field, `no JSON Schema: ${short(messageOf(thrown), 200)}`, BESIDE);
   }
+  refuseForbiddenKeys(converted, field);
   return takeJsonSchema(converted, field);
 }
 

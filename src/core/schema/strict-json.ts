@@ -1,5 +1,6 @@
 import type { Json } from '../values/json.ts';
 import { propertyPath } from '../values/property-path.ts';
+import { FORBIDDEN_KEYS } from './forbidden-keys.ts';
 import { short } from './issue-text.ts';
 
 /** Bounds of JSON that a model wrote: characters, values, nesting. */
@@ -8,8 +9,6 @@ const JSON_LIMITS = Object.freeze({ chars: 5_000_000, values: 100_000, depth: 64
 export type StrictJson =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly kind: 'invalid_json' | 'invalid_args'; readonly message: string };
-
-const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
  * JSON.parse for text from outside: what JSON.parse would take and lose is refused. Integers beyond 2^53 and numbers beyond
@@ -109,7 +108,7 @@ function inspect(value: Json, count: { members: number }): Fault | undefined {
   const object = value as { readonly [key: string]: Json };
   for (const key in object) {
     count.members++;
-    if (FORBIDDEN.has(key)) return { path: propertyPath('', key), problem: `: forbidden key; leave ${key} out` };
+    if (FORBIDDEN_KEYS.has(key)) return { path: propertyPath('', key), problem: `: forbidden key; leave ${key} out` };
     if (!key.isWellFormed()) return { path: '', problem: ': a key holds a lone surrogate' };
     const fault = inspect(object[key] as Json, count);
     if (fault !== undefined) return below(key.length > 60 ? '.…' : propertyPath('', key), fault);

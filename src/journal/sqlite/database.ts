@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, JournalError, messageOf } from '../../core/values/errors.ts';
 import { privateFile } from '../../core/values/private-file.ts';
+import { checkSchema } from './check-schema.ts';
 import { isOwned, type RunRow } from './run-row.ts';
 import { MIGRATIONS, SCHEMA, VERSION } from './schema.ts';
 import { asJournalError, BUSY_MS, transaction } from './transaction.ts';
@@ -23,6 +24,7 @@ export function openDatabase(file: string): DatabaseSync {
     });
   }
   try {
+    database.exec('PRAGMA trusted_schema = OFF;');
     migrate(database, file);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     return database;
@@ -33,10 +35,14 @@ export function openDatabase(file: string): DatabaseSync {
 }
 
 function migrate(database: DatabaseSync, file: string): void {
-  if (versionOf(database, file) === VERSION) return;
+  if (versionOf(database, file) === VERSION) {
+    checkSchema(database, file, VERSION);
+    return;
+  }
   transaction(database, () => {
     // Another process may have made it in the meantime.
     const version = versionOf(database, file);
+    if (version !== undefined) checkSchema(database, file, version);
     if (version === VERSION) return;
     if (version === undefined) {
       const { tables } = database.prepare('SELECT count(*) AS tables FROM sqlite_master').get() as { tables: number };

@@ -5,6 +5,13 @@ export const KNOWN: readonly { readonly why: string; readonly cases: readonly st
     cases: ["boolean_schema: boolean schema 'false'", "boolean_schema: boolean schema 'true'"],
   },
   {
+    why: 'Refused: no call may have a key that is __proto__, constructor or prototype, so no schema may ask for one.',
+    cases: [
+      'properties: properties whose names are Javascript object property names',
+      'required: required properties whose names are Javascript object property names',
+    ],
+  },
+  {
     why: 'Refused: it refers to another resource by $id, URI or URN, or by a base that an $id inside it sets; only references into the schema itself are followed, and nothing is fetched.',
     cases: [
       'anchor: Location-independent identifier with absolute URI',
@@ -52,12 +59,11 @@ export const KNOWN: readonly { readonly why: string; readonly cases: readonly st
     cases: ['enum: empty enum'],
   },
   {
-    why: 'ajv 8.20 says so: unevaluated items and properties beside contains, if and nested items, dynamic anchors, vocabularies, and __proto__ as a property.',
+    why: 'ajv 8.20 says so: unevaluated items and properties beside contains, if and nested items, dynamic anchors and vocabularies.',
     cases: [
       'dynamicRef: $dynamicRef points to a boolean schema: follow $dynamicRef to a false schema',
       'dynamicRef: A $dynamicRef to a $dynamicAnchor in the same schema resource behaves like a normal $ref to an $anchor: An array of strings is valid',
       'dynamicRef: A $dynamicRef to an $anchor in the same schema resource behaves like a normal $ref to an $anchor: An array of strings is valid',
-      'properties: properties whose names are Javascript object property names: __proto__ not valid',
       "unevaluatedItems: unevaluatedItems and contains interact to control item dependency relationship: only a's and c's are invalid",
       "unevaluatedItems: unevaluatedItems and contains interact to control item dependency relationship: only b's and c's are invalid",
       "unevaluatedItems: unevaluatedItems and contains interact to control item dependency relationship: only b's are invalid",
