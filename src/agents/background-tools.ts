@@ -5,11 +5,11 @@ import { waitForWorkers } from '../core/loop/wait-for-workers.ts';
 import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import { Workers } from '../core/runtime/workers.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
-import type { JsonSchema } from '../core/schema/schema.ts';
+import type { JsonSchema, Schema, Validation } from '../core/schema/schema.ts';
 import { ToolError } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
 import { DEFAULTS } from '../core/values/limits.ts';
-import { startWorkerInput } from './start-worker-input.ts';
+import { briefSchema, type FanOutWorkers, readBrief } from './fan-out-input.ts';
 import { type DelegateTool, workerNames } from './worker-names.ts';
 
 /** Three whole results of workers, or a share of it for each. */
@@ -139,4 +139,37 @@ async function resultFor(id: string, ctx: BuiltinProcedureContext, maxChars: num
 function workersOf({ site: { run, self } }: BuiltinProcedureContext): Workers {
   self.workers ??= new Workers(run, self);
   return self.workers;
+}
+
+/** What `start_worker` takes: a worker, and a brief that fits that worker's input. */
+function startWorkerInput(workers: FanOutWorkers, field: string): Schema {
+  let shown: JsonSchema | undefined;
+  const outer = compileSchema(shape(workers, {}), field);
+  return Object.freeze({
+    gives: undefined,
+    get jsonSchema(): JsonSchema {
+      shown ??= shape(workers, briefSchema(workers, '#/properties/brief'));
+      return shown;
+    },
+    validate(value: unknown): Validation<unknown> {
+      const checked = outer.validate(value);
+      if (!checked.ok) return checked;
+      const { worker, brief } = checked.value as { worker: string; brief: unknown };
+      const read = readBrief(workers.get(worker)?.delegate.agent, brief);
+      if (read.ok) return { ok: true, value: { worker, brief: read.value } };
+      return {
+        ok: false,
+        issues: read.issues.map(({ path, message }) => ({ path: `$.brief${path.slice(1)}`, message })),
+      };
+    },
+  });
+}
+
+function shape(workers: FanOutWorkers, brief: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    properties: { worker: { type: 'string', enum: [...workers.keys()] }, brief },
+    required: ['worker', 'brief'],
+    additionalProperties: false,
+  };
 }

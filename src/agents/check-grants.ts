@@ -1,7 +1,7 @@
 import type { MemoryExtract, MemoryGrant, MemorySelect } from '../core/contract/memory.ts';
 import type { Tool } from '../core/contract/tool.ts';
-import { checkLimits } from '../core/values/check-limits.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
+import { checkLimits } from '../core/values/limits.ts';
 import { checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/values/options.ts';
 
 /** Refuses a memory grant that is wrong, and a tool of the agent's own with the name of one that a grant gives. */

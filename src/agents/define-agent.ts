@@ -7,17 +7,14 @@ import type { DepsOf, Tool } from '../core/contract/tool.ts';
 import { isToolSource, type ToolSource } from '../core/contract/tool-source.ts';
 import { compileSchema } from '../core/schema/compile-schema.ts';
 import type { InferOutput, Schema, SchemaLike } from '../core/schema/schema.ts';
-import { checkLimits } from '../core/values/check-limits.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
-import type { AgentLimits } from '../core/values/limits.ts';
+import { type AgentLimits, checkLimits } from '../core/values/limits.ts';
 import type { InputMessage } from '../core/values/message.ts';
 import type { Model, ModelSettings } from '../core/values/model.ts';
 import { checkFunction, checkOneOf, checkOptions, checkText, checkWhole, shown } from '../core/values/options.ts';
-import { checkContext, checkModel } from './check-context.ts';
+import { checkContext, checkHooks, checkModel, checkQuarantined } from './check-agent.ts';
 import { checkGrants } from './check-grants.ts';
-import { checkHooks } from './check-hooks.ts';
-import { checkQuarantined } from './check-quarantined.ts';
 import { treeFacts } from './tree-facts.ts';
 
 interface CommonOptions<In extends SchemaLike | undefined, Out extends SchemaLike | undefined, Deps> {

@@ -4,7 +4,7 @@ import type { FanOutPolicy, FanOutResult } from '../core/contract/fan-out-option
 import type { ProcedureTool } from '../core/contract/tool.ts';
 import type { BuiltinProcedureContext } from '../core/runtime/builtin-context.ts';
 import type { Invocation } from '../core/runtime/invocation.ts';
-import { boundText } from '../core/values/bound.ts';
+import { boundText } from '../core/values/bound-json.ts';
 import { ConfigurationError, ToolError } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
 import { checkOptions, checkWhole, shown } from '../core/values/options.ts';

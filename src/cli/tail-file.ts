@@ -1,7 +1,7 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { logParts } from '../telemetry/log/step-lines.ts';
+import { logParts } from '../telemetry/log/step-line.ts';
 
 const LOOK_MS = 100;
 const CHUNK = 65_536;

@@ -1,7 +1,6 @@
 import { ConfigurationError, FencedError } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
-import { checkTime } from './check-time.ts';
-import { prunable } from './prunable.ts';
+import { checkTime, prunable } from './prunable.ts';
 import type { FreshRow, RecordStore, RunLog, RunSummary, Signal, StoredRun, TimedSignal } from './record-store.ts';
 import { asJson, type Row } from './row.ts';
 

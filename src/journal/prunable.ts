@@ -1,3 +1,5 @@
+import { ConfigurationError } from '../core/values/errors.ts';
+import { shown } from '../core/values/options.ts';
 import type { RunSummary } from './record-store.ts';
 
 /** What a run's id may be cut to where a detached child is named after it. */
@@ -21,4 +23,10 @@ export function prunable(runs: readonly RunSummary[], before: number): readonly 
   const stems = runs.filter((run) => !isOver(run)).map(({ id }) => stemOf(id));
   const belongs = (id: string) => stems.some((stem) => id.startsWith(stem) && CHILD.test(id.slice(stem.length)));
   return runs.filter((run) => isOver(run) && !belongs(run.id)).map(({ id }) => id);
+}
+
+/** A time in milliseconds since 1970; Infinity is after all. */
+export function checkTime(before: unknown): void {
+  if (typeof before === 'number' && !Number.isNaN(before)) return;
+  throw new ConfigurationError('before', `got ${shown(before)}`, 'Give a time in milliseconds since 1970.');
 }

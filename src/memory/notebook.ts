@@ -1,7 +1,7 @@
 import { accessSync, constants, globSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 import type { Embedder, MemoryStore } from '../core/contract/memory.ts';
-import { codePointBorder } from '../core/values/bound.ts';
+import { codePointBorder } from '../core/values/bound-json.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { type Label, UNTRUSTED } from '../core/values/label.ts';
 import { checkedFields, labelOf, stringOf } from './file/memory-options.ts';

@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../core/values/errors.ts';
 import type { Model, ModelRequest } from '../core/values/model.ts';
-import { lazyModel } from './lazy-model.ts';
-import { apiAt } from './openai/api-at.ts';
+import { apiAt } from './openai/openai-client.ts';
 import { checkModelOptions, modelFields } from './options.ts';
 import { checkRequest, RULES } from './request/check-request.ts';
+import { once } from './sdk.ts';
 
 /** Variables by name, as in `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined };
@@ -73,4 +73,23 @@ function checkFor(api: keyof typeof RULES): (request: ModelRequest) => void {
 export function hasModelEnv(env: Environment = process.env): boolean {
   const set = (name: string) => Boolean(env[name]?.trim());
   return (set('LLM_MODEL') && set('LLM_BASE_URL')) || set('ANTHROPIC_API_KEY') || set('OPENAI_API_KEY');
+}
+
+/**
+ * A model that is loaded by its first call, so that creating one costs nothing. `fields` are its facts before that; if loading fails,
+ * the call rejects and the next one tries again.
+ */
+export function lazyModel(fields: Omit<Model, 'generate'>, load: () => Promise<Model>): Model {
+  let loaded: Model | undefined;
+  const loadOnce = once(async () => {
+    loaded = await load();
+    return loaded;
+  });
+  return Object.freeze({
+    ...fields,
+    // Not async: once it is there, a call costs no promise more than the model's own.
+    generate(request, context) {
+      return loaded?.generate(request, context) ?? loadOnce().then((model) => model.generate(request, context));
+    },
+  } satisfies Model);
 }

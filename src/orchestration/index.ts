@@ -1,7 +1,6 @@
 export type { Approve } from './approvals/ask-approver.ts';
 export { type AuditOptions, auditRun } from './entry/audit-run.ts';
 export { callAgent } from './entry/call-agent.ts';
-export { cancelRun } from './entry/cancel-run.ts';
 export { decideRun, pendingRequests } from './entry/decide-run.ts';
 export { type FanOutArgument, fanOut } from './entry/fan-out.ts';
 export { forkRun } from './entry/fork-run.ts';
@@ -9,8 +8,8 @@ export type { ForkOptions } from './entry/forked-rows.ts';
 export { type ReplayOptions, type ReplaySource, replayRun } from './entry/replay-run.ts';
 export { type ResumeArgument, resumeRun } from './entry/resume-run.ts';
 export { type DetachedOptions, runDetached } from './entry/run-detached.ts';
+export { cancelRun, steerRun } from './entry/signal-run.ts';
 export { runAgent, startRun } from './entry/start-run.ts';
-export { steerRun } from './entry/steer-run.ts';
 export { type PlainTool, toTool } from './entry/to-tool.ts';
 export type { Listener, Run } from './run/run-handle.ts';
 export type { ResumeOptions, RunOptions } from './run/run-options.ts';

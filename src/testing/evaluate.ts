@@ -1,6 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { Agent } from '../core/contract/agent.ts';
 import type { RunResult } from '../core/contract/result.ts';
-import { messageOf } from '../core/values/errors.ts';
+import { ConfigurationError, messageOf } from '../core/values/errors.ts';
+import { isPlainObject } from '../core/values/json.ts';
 import type { Model } from '../core/values/model.ts';
 import { checkWhole } from '../core/values/options.ts';
 import { addSpending, costUsd, NOTHING_SPENT, type Spending, toPicoUsd } from '../core/values/spending.ts';
@@ -8,7 +10,6 @@ import type { Status } from '../core/values/status.ts';
 import type { Usage } from '../core/values/usage.ts';
 import { startRun } from '../orchestration/entry/start-run.ts';
 import type { RunOptions } from '../orchestration/run/run-options.ts';
-import { type Baseline, readBaseline } from './baseline.ts';
 import { checkCases } from './check-cases.ts';
 import { type ActualCall, type CallRules, type ExpectedCall, matchCalls } from './match-calls.ts';
 
@@ -180,4 +181,40 @@ function spent(runs: readonly Played[]): { usage: Usage; costUsd?: number } {
   const sum = runs.reduce((total, { spending }) => addSpending(total, spending) ?? total, NOTHING_SPENT);
   const cost = costUsd(sum);
   return { usage: sum.usage, ...(cost === undefined ? {} : { costUsd: cost }) };
+}
+
+/** Pass rates to compare with, as they are stored: by the name of the question. */
+export interface Baseline {
+  readonly cases: { readonly [name: string]: { readonly passRate: number; readonly repeats: number } };
+}
+
+/** Stores the pass rates of an evaluation, for the `baseline` of later ones. */
+export function saveBaseline(
+  evaluation: { readonly cases: readonly { name: string; passRate: number; repeats: number }[] },
+  file: string,
+): void {
+  const cases = evaluation.cases.map(({ name, passRate, repeats }) => [name, { passRate, repeats }]);
+  writeFileSync(file, `${JSON.stringify({ cases: Object.fromEntries(cases) }, null, 2)}\n`);
+}
+
+/** Undefined where there is no such file. */
+export function readBaseline(file: string): Baseline | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;
+    throw thrown;
+  }
+  const value: unknown = parsed(text);
+  if (isPlainObject(value) && isPlainObject(value.cases)) return value as unknown as Baseline;
+  throw new ConfigurationError('baseline', `${file} is no baseline`, 'Write it with saveBaseline(evaluation, file).');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,10 +1,11 @@
-export { type Baseline, saveBaseline } from './baseline.ts';
 export {
+  type Baseline,
   type CaseResult,
   type EvaluateOptions,
   type Evaluation,
   type EvaluationCase,
   evaluate,
+  saveBaseline,
 } from './evaluate.ts';
 export {
   type FakeAnswer,

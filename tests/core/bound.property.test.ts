@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boundText } from '../../src/core/values/bound.ts';
-import { boundJson } from '../../src/core/values/bound-json.ts';
+import { boundJson, boundText } from '../../src/core/values/bound-json.ts';
 import type { Json } from '../../src/core/values/json.ts';
 import { atPointer } from '../../src/core/values/json-pointer.ts';
 import { tries } from '../support/tries.ts';

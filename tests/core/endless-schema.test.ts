@@ -1,6 +1,6 @@
 import { defineTool } from 'coxswain';
 import { describe, expect, it } from 'vitest';
-import { isEndless } from '../../src/core/schema/endless-schema.ts';
+import { isEndless } from '../../src/core/schema/foreign-schema.ts';
 import type { JsonSchema } from '../../src/core/schema/schema.ts';
 
 const ENDLESS: readonly [string, JsonSchema][] = [

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { retryDelay } from '../../src/core/values/retry.ts';
-import { retryAfterMs, waitInWords } from '../../src/models/failure/retry-after.ts';
+import { retryAfterMs, waitInWords } from '../../src/models/failure/failure.ts';
 import { withRetry } from '../../src/models/index.ts';
 
 describe('retryDelay', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ModelTurn } from '../../src/core/values/model.ts';
 import { DONE } from '../../src/models/answer/answer-parser.ts';
-import { readAnswer } from '../../src/models/answer/read-answer.ts';
+import { readAnswer } from '../../src/models/answer/exchange.ts';
 import { assembleAnthropicTurn } from '../../src/models/anthropic/turn.ts';
 import { ChatCalls } from '../../src/models/openai/chat-calls.ts';
 import { assembleChatTurn } from '../../src/models/openai/chat-turn.ts';

@@ -161,7 +161,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'retries',
-    file: 'src/models/failure/retry-after.ts',
+    file: 'src/models/failure/failure.ts',
     search: 'if (ms !== undefined) return ms;',
     replacement: '',
     test: wire('chat-retry-after-ms-wins'),
@@ -196,7 +196,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'arguments',
-    file: 'src/core/schema/strict-json.ts',
+    file: 'src/core/schema/forbidden-keys.ts',
     search: "new Set(['__proto__', 'constructor', 'prototype'])",
     replacement: 'new Set([])',
     test: 'tests/core/parse-arguments.test.ts',
@@ -437,8 +437,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     duty: 'attacks',
     file: `${workspace}/protected-names.ts`,
-    search: 'if (PROTECTED.has(fold(last))) return true;',
-    replacement: 'if (PROTECTED.has(last)) return true;',
+    search: 'if (PROTECTED.has(name) ||',
+    replacement: 'if (PROTECTED.has(last) ||',
     test: attack('WP-041'),
   },
   {

@@ -171,7 +171,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   },
   {
     duty,
-    file: 'src/journal/sqlite/read-signal.ts',
+    file: 'src/journal/sqlite/signal-watch.ts',
     search: '(key === undefined || isSigned(run, signal, mac, time, key))',
     replacement: 'time >= 0',
     test: test('journal/tampering'),

@@ -15,7 +15,7 @@ import {
 import { scriptedModel } from 'coxswain/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { Interruptions } from '../../src/orchestration/detached/interruptions.ts';
+import { Interruptions } from '../../src/orchestration/detached/drive-detached.ts';
 import { journal } from '../support/journals.ts';
 import { results, text, turn } from '../support/turns.ts';
 

@@ -62,14 +62,14 @@ const lists: readonly List[] = [
     file: 'core/values/limits.ts',
     before: '  /** The root has depth 1;',
     member: '  readonly newLimit?: number | undefined;\n',
-    known: ['core/values/check-limits.ts', 'orchestration/budget/grant.ts'],
+    known: ['core/values/limits.ts', 'orchestration/budget/grant.ts'],
   },
   {
     name: 'a limit of agents',
     file: 'core/values/limits.ts',
     before: '  /** Equal calls with equal results',
     member: '  readonly newAgentLimit?: number | undefined;\n',
-    known: ['core/values/check-limits.ts'],
+    known: ['core/values/limits.ts'],
   },
   {
     name: 'an event',

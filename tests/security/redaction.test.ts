@@ -14,7 +14,7 @@ import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PERSONAL, PERSONAL_NUMBERS } from '../../src/security/redaction/personal-numbers.ts';
-import { textForms } from '../../src/security/redaction/text-forms.ts';
+import { textForms } from '../../src/security/redaction/redaction.ts';
 import { fastest } from '../support/fastest.ts';
 import { folderWith } from '../tools/files.ts';
 

@@ -7,7 +7,8 @@ import { ConfigurationError } from '../../src/core/values/errors.ts';
 import { canonical, sha256 } from '../../src/core/values/json.ts';
 import type { Message } from '../../src/core/values/message.ts';
 import { jsonlLog, type StepLine } from '../../src/telemetry/log/log.ts';
-import { logParts, stepLines } from '../../src/telemetry/log/step-lines.ts';
+import { logParts } from '../../src/telemetry/log/step-line.ts';
+import { stepLines } from '../../src/telemetry/log/step-lines.ts';
 import { node, recorder } from './recorder.ts';
 import { agentOut, CANARY, modelIn, toolIn, toolOut, user, writeTeam } from './team.ts';
 

@@ -1,6 +1,5 @@
-import { cancelRun } from '../../orchestration/entry/cancel-run.ts';
 import { decideRun } from '../../orchestration/entry/decide-run.ts';
-import { steerRun } from '../../orchestration/entry/steer-run.ts';
+import { cancelRun, steerRun } from '../../orchestration/entry/signal-run.ts';
 import { type DecisionOptions, decisionOf } from '../decision-of.ts';
 import { refused } from '../error-text.ts';
 import { EXIT } from '../exit-code.ts';

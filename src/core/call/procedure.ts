@@ -17,7 +17,7 @@ import type { RunContext } from '../runtime/run-context.ts';
 import type { TruncatedResults } from '../runtime/truncated-results.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';
-import { Addresses } from '../values/addresses.ts';
+import { Addresses } from '../values/address.ts';
 import { ConfigurationError, type ErrorRecord, isA, ToolError, toolError } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import { joinLabels, type Label } from '../values/label.ts';

@@ -2,7 +2,7 @@ import type { BuiltinProcedureContext } from '../runtime/builtin-context.ts';
 import type { Arrival } from '../runtime/inbox.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { OnceKey } from '../runtime/stored-entry.ts';
-import { workerId } from '../runtime/worker-id.ts';
+import { workerId } from '../runtime/threads.ts';
 import { ToolError } from '../values/errors.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
 import { textOf, type UserMessage } from '../values/message.ts';

@@ -1,11 +1,10 @@
-import type { Span } from '../contract/record.ts';
+import type { EffectEnd, EffectKind, Span } from '../contract/record.ts';
 import { isA, ModelError, messageOf } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import { modelFailure } from '../values/turn.ts';
 import type { ProcedureEffect } from './builtin-context.ts';
-import { effectFailed } from './effect-failed.ts';
 import type { Invocation } from './invocation.ts';
-import type { Call } from './journal.ts';
+import type { Call, Failure } from './journal.ts';
 import type { RunContext } from './run-context.ts';
 
 /** An embedding, a memory read or write as a call of the port. */
@@ -30,4 +29,9 @@ export function plainEffect(
     started: () => ({ kind, event: 'started', request: facts }),
     ended: (outcome) => (outcome.ok ? { kind, event: 'done', value: outcome.value } : effectFailed(kind, outcome)),
   };
+}
+
+/** How an effect without a value is told. What was stopped did not fail: it has no outcome. */
+export function effectFailed(kind: Exclude<EffectKind, 'tool'>, { error, stop }: Failure): EffectEnd {
+  return { kind, event: stop === undefined ? 'failed' : 'cancel', value: error };
 }

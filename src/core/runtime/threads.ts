@@ -1,6 +1,7 @@
 import type { Tool } from '../contract/tool.ts';
 import { ToolError } from '../values/errors.ts';
 import type { AgentOutcome } from './agent-outcome.ts';
+import type { Invocation } from './invocation.ts';
 
 /** A worker's conversation, which its supervisor may go on with. */
 export interface Thread {
@@ -45,4 +46,9 @@ async function follow(thread: Thread, outcome: Promise<AgentOutcome>): Promise<v
     // Infrastructure failed: the caller that awaits the outcome throws that.
   }
   if (thread.outcome === outcome) thread.isRunning = false;
+}
+
+/** A worker as its supervisor and its siblings name it: its address below the supervisor. */
+export function workerId({ path, parent }: Invocation): string {
+  return parent === undefined ? path : path.slice(parent.path.length + 1);
 }

@@ -1,4 +1,4 @@
-import { LONGEST_KEPT } from '../values/bound.ts';
+import { LONGEST_KEPT } from '../values/bound-json.ts';
 import type { Json } from '../values/json.ts';
 import { atPointer } from '../values/json-pointer.ts';
 import type { Message } from '../values/message.ts';

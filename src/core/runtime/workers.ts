@@ -1,4 +1,4 @@
-import { boundText } from '../values/bound.ts';
+import { boundText } from '../values/bound-json.ts';
 import { ToolError } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
@@ -13,7 +13,7 @@ import type { Invocation } from './invocation.ts';
 import type { Journal } from './journal.ts';
 import { wasInterrupted } from './prior.ts';
 import type { Stops } from './stops.ts';
-import { workerId } from './worker-id.ts';
+import { workerId } from './threads.ts';
 
 /** What background workers use of their run. */
 interface WorkersRun {

@@ -1,5 +1,5 @@
 import { isPlainObject } from '../values/json.ts';
-import { propertyPath } from '../values/property-path.ts';
+import { propertyPath } from '../values/json-pointer.ts';
 import { resolveRef } from './resolve-ref.ts';
 import type { Issue, JsonSchema } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../values/errors.ts';
 import { isPlainObject } from '../values/json.ts';
-import { propertyPath } from '../values/property-path.ts';
+import { propertyPath } from '../values/json-pointer.ts';
 import { short } from './issue-text.ts';
 
 /** Keys that no JSON from outside may have: code that copies objects by their keys reaches prototypes through them. */

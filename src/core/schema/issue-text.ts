@@ -1,4 +1,4 @@
-import { propertyPath } from '../values/property-path.ts';
+import { propertyPath } from '../values/json-pointer.ts';
 import type { Issue, StandardIssue } from './schema.ts';
 
 const MAX_ISSUES = 8;

@@ -1,5 +1,5 @@
 import type { Json } from '../values/json.ts';
-import { propertyPath } from '../values/property-path.ts';
+import { propertyPath } from '../values/json-pointer.ts';
 import { FORBIDDEN_KEYS } from './forbidden-keys.ts';
 import { short } from './issue-text.ts';
 

@@ -1,17 +1,27 @@
 import type { ModelIn } from '../contract/boundary.ts';
 import type { EffectEnd, Span } from '../contract/record.ts';
-import { effectFailed } from '../runtime/effect-failed.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Attempt, Call, Outcome } from '../runtime/journal.ts';
+import { effectFailed } from '../runtime/plain-effect.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { idempotencyKey } from '../values/address.ts';
 import { after } from '../values/after.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { Message } from '../values/message.ts';
-import type { Model, ModelContext, ModelRequest, ModelSettings, ModelTurn, ToolChoice } from '../values/model.ts';
+import {
+  candidatesOf,
+  gateOf,
+  type Model,
+  type ModelContext,
+  type ModelRequest,
+  type ModelSettings,
+  type ModelTurn,
+  modelName,
+  outputLimit,
+  type ToolChoice,
+} from '../values/model.ts';
 import { modelErrorFacts } from '../values/model-error-kind.ts';
-import { candidatesOf, gateOf, modelName, outputLimit } from '../values/model-facts.ts';
 import { checkDelta, checkTurn, modelFailure } from '../values/turn.ts';
 import { type CallUsage, sumOf } from '../values/usage.ts';
 import { partsOf, type Question } from './question.ts';

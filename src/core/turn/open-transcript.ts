@@ -7,7 +7,7 @@ import { TruncatedResults } from '../runtime/truncated-results.ts';
 import { DivergenceError } from '../values/errors.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
-import { candidatesOf, outputLimit } from '../values/model-facts.ts';
+import { candidatesOf, outputLimit } from '../values/model.ts';
 import { redactMessage } from '../values/redact-message.ts';
 import { compactingOf } from './compact.ts';
 import type { Conversation } from './conversation.ts';

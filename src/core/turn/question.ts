@@ -1,7 +1,6 @@
 import { steadySchema } from '../schema/steady-schema.ts';
 import { canonical, sha256 } from '../values/json.ts';
-import type { Model, ModelRequest, ModelSettings, ToolDefinition } from '../values/model.ts';
-import { modelName } from '../values/model-facts.ts';
+import { type Model, type ModelRequest, type ModelSettings, modelName, type ToolDefinition } from '../values/model.ts';
 import type { MessageChain } from './message-chain.ts';
 
 /** What stays the same in every request of an invocation. */

@@ -1,4 +1,5 @@
 import type { Json } from './json.ts';
+import { DEFAULTS } from './limits.ts';
 import type { AssistantPart, Message } from './message.ts';
 import type { CallUsage } from './usage.ts';
 
@@ -124,4 +125,24 @@ export interface Model {
   check?(request: ModelRequest): void;
   /** Rejects with a {@link ModelError}; anything else that is thrown counts as `unknown` and is never retried. */
   generate(request: ModelRequest, context: ModelContext): Promise<ModelTurn>;
+}
+
+/** A fallback's models, or the model itself. */
+export function candidatesOf(model: Model): readonly Model[] {
+  return model.candidates ?? [model];
+}
+
+/** Provider and endpoint: whoever shares them is held back together. */
+export function gateOf({ provider, server }: Pick<Model, 'provider' | 'server'>): string {
+  if (server === undefined) return provider;
+  return `${provider}@${server.address}${server.port === undefined ? '' : `:${server.port}`}`;
+}
+
+export function modelName(model: Model): string {
+  return `${model.provider}/${model.id}`;
+}
+
+/** min(the model's, 16,384) tokens. */
+export function outputLimit(model: Model): number {
+  return Math.min(model.limits?.maxOutputTokens ?? DEFAULTS.maxOutputTokens, DEFAULTS.maxOutputTokens);
 }

@@ -1,5 +1,4 @@
-import { boundText } from './bound.ts';
-import { boundJson } from './bound-json.ts';
+import { boundJson, boundText } from './bound-json.ts';
 import { type ErrorRecord, ToolError } from './errors.ts';
 import { deepFreeze, isPlainObject } from './json.ts';
 import type { Label } from './label.ts';

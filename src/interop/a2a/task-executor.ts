@@ -2,9 +2,9 @@ import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/s
 import type { Agent } from '../../core/contract/agent.ts';
 import type { RunEvent } from '../../core/contract/event.ts';
 import { ConfigurationError, isA, messageOf } from '../../core/values/errors.ts';
-import { cancelRun } from '../../orchestration/entry/cancel-run.ts';
 import { decideRun } from '../../orchestration/entry/decide-run.ts';
 import { resumeRun } from '../../orchestration/entry/resume-run.ts';
+import { cancelRun } from '../../orchestration/entry/signal-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
 import type { Client } from '../http/client.ts';

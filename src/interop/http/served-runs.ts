@@ -6,9 +6,9 @@ import { ConfigurationError, FencedError, isA } from '../../core/values/errors.t
 import { type Json, sha256 } from '../../core/values/json.ts';
 import { isFinal } from '../../core/values/status.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
-import { cancelRun } from '../../orchestration/entry/cancel-run.ts';
 import { decideRun } from '../../orchestration/entry/decide-run.ts';
 import { resumeRun } from '../../orchestration/entry/resume-run.ts';
+import { cancelRun } from '../../orchestration/entry/signal-run.ts';
 import type { Run } from '../../orchestration/run/run-handle.ts';
 import type { RunOptions } from '../../orchestration/run/run-options.ts';
 import { PendingWork, serveRun } from '../serve-run.ts';

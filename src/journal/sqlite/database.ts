@@ -1,4 +1,4 @@
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { ConfigurationError, JournalError, messageOf } from '../../core/values/errors.ts';
@@ -98,4 +98,16 @@ function loadSqlite(): typeof import('node:sqlite') {
   if (sqlite === undefined)
     throw new ConfigurationError('journal', 'this Node has no node:sqlite', 'Use Node 22.16 or newer.');
   return sqlite;
+}
+
+/** Whether the file that is there now is still there when asked: one that was removed or replaced takes all that is written with it. */
+export function inPlace(file: string): () => boolean {
+  const then = identityOf(file);
+  return () => identityOf(file) === then;
+}
+
+/** Undefined where there is none, or where it lives in memory. */
+function identityOf(file: string): string | undefined {
+  const facts = file === ':memory:' ? undefined : statSync(file, { throwIfNoEntry: false, bigint: true });
+  return facts && `${facts.dev} ${facts.ino}`;
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { TimedSignal } from '../record-store.ts';
-import { readSignal } from './read-signal.ts';
+import { JournalError } from '../../core/values/errors.ts';
+import { isPlainObject } from '../../core/values/json.ts';
+import type { Signal, TimedSignal } from '../record-store.ts';
 import type { Statements } from './statements.ts';
 
 const LOOK_MS = 50;
@@ -112,4 +113,62 @@ export class SignalWatch {
     this.#isClosed = true;
     this.#rest();
   }
+}
+
+/** What each kind of signal must hold beside its id. */
+const HOLDS: { readonly [kind in Signal['kind']]: (signal: { readonly [name: string]: unknown }) => boolean } = {
+  decision: ({ decision }) => isPlainObject(decision) && typeof decision.decision === 'string',
+  cancel: ({ path, reason }) => typeof path === 'string' && typeof reason === 'string',
+  steer: ({ path, message }) => typeof path === 'string' && isPlainObject(message),
+};
+
+/**
+ * A signal as its sender wrote it. No chain vouches for it, since any process may send one; in a journal with a key its sender has that.
+ *
+ * @throws JournalError where it is none: it says which.
+ */
+function readSignal(
+  { run, key }: { readonly run: string; readonly key: string | undefined },
+  id: string,
+  text: string,
+  time: number,
+): Signal {
+  const stored = jsonOf(text);
+  const { mac, ...signal } = isPlainObject(stored) ? stored : {};
+  const isOurs = isSignal(signal) && signal.id === id;
+  if (isOurs && (key === undefined || isSigned(run, signal, mac, time, key))) return signal;
+  const problem = isOurs ? 'was sent by somebody without the key of the journal' : 'is nothing that a run can be told';
+  throw new JournalError(
+    `run ${run}: what it was told as ${JSON.stringify(id)} was changed or ${problem}. Go on in a fork of it (cox fork): what was told stays behind.`,
+  );
+}
+
+function isSignal(value: unknown): value is Signal {
+  if (!isPlainObject(value) || typeof value.kind !== 'string') return false;
+  return Object.hasOwn(HOLDS, value.kind) && HOLDS[value.kind as Signal['kind']](value);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A signal as it is stored: in a journal with a key it is signed, since an answer decides as much as a record. */
+export function storedSignal(run: string, signal: Signal, time: number, key: string | undefined): string {
+  return JSON.stringify(key === undefined ? signal : { ...signal, mac: macOf(run, signal, time, key) });
+}
+
+/** Whether whoever wrote a signal had the key; `mac` is what stands beside it. */
+export function isSigned(run: string, signal: Signal, mac: unknown, time: number, key: string): boolean {
+  return mac === macOf(run, signal, time, key);
+}
+
+function macOf(run: string, signal: Signal, time: number, key: string): string {
+  const { createHmac } = process.getBuiltinModule('node:crypto');
+  return createHmac('sha256', key)
+    .update(`${run.length} ${time}\n${run}${JSON.stringify(signal)}`)
+    .digest('hex');
 }

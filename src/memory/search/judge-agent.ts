@@ -1,8 +1,8 @@
 import type { ModelAgent } from '../../core/contract/agent.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
-import { checkLimits } from '../../core/values/check-limits.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
+import { checkLimits } from '../../core/values/limits.ts';
 import type { Model } from '../../core/values/model.ts';
 import { type OptionFields, stringOf } from '../file/memory-options.ts';
 

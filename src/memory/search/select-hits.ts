@@ -1,7 +1,7 @@
 import type { ModelAgent } from '../../core/contract/agent.ts';
 import type { MemoryHit, MemorySelect } from '../../core/contract/memory.ts';
 import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
-import { boundText } from '../../core/values/bound.ts';
+import { boundText } from '../../core/values/bound-json.ts';
 import { AgentError, isA } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { judgeAgent } from './judge-agent.ts';

@@ -2,7 +2,7 @@ import { defineTool } from '../../core/call/define-tool.ts';
 import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Tool } from '../../core/contract/tool.ts';
 import type { BuiltinProcedureContext, ProcedureEffect } from '../../core/runtime/builtin-context.ts';
-import { boundText } from '../../core/values/bound.ts';
+import { boundText } from '../../core/values/bound-json.ts';
 import { MemoryConflict } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels, UNTRUSTED } from '../../core/values/label.ts';

@@ -3,7 +3,7 @@ import type { Embedder, MemoryHit, MemoryStore } from '../../core/contract/memor
 import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { Tool } from '../../core/contract/tool.ts';
 import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
-import { boundText } from '../../core/values/bound.ts';
+import { boundText } from '../../core/values/bound-json.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels, type Label, TRUSTED } from '../../core/values/label.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';

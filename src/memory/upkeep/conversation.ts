@@ -1,4 +1,4 @@
-import { boundText } from '../../core/values/bound.ts';
+import { boundText } from '../../core/values/bound-json.ts';
 import { isPlainObject } from '../../core/values/json.ts';
 
 /** One message in the form in which a model that judges a conversation receives it. */

@@ -3,7 +3,7 @@ import type { MemoryExtract, MemoryHit, MemoryStore } from '../../core/contract/
 import type { ProcedureContext } from '../../core/contract/procedure-context.ts';
 import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
-import { boundText } from '../../core/values/bound.ts';
+import { boundText } from '../../core/values/bound-json.ts';
 import { ConfigurationError, isA, ToolError } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import { joinLabels, TRUSTED, UNTRUSTED } from '../../core/values/label.ts';

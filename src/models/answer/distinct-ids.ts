@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 /** The distinct ids of calls and results, in the order of a transcript. */
 export interface DistinctIds {
   /** The id of a call: its own the first time, another where an earlier turn had it too. */
@@ -28,4 +29,9 @@ export function distinctIds(length: number): DistinctIds {
     },
     result: (id) => newest.get(id) ?? id,
   };
+}
+
+/** Makes ids for calls that came without one, in the form of the provider's own. */
+export function callIds(prefix: string): () => string {
+  return () => `${prefix}_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
 }

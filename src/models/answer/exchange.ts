@@ -2,10 +2,8 @@ import { ModelError } from '../../core/values/errors.ts';
 import type { ModelContext, ModelDelta, ModelTurn, ToolDefinition } from '../../core/values/model.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import { modelFailure, withUsage } from '../failure/failure.ts';
-import type { Reader } from './answer-parser.ts';
+import { AnswerParser, type Reader } from './answer-parser.ts';
 import { withPrintedCall } from './printed-call.ts';
-import { isResponse } from './raw-answer.ts';
-import { readAnswer } from './read-answer.ts';
 import { Watch } from './watch.ts';
 
 /** Puts a provider's raw events together. One protocol, one assembler; it knows nothing of networks or time. */
@@ -115,4 +113,68 @@ function isStream(answer: unknown): answer is AsyncIterable<unknown> {
 /** The connection failed, not the answer. */
 function isTransport(failure: Error): boolean {
   return failure instanceof ModelError && failure.status === undefined && /^(network|timeout)$/.test(failure.kind);
+}
+
+type Pieces = ReadableStreamDefaultReader<Uint8Array>;
+
+/** Milliseconds for which the rest of a body is awaited whose turn is complete. */
+const DRAIN_MS = 1_000;
+
+/**
+ * Reads the body of an answer. `stream` is the requested form.
+ *
+ * @throws errors of {@link AnswerParser} and of the connection
+ */
+export async function readAnswer(response: Response, provider: string, stream: boolean, into: Reader): Promise<void> {
+  const parser = new AnswerParser(response, provider, stream, into);
+  const pieces = response.body?.getReader();
+  if (pieces === undefined) return parser.end();
+  try {
+    for (;;) {
+      const { done, value } = await pieces.read();
+      if (done) return parser.end();
+      if (parser.push(value)) return drain(pieces);
+    }
+  } catch (thrown) {
+    // The connection is of no more use.
+    pieces.cancel().catch(() => undefined);
+    throw thrown;
+  }
+}
+
+/** Reads the end of a body whose turn is complete: a connection is reused only if its body was read. */
+function drain(pieces: Pieces): void {
+  const timer = setTimeout(() => void pieces.cancel().catch(() => undefined), DRAIN_MS);
+  timer.unref();
+  const rest = async () => {
+    while (!(await pieces.read()).done);
+  };
+  rest()
+    .catch(() => undefined)
+    .finally(() => clearTimeout(timer));
+}
+
+/**
+ * The response of an SDK's `create` before the SDK reads its body, so that the answer is read once, by {@link readAnswer}. A client
+ * without such a response (a test double), or with a different form (Bedrock's), reads the answer itself.
+ */
+export function rawAnswer(created: unknown): Promise<unknown> {
+  if (created === null || typeof created !== 'object' || !('asResponse' in created)) return Promise.resolve(created);
+  if (typeof created.asResponse !== 'function') return Promise.resolve(created);
+  const sent: unknown = created.asResponse();
+  return Promise.resolve(sent).then((response) => (isResponse(response) && isReadable(response) ? response : created));
+}
+
+function isReadable({ headers }: Response): boolean {
+  return !OWN_FORMS.test(headers.get('content-type') ?? '');
+}
+
+const OWN_FORMS = /amazon\.eventstream/i;
+
+/** Checked by shape: a client may have its own `fetch`. */
+export function isResponse(answer: unknown): answer is Response {
+  if (answer === null || typeof answer !== 'object' || !('body' in answer) || !('headers' in answer)) return false;
+  const { body, headers } = answer;
+  const canBeRead = body === null || (typeof body === 'object' && 'getReader' in body);
+  return canBeRead && headers !== null && typeof headers === 'object' && 'get' in headers && 'status' in answer;
 }

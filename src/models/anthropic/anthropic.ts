@@ -1,8 +1,7 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
 import type { Model } from '../../core/values/model.ts';
-import { callIds } from '../answer/call-id.ts';
-import { exchange } from '../answer/exchange.ts';
-import { rawAnswer } from '../answer/raw-answer.ts';
+import { callIds } from '../answer/distinct-ids.ts';
+import { exchange, rawAnswer } from '../answer/exchange.ts';
 import { type AdapterOptions, checkChoice, checkModelOptions, modelFields, ownHeaders, urlOf } from '../options.ts';
 import { answering, withToolAnswer } from '../request/answer-tool.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';

@@ -6,8 +6,7 @@ import { type AnswerEnd, commit, responseOf } from '../answer/commit.ts';
 import type { Assembler } from '../answer/exchange.ts';
 import type { TurnOrigin } from '../answer/native-turn.ts';
 import { bodyFailure, isErrorBody } from '../failure/failure.ts';
-import { type BodyFields, bodyFields, textField } from '../failure/fields.ts';
-import { chatUsage } from './chat-usage.ts';
+import { type BodyFields, bodyFields, countField, textField } from '../failure/fields.ts';
 import { GrowingMessage } from './growing-message.ts';
 
 export interface ChatTurnOptions {
@@ -145,4 +144,36 @@ function refuseOther(chunk: unknown, fields: BodyFields, { stream, secrets }: Ch
 
 function notChat(): ModelError {
   return new ModelError('malformed_response', 'openai: the answer is no chat completion');
+}
+
+/**
+ * The usage that a chunk or a choice reports, after earlier reports. They are running totals: the last one counts, but a later zero does
+ * not reset it. Prompt tokens include the cached ones; if there are more cached ones than that, they are counted separately.
+ */
+function chatUsage(holder: BodyFields, before: CallUsage | undefined): CallUsage | undefined {
+  const given = holder.usage ?? (holder.x_groq === undefined ? undefined : bodyFields(holder.x_groq).usage);
+  if (given === undefined || given === null) return before;
+  const usage = bodyFields(given);
+  // Gateways to other APIs keep the names of theirs.
+  const prompt = countField(usage.prompt_tokens ?? usage.input_tokens);
+  const total = countField(usage.total_tokens);
+  const remaining = prompt === undefined || total === undefined || total < prompt ? undefined : total - prompt;
+  const completion = countField(usage.completion_tokens ?? usage.output_tokens) ?? remaining;
+  if (prompt === undefined || completion === undefined) return before;
+  const input = bodyFields(usage.prompt_tokens_details ?? usage.input_tokens_details);
+  const cached =
+    countField(input.cached_tokens) ??
+    countField(usage.prompt_cache_hit_tokens) ??
+    countField(usage.cache_read_input_tokens);
+  const written = countField(input.cache_write_tokens) ?? countField(usage.cache_creation_input_tokens);
+  const output = bodyFields(usage.completion_tokens_details ?? usage.output_tokens_details);
+  const thought = countField(output.reasoning_tokens);
+  const beside = (cached ?? 0) + (written ?? 0);
+  return {
+    inputTokens: (beside > prompt && prompt > 0 ? prompt + beside : prompt) || (before?.inputTokens ?? 0),
+    outputTokens: completion || (before?.outputTokens ?? 0),
+    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
+    ...(written === undefined ? {} : { cacheWriteTokens: written }),
+    ...(thought === undefined ? {} : { reasoningTokens: thought }),
+  };
 }

@@ -2,7 +2,7 @@ import type { OpenAI } from 'openai';
 import type { Embedder } from '../../core/contract/memory.ts';
 import { ModelError } from '../../core/values/errors.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
-import { gateOf } from '../../core/values/model-facts.ts';
+import { gateOf } from '../../core/values/model.ts';
 import { Watch } from '../answer/watch.ts';
 import { modelFailure } from '../failure/failure.ts';
 import { bodyFields, listField } from '../failure/fields.ts';

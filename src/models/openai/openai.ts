@@ -1,14 +1,15 @@
 import type { OpenAI } from 'openai';
 import type { Model } from '../../core/values/model.ts';
-import { callIds } from '../answer/call-id.ts';
+import { callIds } from '../answer/distinct-ids.ts';
 import { type AdapterOptions, checkChoice, checkModelOptions, modelFields, urlOf } from '../options.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import type { Dialect } from '../request/tool-schema.ts';
-import { apiAt } from './api-at.ts';
-import { chatProtocol } from './chat-protocol.ts';
-import { openaiClient, openaiSecrets, openaiUrl } from './openai-client.ts';
-import { responsesProtocol } from './responses-protocol.ts';
-import { sendOpenAI } from './send.ts';
+import { chatRequests } from './chat-request.ts';
+import { ChatAssembler } from './chat-turn.ts';
+import { apiAt, openaiClient, openaiSecrets, openaiUrl } from './openai-client.ts';
+import { responsesRequests } from './responses-request.ts';
+import { ResponsesAssembler } from './responses-turn.ts';
+import { type Endpoint, type Protocol, sendOpenAI } from './send.ts';
 
 /** Fields of the SDK's request types that an adapter may be given: not those it writes itself. */
 type Extra = Partial<
@@ -71,4 +72,46 @@ export function openai(id: string, options: OpenAIOptions = {}): Model {
 
 function dialectOf(host: string): Dialect {
   return host.endsWith('generativelanguage.googleapis.com') ? 'gemini' : 'openai';
+}
+
+/** Chat Completions, which every server supports. */
+function chatProtocol({ id, host, isOpenAI, dialect, extra, secrets, newId }: Endpoint): Protocol {
+  const origin = { api: 'chat', endpoint: host } as const;
+  return {
+    body: chatRequests({
+      model: id,
+      maxTokensField: isOpenAI ? 'max_completion_tokens' : 'max_tokens',
+      strictTools: isOpenAI,
+      dialect,
+      origin,
+      extra,
+    }),
+    assembler: (names, stream) => new ChatAssembler({ names, newId, stream, origin, secrets }),
+    create: (client, body, how) =>
+      client.chat.completions.create(body as unknown as OpenAI.ChatCompletionCreateParams, how),
+  };
+}
+
+/** The Responses API, without state at the provider. */
+function responsesProtocol({ id, host, isOpenAI, dialect, extra, secrets, newId }: Endpoint): Protocol {
+  // Thoughts are encrypted for the model that had them.
+  const origin = { api: 'responses', endpoint: host, model: id } as const;
+  return {
+    body: responsesRequests({
+      model: id,
+      strictTools: isOpenAI,
+      // Models without reasoning refuse the parameter.
+      encryptedReasoning: isOpenAI && thinks(id),
+      destination: { origin, keepsPlainReasoning: !isOpenAI },
+      dialect,
+      extra,
+    }),
+    assembler: (names) => new ResponsesAssembler({ names, newId, origin, secrets }),
+    create: (client, body, how) =>
+      client.responses.create(body as unknown as OpenAI.Responses.ResponseCreateParams, how),
+  };
+}
+
+function thinks(id: string): boolean {
+  return /^(o\d|gpt-([5-9]|\d\d)|codex|computer-use)/.test(id) && !/-chat/.test(id);
 }

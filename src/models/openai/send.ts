@@ -1,7 +1,6 @@
 import type { OpenAI } from 'openai';
 import type { Model, ModelRequest } from '../../core/values/model.ts';
-import { type Assembler, exchange } from '../answer/exchange.ts';
-import { rawAnswer } from '../answer/raw-answer.ts';
+import { type Assembler, exchange, rawAnswer } from '../answer/exchange.ts';
 import { type AdapterOptions, ownHeaders } from '../options.ts';
 import { toolNames } from '../request/tool-name.ts';
 import type { Dialect } from '../request/tool-schema.ts';

@@ -6,9 +6,9 @@ import { type ErrorRecord, messageOf } from '../../core/values/errors.ts';
 import { fromPicoUsd, type Settled } from '../../core/values/spending.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
+import type { RecordStore } from '../../journal/record-store.ts';
 import { type Amount, NOTHING } from '../budget/account.ts';
 import type { ReservedCounts } from '../budget/reserved-counts.ts';
-import { type ChildRunner, runChild } from './run-child.ts';
 
 /** What a stretch uses of the run that the child belongs to. */
 export interface DetachedRun extends ChildRunner {
@@ -123,4 +123,28 @@ export class DetachedStretch implements DetachedCall {
     if (outcome.ok) return { kind: 'child', event: 'done', value: outcome.value };
     return { kind: 'child', event: outcome.stop === undefined ? 'failed' : 'cancel', value: outcome.error };
   }
+}
+
+/** What starting a detached child uses of the run it belongs to. */
+interface ChildRunner {
+  readonly options: { readonly journal: RecordStore | undefined };
+  readonly root: Invocation;
+  readonly starter: {
+    /** Runs the child in this process. */
+    runHere(child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome>;
+  };
+}
+
+/** Runs a detached child where the journal of its parent runs them, else in this process. Its spans lie below its node's. */
+function runChild(run: ChildRunner, child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome> {
+  const spanned = { ...child, ...spanAbove(run, child) };
+  const { runDetached } = run.options.journal ?? {};
+  return runDetached === undefined ? run.starter.runHere(spanned, signal) : runDetached(spanned, signal);
+}
+
+function spanAbove({ root }: ChildRunner, { parent }: DetachedChild): Pick<DetachedChild, 'span'> {
+  const self = root.find(parent.key);
+  const handle = self?.span.handle;
+  if (self === undefined || handle === undefined || Number.parseInt(handle.spanId, 16) === 0) return {};
+  return { span: { traceId: handle.traceId, spanId: handle.spanId, since: String(self.since) } };
 }

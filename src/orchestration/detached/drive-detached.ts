@@ -15,7 +15,6 @@ import { type PutRequestParts, putRequest } from '../approvals/put-request.ts';
 import type { ReservedCounts } from '../budget/reserved-counts.ts';
 import { type DetachedRun, DetachedStretch } from './detached-call.ts';
 import { detachedRunId } from './detached-run-id.ts';
-import { Interruptions } from './interruptions.ts';
 
 type Request = ApprovalRequest | WaitRequest;
 
@@ -172,4 +171,23 @@ function ended(
 function failed(self: Invocation, { brief }: InitialMessages, { error, stop }: Failure): AgentOutcome {
   const facts = { self, text: self.detached?.text ?? '', messages: brief, label: self.label, error };
   return { ...facts, status: stop?.status ?? statusOfFailure(error.kind) };
+}
+
+const FIRST_MS = 250;
+const LONGEST_MS = 30_000;
+/** How often in a row it may be interrupted without progress: about two minutes. */
+const MAX = 10;
+
+/** Counts how often a detached child was interrupted where it runs (a shutdown there), and paces its restarts. */
+export class Interruptions {
+  #furthest = 0;
+  #withoutProgress = 0;
+
+  /** The pause before the next restart, in milliseconds: longer after each without progress. Undefined after too many. */
+  pauseMs({ steps, toolCalls }: { readonly steps: number; readonly toolCalls: number }): number | undefined {
+    const reached = steps + toolCalls;
+    this.#withoutProgress = reached > this.#furthest ? 1 : this.#withoutProgress + 1;
+    this.#furthest = Math.max(this.#furthest, reached);
+    return this.#withoutProgress > MAX ? undefined : Math.min(FIRST_MS * 2 ** (this.#withoutProgress - 1), LONGEST_MS);
+  }
 }

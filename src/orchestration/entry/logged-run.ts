@@ -7,7 +7,7 @@ import type { StoredRun } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
 import { REDACTED } from '../../security/redaction/secrets.ts';
 import type { LineEffect, StepLine } from '../../telemetry/log/line.ts';
-import { logParts, stepLine } from '../../telemetry/log/step-lines.ts';
+import { logParts, stepLine } from '../../telemetry/log/step-line.ts';
 import { checkContent, checkPlace, type NumberedLine } from './logged-line.ts';
 
 const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";

@@ -1,7 +1,7 @@
 import { isAgent } from '../../agents/delegate.ts';
 import type { Agent } from '../../core/contract/agent.ts';
 import type { RunResult } from '../../core/contract/result.ts';
-import { ConfigurationError, FencedError, isA } from '../../core/values/errors.ts';
+import { ConfigurationError, DivergenceError, FencedError, isA } from '../../core/values/errors.ts';
 import { deepFreeze } from '../../core/values/json.ts';
 import { type Label, UNTRUSTED } from '../../core/values/label.ts';
 import { invocationDefault, type Limits } from '../../core/values/limits.ts';
@@ -15,12 +15,13 @@ import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore, RunLog, RunSummary, StoredRun } from '../../journal/record-store.ts';
 import type { Row } from '../../journal/row.ts';
 import type { InitialInput } from '../run/initial-input.ts';
+import { LiveRun } from '../run/run.ts';
 import type { Run } from '../run/run-handle.ts';
 import { checkRunId } from '../run/run-id.ts';
 import { type CheckedOptions, checkRunOptions, type ResumeOptions } from '../run/run-options.ts';
 import type { RunTree } from '../run/run-tree.ts';
-import { commonRows } from './common-rows.ts';
-import { liveRun } from './live-run.ts';
+import { forkedRows } from './forked-rows.ts';
+import { liveRun, newTree } from './live-run.ts';
 
 /** Options of a resume, with the journal that it needs. */
 export type ResumeArgument<Deps> = ResumeOptions<Deps> & { readonly journal: RecordStore } & (unknown extends Deps
@@ -169,4 +170,36 @@ function goesFurther({ status }: StoredRun, past: Beginning, agent: Agent, { lim
 
 function isLarger(now: number | undefined, then: number | undefined): boolean {
   return now !== undefined && then !== undefined && now > then;
+}
+
+/**
+ * The records of a run that the code of now would make as well: those before the first difference. Found by replaying them,
+ * so nothing happens; what is cut off may uncover another difference in a branch beside, so it is looked for again.
+ */
+async function commonRows(stored: StoredRun, agent: Agent, options: CheckedOptions): Promise<readonly Row[]> {
+  let { rows } = stored;
+  for (;;) {
+    const key = await firstDifference({ ...stored, rows }, agent, options);
+    const first = rows.find((row) => row.key === key);
+    if (first === undefined) return rows;
+    rows = forkedRows({ ...stored, rows }, { record: first.record }, undefined);
+  }
+}
+
+async function firstDifference(stored: StoredRun, agent: Agent, options: CheckedOptions): Promise<string | undefined> {
+  const unseen = { journal: undefined, views: [], instrument: undefined, signal: undefined, approve: undefined };
+  const quiet = { ...options, ...unseen };
+  const tree = newTree(stored.id, agent, quiet);
+  const begin = async () => {
+    const { brief, value } = beginningOf(stored);
+    tree.replay(new History(stored.rows), beginningOf(stored), 'of the code');
+    return { brief, value };
+  };
+  try {
+    await new LiveRun(tree, { begin }, quiet, false).result;
+    return undefined;
+  } catch (thrown) {
+    if (isA(thrown, DivergenceError)) return thrown.key;
+    throw thrown;
+  }
 }

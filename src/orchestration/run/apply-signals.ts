@@ -1,6 +1,10 @@
+import { isReadKey, isSentKey } from '../../core/loop/mailbox.ts';
 import type { Cancellation } from '../../core/runtime/cancellation.ts';
-import type { Inbox } from '../../core/runtime/inbox.ts';
+import type { Arrival, Inbox } from '../../core/runtime/inbox.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
+import { isInboxKey } from '../../core/turn/arrivals.ts';
+import { deepFreeze } from '../../core/values/json.ts';
+import { readOnce, type TypedRow } from '../../journal/read-row.ts';
 import type { TimedSignal } from '../../journal/record-store.ts';
 import type { Waits } from '../../journal/waits.ts';
 import { arrivalOf, readerOf } from './steer.ts';
@@ -19,4 +23,23 @@ export function applySignals(run: SignalTarget, signals: readonly TimedSignal[])
     else if (signal.kind === 'steer') run.inbox.put(readerOf(run.root, signal.path), arrivalOf(signal));
     else run.waits.tell(signal.id, signal.decision, signal.time);
   }
+}
+
+/** What came in earlier epochs: what has entered or was read does not come again, what was sent and not read waits. */
+export function restoreInbox(inbox: Inbox, rows: readonly TypedRow[]): void {
+  const decided = rows.filter((row) => row.kind === 'once');
+  for (const row of decided) {
+    const { key } = row;
+    if (isInboxKey(key)) remember(inbox, readOnce(row, key));
+    if (isReadKey(key)) remember(inbox, readOnce(row, key).messages);
+  }
+  for (const row of decided) {
+    const { key } = row;
+    const sent = isSentKey(key) ? readOnce(row, key) : undefined;
+    if (sent !== undefined && 'to' in sent) inbox.put(sent.to, { id: sent.id, message: deepFreeze(sent.message) });
+  }
+}
+
+function remember(inbox: Inbox, arrivals: readonly Arrival[]): void {
+  for (const { id } of arrivals) inbox.remember(id);
 }

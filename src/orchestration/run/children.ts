@@ -1,3 +1,4 @@
+import type { Agent } from '../../core/contract/agent.ts';
 import type { Delegate } from '../../core/contract/tool.ts';
 import type { AgentOutcome } from '../../core/runtime/agent-outcome.ts';
 import type { Cancellation } from '../../core/runtime/cancellation.ts';
@@ -6,8 +7,7 @@ import { Stopped } from '../../core/runtime/guard.ts';
 import { Invocation } from '../../core/runtime/invocation.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { OnceKey } from '../../core/runtime/stored-entry.ts';
-import { Threads } from '../../core/runtime/threads.ts';
-import { workerId } from '../../core/runtime/worker-id.ts';
+import { Threads, workerId } from '../../core/runtime/threads.ts';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
 import { deepFreeze } from '../../core/values/json.ts';
 import { joinLabels, type Label } from '../../core/values/label.ts';
@@ -22,8 +22,7 @@ import { type GrantSource, grantFor, reservedFor } from '../budget/grant.ts';
 import type { Counts } from '../budget/reserved-counts.ts';
 import { WorkerSlots } from '../budget/worker-slots.ts';
 import type { DetachedInput } from '../detached/drive-detached.ts';
-import { childInput, narrow, shareOfCaps } from './child.ts';
-import type { InitialInput } from './initial-input.ts';
+import { type InitialInput, initialInput } from './initial-input.ts';
 import { copyShared, type Shared } from './shared-store.ts';
 
 /** What starting children uses of a run. */
@@ -202,4 +201,38 @@ function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, o
   if (!isThread || parent.definition.type !== 'model' || !parent.definition.continueWorkers) return;
   parent.threads ??= new Threads();
   parent.threads.begin(thread ?? workerId(self), delegate, outcome);
+}
+
+/** The initial input of a child. A mistake in its brief is an error result for the caller, not the end of the run. */
+export function childInput(agent: Agent, input: unknown, label: Label): InitialInput {
+  try {
+    return initialInput(agent, input, label);
+  } catch (thrown) {
+    throw thrown instanceof ConfigurationError
+      ? new ToolError('invalid_args', `${agent.name}: ${thrown.message}`)
+      : thrown;
+  }
+}
+
+/** Each limit of a delegate where it is the smaller. */
+export function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
+  const limits: Record<string, number | undefined> = { ...own };
+  for (const [name, limit] of Object.entries(delegate)) {
+    const before = limits[name];
+    if (limit !== undefined) limits[name] = before === undefined ? limit : Math.min(before, limit);
+  }
+  return limits;
+}
+
+/** A share of the smallest cap above: it follows from the definitions, whatever was spent until then. */
+export function shareOfCaps(share: number | undefined, run: AgentLimits, parent: Invocation): AgentLimits {
+  if (share === undefined) return {};
+  const least = (name: 'tokens' | 'costUsd') => {
+    let cap = run[name];
+    for (let node: Invocation | undefined = parent; node !== undefined; node = node.parent)
+      cap = Math.min(cap ?? Number.POSITIVE_INFINITY, node.limits[name] ?? Number.POSITIVE_INFINITY);
+    return cap !== undefined && Number.isFinite(cap) ? cap * share : undefined;
+  };
+  const tokens = least('tokens');
+  return { tokens: tokens && Math.max(1, Math.floor(tokens)), costUsd: least('costUsd') };
 }

@@ -1,7 +1,7 @@
 import type { StoredStart } from '../../core/runtime/stored-entry.ts';
 import { type Difference, DivergenceError } from '../../core/values/errors.ts';
 import { canonical, isPlainObject, type Json } from '../../core/values/json.ts';
-import { propertyPath } from '../../core/values/property-path.ts';
+import { propertyPath } from '../../core/values/json-pointer.ts';
 import type { Change } from '../../journal/divergence.ts';
 import type { TypedRow } from '../../journal/read-row.ts';
 import { redactor } from '../../security/redaction/secrets.ts';

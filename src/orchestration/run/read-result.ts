@@ -2,7 +2,7 @@ import { defineBuiltin } from '../../core/call/define-tool.ts';
 import type { ProcedureTool, Tool } from '../../core/contract/tool.ts';
 import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
-import { codePointBorder } from '../../core/values/bound.ts';
+import { codePointBorder } from '../../core/values/bound-json.ts';
 import { ToolError } from '../../core/values/errors.ts';
 
 /** The longest page, in characters; its definition is sent with every request, so it says no more than it must. */

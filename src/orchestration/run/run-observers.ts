@@ -1,8 +1,11 @@
+import type { Instrument, SpanHandle, SpanStart } from '../../core/contract/instrument.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import type { Progress } from '../../core/contract/tool.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { Observers } from '../../core/runtime/observers.ts';
+import type { Observers } from '../../core/runtime/run-context.ts';
+import { messageOf } from '../../core/values/errors.ts';
 import type { ModelDelta } from '../../core/values/model.ts';
+import type { CheckedOptions } from './run-options.ts';
 
 interface CallSite {
   readonly self: Invocation;
@@ -40,4 +43,66 @@ export class RunObservers implements Observers {
     if (this.onProgress !== undefined)
       this.#run.journal.inOrder(() => this.onProgress?.({ self, key, step }, { name, callId }, progress));
   }
+}
+
+/** An instrument whose failure is told and costs a span, never the run. Undefined where it wants nothing of the run. */
+export function guardedInstrument(
+  instrument: Instrument | undefined,
+  failed: (error: unknown) => void,
+): Instrument | undefined {
+  if (instrument === undefined) return undefined;
+  const guarded = <T>(ask: () => T): T | undefined => {
+    try {
+      return ask();
+    } catch (error) {
+      failed(error);
+      return undefined;
+    }
+  };
+  const wanted = guarded(() => instrument.wants?.() ?? true);
+  if (wanted !== true) return undefined;
+  const view = (record: Parameters<Instrument>[0]) => instrument(record);
+  return Object.assign(view, {
+    // Once a span: without a closure.
+    start(begun: SpanStart, parent: SpanHandle | undefined) {
+      try {
+        return instrument.start(begun, parent);
+      } catch (error) {
+        failed(error);
+        return undefined;
+      }
+    },
+    notBefore: () => guarded(() => instrument.notBefore?.()),
+    flush: () => instrument.flush?.(),
+    abandon: (...how: Parameters<NonNullable<Instrument['abandon']>>) => instrument.abandon?.(...how),
+    replayed: (...how: Parameters<NonNullable<Instrument['replayed']>>) => instrument.replayed?.(...how),
+  });
+}
+
+/**
+ * Tells `onObserverError` what a view, a listener or the instrument failed with: none of them is part of the run. With nobody
+ * told, a log that cannot be written would be lost in silence, so the process is warned, once a run.
+ */
+export function observerErrors(
+  run: string,
+  options: Pick<CheckedOptions, 'onObserverError'>,
+): (error: unknown) => void {
+  let isWarned = false;
+  function warn(error: unknown): void {
+    if (isWarned) return;
+    isWarned = true;
+    process.emitWarning(
+      `run ${run}: a view or listener failed (${messageOf(error)}). onObserverError is told of each.`,
+      'CoxswainWarning',
+    );
+  }
+  return (error) => {
+    try {
+      if (options.onObserverError === undefined) warn(error);
+      const handled: unknown = options.onObserverError?.(error);
+      if (handled instanceof Promise) handled.catch(() => {});
+    } catch {
+      // Its own throw is swallowed: there is nobody left to tell.
+    }
+  };
 }

@@ -1,7 +1,7 @@
 import type { WaitRequest } from '../../core/contract/permission.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Outcome } from '../../core/runtime/journal.ts';
-import type { Questions } from '../../core/runtime/questions.ts';
+import type { Questions } from '../../core/runtime/run-context.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import { type PutRequestParts, putRequest } from '../approvals/put-request.ts';
 

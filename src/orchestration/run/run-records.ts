@@ -6,7 +6,7 @@ import { envelope } from '../../core/runtime/envelope.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import { costUsd } from '../../core/values/spending.ts';
 import type { InitialInput } from './initial-input.ts';
-import type { ModelFacts } from './run-models.ts';
+import type { ModelFacts } from './tree-models.ts';
 
 const RUN_KEY = '@run';
 

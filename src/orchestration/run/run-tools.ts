@@ -2,7 +2,7 @@ import { checkTools } from '../../agents/define-agent.ts';
 import type { ModelAgent } from '../../core/contract/agent.ts';
 import type { Tool } from '../../core/contract/tool.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
-import type { ToolCatalog } from '../../core/runtime/tool-catalog.ts';
+import type { ToolCatalog } from '../../core/runtime/run-context.ts';
 import type { Label } from '../../core/values/label.ts';
 import { resultLabel } from '../../security/result-label.ts';
 import { type GrantedToolsParts, grantedTools } from './granted-tools.ts';

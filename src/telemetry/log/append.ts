@@ -2,7 +2,7 @@ import { constants, lstatSync, statSync } from 'node:fs';
 import { appendFile, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConfigurationError, CoxswainError, messageOf } from '../../core/values/errors.ts';
-import { logParts } from './step-lines.ts';
+import { logParts } from './step-line.ts';
 
 export interface Appender {
   /** Queues text; it is written in order, at most once a turn of the event loop. */

@@ -1,8 +1,11 @@
 import type { ContextOptions } from '../core/contract/agent.ts';
+import { HOOK_NAMES, type HookName } from '../core/contract/hooks.ts';
 import type { ConversationOptions } from '../core/contract/working-summary.ts';
+import { checkClosed } from '../core/schema/quarantine.ts';
+import type { Schema } from '../core/schema/schema.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
-import { checkOptions, checkPositive, checkText, shown } from '../core/values/options.ts';
+import { checkFunction, checkOptions, checkPositive, checkText, shown } from '../core/values/options.ts';
 
 /** Refuses what is no {@link ContextOptions}. */
 export function checkContext(field: string, context: unknown): asserts context is ContextOptions {
@@ -47,4 +50,27 @@ export function checkModel(field: string, model: unknown): void {
     `expected a Model, got ${shown(model)}`,
     "Pass for example anthropic('claude-…') or an object with generate().",
   );
+}
+
+/** What a quarantined agent cannot have, and the output that it needs. */
+export function checkQuarantined(
+  field: string,
+  output: Schema | undefined,
+  options: { readonly [option: string]: unknown },
+): void {
+  for (const name of ['tools', 'memory', 'readResult', 'context'] as const) {
+    const given = options[name];
+    if (given === undefined || given === false || (Array.isArray(given) && given.length === 0)) continue;
+    throw new ConfigurationError(`${field}.${name}`, 'a quarantined agent has none', 'Leave it out.');
+  }
+  if (output === undefined)
+    throw new ConfigurationError(`${field}.output`, 'missing', 'A quarantined agent answers in a closed type only.');
+  checkClosed(output, `${field}.output`);
+}
+
+/** Refuses what is no {@link Hooks}; also those of a run. */
+export function checkHooks(field: string, hooks: unknown, names: readonly HookName[] = HOOK_NAMES): void {
+  if (hooks === undefined) return;
+  checkOptions(field, hooks, names);
+  for (const name of names) checkFunction(`${field}.${name}`, (hooks as { readonly [name: string]: unknown })[name]);
 }
