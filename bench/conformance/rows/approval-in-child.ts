@@ -1,4 +1,4 @@
-import { came, type Row } from '../team.ts';
+import { came, type Row, type ToolSpec } from '../team.ts';
 
 const SIBLING_MS = 600;
 
@@ -15,16 +15,16 @@ export const approvalInChild: Row = {
     let early = false;
     let done = 0;
     let read = '';
-    const spend = {
+    const spend: ToolSpec = {
       name: 'spend',
-      isAsked: true,
+      needsApproval: true,
       execute: () => {
         early ||= !answered;
         done += 1;
         return 'SPENT 5';
       },
     };
-    const slow = {
+    const slow: ToolSpec = {
       name: 'slow',
       execute: async () => {
         await new Promise((resolve) => setTimeout(resolve, SIBLING_MS));

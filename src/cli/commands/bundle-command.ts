@@ -1,6 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { release } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigurationError, JournalError, messageOf } from '../../core/values/errors.ts';
 import { beginningOf } from '../../journal/beginning.ts';
@@ -14,6 +12,7 @@ import { journalFile, openJournal } from '../journal-file.ts';
 import { LOG_FOLDER } from '../run-log.ts';
 import { runSpent, runState } from '../run-state.ts';
 import { runSteps } from '../run-steps.ts';
+import { versions } from '../versions.ts';
 import { report } from '../visible.ts';
 
 export interface BundleOptions {
@@ -127,33 +126,4 @@ function write(file: string, text: string): void {
 
 function isFile(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
-}
-
-/** Packages that a run may be made with. */
-const PACKAGES = [
-  ...['zod', 'openai', '@anthropic-ai/sdk', '@opentelemetry/api', '@opentelemetry/sdk-trace'],
-  ...['@opentelemetry/exporter-trace-otlp-http', '@opentelemetry/resources'],
-];
-
-/** What a run was made with: of this installation, and of the packages that the current folder resolves. */
-function versions() {
-  const own = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version as string;
-  const { versions: of, platform, arch } = process;
-  const packages = Object.fromEntries(PACKAGES.map((name) => [name, packageVersion(name)]));
-  return {
-    ...{ coxswain: own, node: of.node, v8: of.v8, sqlite: of.sqlite ?? null, platform, arch, release: release() },
-    packages,
-  };
-}
-
-/** Null where it is not installed. */
-function packageVersion(name: string): string | null {
-  for (const base of createRequire(join(process.cwd(), 'index.js')).resolve.paths(name) ?? []) {
-    try {
-      return JSON.parse(readFileSync(join(base, name, 'package.json'), 'utf8')).version as string;
-    } catch {
-      // In the next folder above, or nowhere.
-    }
-  }
-  return null;
 }
