@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ConfigurationError, type LeafTool } from 'coxswain';
 import { type CommandPreset, type CommandResult, commandTool } from 'coxswain/tools';
 import { describe, expect, test, vi } from 'vitest';
-import { gitEnv } from '../../src/tools/commands/git-safely.ts';
+import { gitEnv } from '../../src/tools/commands/git-settings.ts';
 import { Output } from '../../src/tools/commands/output.ts';
 import { type Called, callEach } from './calls.ts';
 import { folderWith } from './files.ts';

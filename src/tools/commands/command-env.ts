@@ -1,5 +1,5 @@
 import { delimiter } from 'node:path';
-import { gitEnv, isGit } from './git-safely.ts';
+import { type GitFacts, gitEnv, OWN_OF_GIT } from './git-settings.ts';
 
 /** What a command is given of the process's own variables unless more are named; no key, no token, no option for a runtime. */
 const PASSED = [
@@ -18,7 +18,8 @@ const PASSED = [
 
 /** The whole environment of a command: nothing else of the process's reaches it. */
 export function commandEnv(of: {
-  readonly program: string;
+  /** Of git: what is known of the repository. */
+  readonly git: GitFacts | undefined;
   readonly searchPath: readonly string[];
   readonly passEnv: readonly string[];
   readonly env: { readonly [name: string]: string };
@@ -27,6 +28,8 @@ export function commandEnv(of: {
   for (const [name, value] of Object.entries(process.env))
     if (value !== undefined && (PASSED.includes(name) || name.startsWith('LC_') || of.passEnv.includes(name)))
       env[name] = value;
-  if (isGit(of.program)) Object.assign(env, gitEnv());
-  return { ...env, ...of.env };
+  Object.assign(env, of.env);
+  if (of.git === undefined) return env;
+  const kept = Object.entries(env).filter(([name]) => !OWN_OF_GIT.test(name));
+  return { ...Object.fromEntries(kept), ...gitEnv(of.git) };
 }

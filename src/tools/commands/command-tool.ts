@@ -9,7 +9,8 @@ import { commandArguments } from './command-arguments.ts';
 import { commandEnv } from './command-env.ts';
 import { type CommandCall, commandSchema } from './command-schema.ts';
 import { findProgram, searchPath } from './find-program.ts';
-import { gitArgs, isGit } from './git-safely.ts';
+import { checkGitVersion, readGitFacts } from './git-facts.ts';
+import { checkGitPreset, gitArgs, isGit } from './git-preset.ts';
 import { type CommandPreset, checkEnv, checkPreset, isVariable } from './preset.ts';
 import { type ProcessEnd, runProcess } from './run-process.ts';
 import { type OpenSandbox, openSandbox, type Sandbox } from './sandbox.ts';
@@ -55,8 +56,8 @@ const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
  * the model's where these allow it. No shell, no input, the workspace as its folder, an environment by list. When it ends,
  * by itself or by its limits, all that it started is ended.
  *
- * @throws ConfigurationError that names the preset: a program that is not there or lies in the workspace, a shell that would
- *   run the model's text, a sandbox that does not work here.
+ * @throws ConfigurationError that names the preset: a program that is not there or lies in the workspace, a known program that
+ *   would run the model's text, a subcommand of git that may start what a repository names, a sandbox that does not work here.
  * @example
  * commandTool({ root: 'site', presets: {
  *   test: { file: 'npm', args: ['test'], timeoutMs: 120_000 },
@@ -74,9 +75,15 @@ export function commandTool(options: CommandOptions): LeafTool<CommandCall, Comm
   const workspace = new Workspace({ root: options.root, field: 'commandTool' });
   const folders = searchPath(process.env.PATH, workspace.root);
   const programs = new Map(
-    [...presets].map(([key, { file }]) => {
-      const field = `commandTool.presets.${key}.file`;
-      return [key, findProgram(file, folders, workspace.root, field)];
+    [...presets].map(([key, preset]) => {
+      const field = `commandTool.presets.${key}`;
+      const program = findProgram(preset.file, folders, workspace.root, `${field}.file`);
+      const isSafeGit = preset.unsafe !== true && isGit(program);
+      if (isSafeGit) {
+        checkGitPreset(field, preset);
+        checkGitVersion(field, program);
+      }
+      return [key, { program, isSafeGit }];
     }),
   );
   const sandbox = chooseSandbox(options.sandbox, workspace.root, folders);
@@ -92,22 +99,23 @@ export function commandTool(options: CommandOptions): LeafTool<CommandCall, Comm
     maxResultChars: maxResultChars ?? 16_000,
     async execute(call, context): Promise<CommandResult> {
       const preset = presets.get(call.preset) as CommandPreset;
-      const program = programs.get(call.preset) as string;
+      const { program, isSafeGit } = programs.get(call.preset) as { program: string; isSafeGit: boolean };
       const given = await commandArguments(workspace, preset, call.params);
-      const args = isGit(program) ? gitArgs(given) : given;
-      const own = { ...env, ...preset.env };
+      const own = { searchPath: folders, passEnv, env: { ...env, ...preset.env } };
       const plan = {
-        ...sandbox.wrap(program, args),
-        env: commandEnv({ program, searchPath: folders, passEnv, env: own }),
+        ...sandbox.wrap(program, isSafeGit ? gitArgs(given) : given),
         timeoutMs: preset.timeoutMs ?? 10_000,
         maxOutputChars: preset.maxOutputChars ?? 65_536,
         signal: context.signal,
       };
-      const end = await workspace.inFolder(HERE, ({ address }) =>
-        runProcess({ ...plan, cwd: address }).catch((thrown: unknown) => {
+      const end = await workspace.inFolder(HERE, async ({ address: cwd }) => {
+        try {
+          const git = isSafeGit ? await readGitFacts(program, sandbox, own, { ...plan, cwd }) : undefined;
+          return await runProcess({ ...plan, cwd, env: commandEnv({ ...own, git }) });
+        } catch (thrown) {
           throw notStarted(call.preset, thrown);
-        }),
-      );
+        }
+      });
       return result(call.preset, plan, sandbox.kind, end, context);
     },
   });

@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { checkOneOf, checkOptions, checkPositive, checkText, checkWhole, shown } from '../../core/values/options.ts';
+import { refuseCode } from './refuse-code.ts';
 
 /** A program with its arguments, as the developer allows it. No shell reads them. */
 export interface CommandPreset {
@@ -15,6 +16,11 @@ export interface CommandPreset {
   readonly maxOutputChars?: number | undefined;
   /** Variables beside those of the tool. */
   readonly env?: { readonly [name: string]: string } | undefined;
+  /**
+   * Of git alone: true takes any subcommand and option, and leaves out the settings under which git starts no program that the
+   * repository names. For repositories to which nobody else writes. Default false.
+   */
+  readonly unsafe?: boolean | undefined;
 }
 
 /** What a model may choose: one whole argument, or what follows `prefix` in it. */
@@ -45,7 +51,7 @@ export type CommandParameter = {
     }
 );
 
-const PRESET = ['file', 'args', 'description', 'timeoutMs', 'maxOutputChars', 'env'];
+const PRESET = ['file', 'args', 'description', 'timeoutMs', 'maxOutputChars', 'env', 'unsafe'];
 const COMMON = ['param', 'type', 'prefix', 'optional', 'description'];
 const OF_TYPE: { readonly [type: string]: readonly string[] } = {
   text: ['maxLength', 'dash'],
@@ -54,11 +60,6 @@ const OF_TYPE: { readonly [type: string]: readonly string[] } = {
   path: ['exists'],
 };
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
-/** Programs that execute an argument as code, which a model must not choose. */
-const SHELLS = /^(?:ba|da|z|k|c|tc|a|fi|pw)?sh$|^(?:cmd|powershell|busybox|eval|xargs|env|sudo|su)$/i;
-const INTERPRETERS = /^(?:node|deno|bun|python|perl|ruby|php|lua|awk|gawk|mawk|osascript|sed)[\d.]*$/i;
-const CODE_OPTION = /^(?:-[a-z]*[ecpr]|--(?:eval|exec|print|command|run))=?$/i;
-
 /** @throws ConfigurationError that names the preset and the mend. */
 export function checkPreset(field: string, preset: CommandPreset): void {
   checkOptions(field, preset, PRESET);
@@ -68,6 +69,7 @@ export function checkPreset(field: string, preset: CommandPreset): void {
   checkPositive(`${field}.timeoutMs`, preset.timeoutMs);
   checkWhole(`${field}.maxOutputChars`, preset.maxOutputChars, 1);
   checkEnv(`${field}.env`, preset.env);
+  checkOneOf(`${field}.unsafe`, preset.unsafe, [true, false]);
   const args = preset.args ?? [];
   if (!Array.isArray(args)) throw new ConfigurationError(`${field}.args`, `got ${shown(args)}`, 'List the arguments.');
   const names = new Set<string>();
@@ -81,8 +83,8 @@ export function checkPreset(field: string, preset: CommandPreset): void {
     if (names.has(arg.param))
       throw new ConfigurationError(at, `two are named ${shown(arg.param)}`, 'Name each its own.');
     names.add(arg.param);
-    refuseCode(at, preset.file, args[index - 1], arg);
   }
+  refuseCode(field, preset);
 }
 
 function checkParameter(field: string, arg: CommandParameter): void {
@@ -112,17 +114,6 @@ function checkParameter(field: string, arg: CommandParameter): void {
     case 'path':
       checkOneOf(`${field}.exists`, arg.exists, [true, false]);
   }
-}
-
-/** A shell with a fixed script is a program like any other; one that reads what a model wrote is what presets are there to avoid. */
-function refuseCode(field: string, file: string, before: unknown, { type, prefix }: CommandParameter): void {
-  if (type !== 'text') return;
-  const program = (file.split(/[\\/]/).at(-1) ?? '').replace(/\.exe$/i, '');
-  const isCode = INTERPRETERS.test(program) && CODE_OPTION.test(String(prefix ?? before));
-  if (!SHELLS.test(program) && !isCode) return;
-  const mend =
-    'Write a program that takes the text as data, or a fixed script with parameters of type choice, int or path.';
-  throw new ConfigurationError(field, `${program} would run the text of the model as code`, mend);
 }
 
 /** Variables with fixed values. */
