@@ -11,7 +11,7 @@ import { checkTranscript } from './transcript.ts';
  * other carries the join of all that was covered. Throws an Error that names the message and what is wrong with it: the failure
  * of one compaction, not of the run.
  */
-export function compacted(covered: readonly Message[], given: unknown): readonly Message[] {
+export function readCompacted(covered: readonly Message[], given: unknown): readonly Message[] {
   const messages = read(given);
   const problem = checkTranscript([BRIEF, ...messages]);
   if (problem !== undefined) throw new Error(`input[${problem.index - 1}]: ${problem.problem}`);

@@ -4,7 +4,7 @@ import type { Limits } from '../core/values/limits.ts';
 import type { Message } from '../core/values/message.ts';
 import type { StoredRun } from './record-store.ts';
 
-/** What a run began with, as its first record keeps it: a resume starts from the top with the same. */
+/** What a run began with, as its first record has it: a resume starts from the top with the same. */
 export interface Beginning {
   readonly brief: readonly Message[];
   /** The input of a procedure. */
@@ -41,7 +41,7 @@ export function initialBrief(beginning: unknown): readonly Message[] {
   return Array.isArray(brief) && brief.every(isMessage) ? brief : [];
 }
 
-/** What is stored is input like any other: what it is to be is looked at, and nothing in it is believed of how it is to be treated. */
+/** What is wrong with a stored beginning; undefined where nothing is. It is input like any other: its form is checked, its claims are not trusted. */
 function faultIn(beginning: unknown): string | undefined {
   if (!isPlainObject(beginning)) return `its first record is damaged. ${COPY}`;
   const forbidden = forbiddenKey(beginning, 0);
@@ -71,7 +71,7 @@ function isLabel(label: unknown): boolean {
   return isKnown && Array.isArray(origins) && origins.every((origin) => typeof origin === 'string');
 }
 
-/** A key that would reach beyond its object where somebody copies it. */
+/** A key that would change the prototype of an object it is copied to. */
 function forbiddenKey(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return undefined;
   for (const [key, one] of Object.entries(value)) {

@@ -8,25 +8,25 @@ import type { Row } from './row.ts';
 const REOPENS: ReadonlySet<string> = new Set(['run', 'agent', 'tool', 'wait']);
 
 /**
- * How a boundary is kept: what was only interrupted has no end. Its attempt is the epoch, since one that no longer holds may be
- * there. `records` is how many the run has.
+ * The event and the attempt under which a boundary is stored: what was only interrupted has no end. The attempt is the epoch, since
+ * an end that no longer holds may be stored under an earlier one. `records` is how many the run has.
  */
-export function storedAs(
+export function storedEvent(
   { epoch, cancellation }: Pick<JournalParts, 'epoch' | 'cancellation'>,
   draft: Draft,
   records: number,
 ): Pick<Row, 'event' | 'attempt'> {
-  // Several may stand at one address.
+  // One address may have several.
   if (draft.kind === 'gate') return { event: draft.event, attempt: records + 1 };
-  return { event: cancellation.isInterrupted && isCut(draft) ? 'cancel' : draft.event, attempt: epoch };
+  return { event: cancellation.isInterrupted && isInterruptedEnd(draft) ? 'cancel' : draft.event, attempt: epoch };
 }
 
 /** The row of a boundary that is recorded already. */
-export function pastOf(
+export function recordedRow(
   { history, isReplay }: Pick<JournalParts, 'history' | 'isReplay'>,
   { kind, key, event }: Draft,
 ): StartRow | EndRow | undefined {
-  // What is told of a gate belongs to the attempt at hand, and a run that goes on was not over.
+  // A note about a gate belongs to the attempt at hand, and a run that continues was not over.
   if (kind === 'gate' || (kind === 'run' && !isReplay)) return undefined;
   const past = history?.take(kind, key);
   if (past === undefined) return undefined;
@@ -35,15 +35,15 @@ export function pastOf(
   return past.ended === undefined && REOPENS.has(kind) ? undefined : past.started;
 }
 
-/** Starts of what goes on in a later epoch carry that epoch as their attempt. */
+/** The start of what continues in a later epoch has that epoch as its attempt. */
 export function reopened({ epoch, log }: Pick<JournalParts, 'epoch' | 'log'>, draft: Draft): Draft {
   return log !== undefined && draft.event === 'started' && REOPENS.has(draft.kind)
     ? { ...draft, attempt: epoch }
     : draft;
 }
 
-/** Whether a resume takes up again what ended here. */
-function isCut(draft: Draft): boolean {
+/** Whether a resume continues what ended here. */
+function isInterruptedEnd(draft: Draft): boolean {
   if (draft.kind === 'agent' && draft.event === 'done') return isInterruption(draft.value.status);
   if (draft.kind !== 'tool' || draft.event === 'started' || draft.event === 'cancel') return false;
   return isInterruption(draft.value.error?.kind);

@@ -11,14 +11,14 @@ import { type EndRow, readValue, type StartRow } from './read-row.ts';
 import type { Recorder } from './recorder.ts';
 import { RunningCall } from './running-call.ts';
 
-/** replay → stop check → doubt → ledger → retry → gate → limiter → `started` → execute → settle → outcome → views. */
+/** replay → stop check → unknown outcome → ledger → retry → gate → limiter → `started` → execute → reconcile → outcome → views. */
 export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>): Promise<Outcome<T>> {
   const { stops, history, isReplay } = parts;
   const past = history?.take(call.kind, call.key);
   if (past?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, past, past.ended));
   if (isReplay) parts.cancellation.recordsEnd(call.key);
   const failed = past?.more?.findLast((row) => row.event === 'retry');
-  if (failed !== undefined) call.goOn?.(failed.value);
+  if (failed !== undefined) call.resumeAfter?.(failed.value);
   const stop = stops.at(call.key);
   if (stop === undefined) return live(parts, recorder, call, past);
   const failure = interrupted(
@@ -38,8 +38,8 @@ async function live<T>(
 ): Promise<Outcome<T>> {
   const { stops, perCall, perAttempt, log } = parts;
   // Before the call counts as work: a person may be asked, and then the run may park.
-  const known = past?.started === undefined ? undefined : await doubt(parts, recorder, call, past.started);
-  if (known !== undefined) return known;
+  const resolved = past?.started === undefined ? undefined : await resolveUnknown(parts, recorder, call, past.started);
+  if (resolved !== undefined) return resolved;
   const running = new RunningCall(call);
   const span: Span = { key: call.key, parent: call.parent, handle: undefined };
   const stop = past?.started && stops.at(call.key);
@@ -48,7 +48,7 @@ async function live<T>(
   parts.activity.busy(call.self, 1);
   try {
     const before = past?.attempt ?? 0;
-    /** Since when it stands in line, where it has to. */
+    /** When it was queued, where it had to be. */
     let queued: number | undefined;
     for (const layer of perCall) {
       const refused = layer.enter?.(call as Call<never>, running);
@@ -60,7 +60,7 @@ async function live<T>(
       return failure;
     }
     let since: bigint | undefined;
-    /** Tries of ways that were given up: each way has its own retries. */
+    /** Tries of fallback candidates that were given up: each candidate has its own retries. */
     let givenUp = 0;
     for (let tries = 1; ; tries += 1) {
       for (const layer of perAttempt) {
@@ -102,13 +102,13 @@ async function live<T>(
   }
 }
 
-/** What never started. */
+/** Notes the failure of a call that never started. */
 function neverStarted<T>(recorder: Recorder, call: Call<T>, outcome: Outcome<T>): Outcome<T> {
   if (!outcome.ok) recorder.neverStarted(call, outcome);
   return outcome;
 }
 
-/** What is recorded stands: no span, no event, no cost. What was asked for now must be the same call. */
+/** The recorded outcome holds: no span, no event, no cost. What is asked for now must be the same call. */
 function replayed<T>(
   parts: JournalParts,
   recorder: Recorder,
@@ -121,7 +121,7 @@ function replayed<T>(
     if (call.kind === 'tool') throw parts.divergences.error(call.key, changed);
     parts.divergences.report(call.self, call.key, changed);
   }
-  const outcome = recorded(call, ended);
+  const outcome = outcomeOf(call, ended);
   if (outcome === undefined) throw parts.divergences.error(call.key, [{ part: 'tool', ...KINDS_OF_TOOLS }]);
   recorder.playback?.effect(call, past, ended, outcome);
   return outcome;
@@ -130,14 +130,14 @@ function replayed<T>(
 const KINDS_OF_TOOLS = { recorded: 'a procedure', now: 'a tool without calls of its own' };
 
 /** Undefined where it is the end of a procedure, of which no value is on record. */
-function recorded<T>(call: Call<T>, ended: EndRow<EffectKind>): Outcome<T> | undefined {
+function outcomeOf<T>(call: Call<T>, ended: EndRow<EffectKind>): Outcome<T> | undefined {
   if (ended.event === 'failed') return { ok: false, error: failureOf(ended) };
   const read = readValue(call, ended);
   return read && { ok: true, value: read.value };
 }
 
-/** Started, and no outcome: it may have happened. Undefined where it is to be done again. */
-async function doubt<T>(
+/** The outcome of a call that has started and has none: it may have happened. Undefined where it is to be done again. */
+async function resolveUnknown<T>(
   parts: JournalParts,
   recorder: Recorder,
   call: Call<T>,
@@ -146,8 +146,8 @@ async function doubt<T>(
   const changed = call.kind === 'tool' ? changes(call, started.request) : [];
   if (changed.length > 0) throw parts.divergences.error(call.key, changed);
   if (call.onUnknownOutcome === 'retry') return undefined;
-  const settled = (outcome: Outcome<T>) => settle(parts, recorder, call, started, outcome);
-  if (call.onUnknownOutcome === 'fail') return settled(UNKNOWN);
+  const known = (outcome: Outcome<T>) => recordKnown(parts, recorder, call, started, outcome);
+  if (call.onUnknownOutcome === 'fail') return known(UNKNOWN);
   const answer = await parts.permissions.askOutcome(call as Call<never>, started.attempt);
   if (!answer.ok) return answer;
   switch (answer.value.decision) {
@@ -155,12 +155,12 @@ async function doubt<T>(
       return undefined;
     case 'happened': {
       const value = answer.value.value ?? null;
-      return settled({ ok: true, value: call.answer === undefined ? (value as T) : call.answer(value) });
+      return known({ ok: true, value: call.answer === undefined ? (value as T) : call.answer(value) });
     }
     case 'failed':
-      return settled(SAID_TO_HAVE_FAILED);
+      return known(DECLARED_FAILED);
     default:
-      return settled(UNKNOWN);
+      return known(UNKNOWN);
   }
 }
 
@@ -173,12 +173,13 @@ const UNKNOWN: Failure = {
   },
 };
 
-const SAID_TO_HAVE_FAILED: Failure = {
+const DECLARED_FAILED: Failure = {
   ok: false,
   error: { kind: 'threw', message: 'a person said that it failed', retryable: false },
 };
 
-async function settle<T>(
+/** Records the outcome of a call of an earlier process. */
+async function recordKnown<T>(
   parts: JournalParts,
   recorder: Recorder,
   call: Call<T>,
@@ -197,12 +198,12 @@ function delayOf<T>(call: Call<T>, outcome: Outcome<T>, attempt: number): number
 }
 
 /** The last to enter is the first to leave. */
-function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, flight: Work): void {
+function leave(layers: readonly Layer[], call: unknown, outcome: Outcome, work: Work): void {
   for (let index = layers.length - 1; index >= 0; index -= 1)
-    layers[index]?.leave?.(call as Call<never>, outcome, flight);
+    layers[index]?.leave?.(call as Call<never>, outcome, work);
 }
 
-/** A call that failed for good may have another way: a fallback's next model. */
+/** A call that failed for good may have another candidate: a fallback's next model. */
 function movesOn<T>(call: Call<T>, outcome: Outcome<T>): boolean {
   return !outcome.ok && outcome.stop === undefined && call.next?.(outcome.error) === true;
 }

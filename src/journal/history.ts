@@ -1,7 +1,7 @@
 import { chargedFor, type DetachedOutcome, nodesOf } from '../core/contract/detached.ts';
 import { isWithin } from '../core/runtime/stops.ts';
 import type { Kind } from '../core/runtime/stored-entry.ts';
-import { type Settled, toPicoUsd } from '../core/values/spending.ts';
+import { type Charge, toPicoUsd } from '../core/values/spending.ts';
 import { isInterruption, type Stop } from '../core/values/status.ts';
 import { type EndRow, readRows, type StartRow, type TypedRow } from './read-row.ts';
 import type { Row } from './row.ts';
@@ -16,7 +16,7 @@ export interface RecordedCall<K extends Kind = Kind> {
   readonly ended: EndRow<K> | undefined;
   /** Every row under it that is neither: attempts that were not the last, and what is shown between them. */
   readonly more: readonly TypedRow<K>[] | undefined;
-  /** How a stop interrupted it: no outcome, but all there is where the stop still stands. */
+  /** How a stop interrupted it: no outcome, but the only end where the stop still holds. */
   readonly interrupted: CancelRow<K> | undefined;
   /** The highest attempt that is on record, also of what no longer holds. */
   readonly attempt: number;
@@ -30,9 +30,9 @@ export class History {
   readonly #calls = new Map<string, Writable<RecordedCall>>();
   readonly #keys = new Set<string>();
   readonly #asked = new Set<string>();
-  /** Agents that were told to stop before they started. */
+  /** Agents that were stopped before they started. */
   readonly #unbegun = new Set<string>();
-  readonly #spent: (Settled & { readonly key: string })[] = [];
+  readonly #spent: (Charge & { readonly key: string })[] = [];
   readonly #working: { key: string; from: bigint; to: bigint }[] = [];
   readonly #detached = new Map<string, ReturnType<typeof countsOf>>();
   #asks: Map<string, (TypedRow<'wait'> | TypedRow<'decision'>)[]> | undefined;
@@ -99,7 +99,7 @@ export class History {
     if (kind === 'tool') this.toolCalls += 1;
   }
 
-  /** Sums of a detached child are those since its start: the newest stands for all. */
+  /** Sums of a detached child are those since its start: the newest replaces those before. */
   #countDetached({ key, value: outcome }: Extract<TypedRow, { kind: 'child'; event: 'done' }>): void {
     const child = key.slice(0, key.lastIndexOf('/'));
     const now = countsOf(outcome);
@@ -114,8 +114,8 @@ export class History {
   }
 
   /**
-   * What the ledger settled it at; where none was kept, what was reported. A call is settled once, with all its attempts: one
-   * that goes on takes with it what its failed attempts cost.
+   * What the ledger charged; without a charge on record, what was reported. A call is charged once, for all its attempts: one that
+   * continues includes what its failed attempts cost.
    */
   #spend({ key, request, value }: EndRow<'model'>): void {
     const { spent, paidBy = key } = request ?? {};
@@ -183,14 +183,14 @@ export class History {
     return sum;
   }
 
-  /** What is not certain of it: how many calls are estimates, and by how much calls settled above what was reserved. */
+  /** What is not certain of it: how many charges are estimates, and by how much charges exceeded their reservations. */
   doubts(path: string | undefined) {
     const estimates = { tokens: 0, picoUsd: 0 };
     const over = { tokens: 0, picoUsd: 0 };
-    for (const settled of this.#spentAt(path))
+    for (const charge of this.#spentAt(path))
       for (const unit of ['tokens', 'picoUsd'] as const) {
-        over[unit] += settled.over?.[unit] ?? 0;
-        if (settled.estimated?.includes(unit)) estimates[unit] += 1;
+        over[unit] += charge.over?.[unit] ?? 0;
+        if (charge.estimated?.includes(unit)) estimates[unit] += 1;
       }
     return { estimates, over };
   }
@@ -212,7 +212,7 @@ export class History {
     return Number(sum) / 1e6;
   }
 
-  /** Outcomes that nobody asked for: the code has changed. Those below a stopped path are expected. */
+  /** The first outcome that the code did not ask for: the code has changed. Those below a stopped path are expected. */
   leftover(isExpected: (row: TypedRow) => boolean): TypedRow | undefined {
     for (const [id, { ended }] of this.#calls) {
       if (ended === undefined || this.#asked.has(id) || !EFFECTS.has(ended.kind)) continue;
@@ -247,7 +247,7 @@ function isOf<K extends Kind>(call: RecordedCall, kind: K): call is RecordedCall
   return call.kind === kind;
 }
 
-/** A wrap-up turn, and what stands beside it: a summary that it needed. */
+/** A wrap-up turn, or a summary that it needed. */
 const WRAP_UP = /\/@wrapup(?:\.[^/]*)?$/;
 
 /** The records by which a root ended on a limit. */

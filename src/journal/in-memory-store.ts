@@ -4,7 +4,7 @@ import { checkTime, prunable } from './prunable.ts';
 import type { FreshRow, RecordStore, RunLog, RunSummary, Signal, StoredRun, TimedSignal } from './record-store.ts';
 import { asJson, type Row } from './row.ts';
 
-interface Kept {
+interface RunState {
   summary: RunSummary;
   readonly rows: Row[];
   result: Json | undefined;
@@ -22,35 +22,44 @@ export function inMemoryStore(): RecordStore {
 }
 
 class InMemoryStore implements RecordStore {
-  readonly #runs = new Map<string, Kept>();
+  readonly #runs = new Map<string, RunState>();
 
   async create({ id, agent, forkedFrom, rows = [] }: Parameters<RecordStore['create']>[0]): Promise<RunLog> {
     if (this.#runs.has(id))
       throw new ConfigurationError('runId', `the run ${id} exists`, 'Resume it with resumeRun, or choose another id.');
     const epoch = rows.reduce((highest, row) => Math.max(highest, row.epoch), 0) + 1;
     const now = Date.now();
-    const of = { id, agent, status: 'running', epoch, created: now, updated: now, records: rows.length, pending: [] };
-    const summary = forkedFrom === undefined ? of : { ...of, forkedFrom };
-    const kept: Kept = { summary, rows: [...rows], result: undefined, signals: [], log: undefined };
-    this.#runs.set(id, kept);
-    return this.#own(kept);
+    const facts = {
+      id,
+      agent,
+      status: 'running',
+      epoch,
+      created: now,
+      updated: now,
+      records: rows.length,
+      pending: [],
+    };
+    const summary = forkedFrom === undefined ? facts : { ...facts, forkedFrom };
+    const state: RunState = { summary, rows: [...rows], result: undefined, signals: [], log: undefined };
+    this.#runs.set(id, state);
+    return this.#own(state);
   }
 
   async open(id: string, { takeover = false, epoch }: Parameters<RecordStore['open']>[1] = {}): Promise<RunLog> {
-    const kept = this.#get(id);
-    if (kept.log !== undefined && !takeover)
+    const state = this.#get(id);
+    if (state.log !== undefined && !takeover)
       throw new FencedError(`run ${id} is under way in this process. Wait for it, or resume with takeover: true.`);
-    if (epoch !== undefined && epoch !== kept.summary.epoch)
+    if (epoch !== undefined && epoch !== state.summary.epoch)
       throw new FencedError(`run ${id} was taken over in the meantime. Resume it again.`);
-    kept.summary = { ...kept.summary, status: 'running', epoch: kept.summary.epoch + 1, pending: [] };
-    return this.#own(kept);
+    state.summary = { ...state.summary, status: 'running', epoch: state.summary.epoch + 1, pending: [] };
+    return this.#own(state);
   }
 
   async read(id: string): Promise<StoredRun | undefined> {
-    const kept = this.#runs.get(id);
-    if (kept === undefined) return undefined;
-    const answered = kept.signals.filter(({ kind }) => kind === 'decision').map((signal) => signal.id);
-    return { ...kept.summary, rows: [...kept.rows], result: kept.result, answered };
+    const state = this.#runs.get(id);
+    if (state === undefined) return undefined;
+    const answered = state.signals.filter(({ kind }) => kind === 'decision').map((signal) => signal.id);
+    return { ...state.summary, rows: [...state.rows], result: state.result, answered };
   }
 
   async list(): Promise<readonly RunSummary[]> {
@@ -58,13 +67,13 @@ class InMemoryStore implements RecordStore {
   }
 
   async signal(run: string, signal: Signal): Promise<boolean> {
-    const kept = this.#get(run);
+    const state = this.#get(run);
     const { id } = signal;
     const isAnswered = ({ key, kind, event }: Row) => key === id && kind === 'wait' && event === 'done';
-    if (kept.signals.some((one) => one.id === id) || (signal.kind === 'decision' && kept.rows.some(isAnswered)))
+    if (state.signals.some((one) => one.id === id) || (signal.kind === 'decision' && state.rows.some(isAnswered)))
       return false;
-    kept.signals.push({ ...signal, time: Date.now() });
-    kept.log?.onSignal?.();
+    state.signals.push({ ...signal, time: Date.now() });
+    state.log?.onSignal?.();
     return true;
   }
 
@@ -79,15 +88,15 @@ class InMemoryStore implements RecordStore {
     this.#runs.clear();
   }
 
-  #get(id: string): Kept {
-    const kept = this.#runs.get(id);
-    if (kept !== undefined) return kept;
+  #get(id: string): RunState {
+    const state = this.#runs.get(id);
+    if (state !== undefined) return state;
     throw new ConfigurationError('runId', `there is no run ${JSON.stringify(id)} in this journal`, 'Start it.');
   }
 
-  #own(kept: Kept): RunLog {
-    kept.log = new InMemoryLog(kept);
-    return kept.log;
+  #own(state: RunState): RunLog {
+    state.log = new InMemoryLog(state);
+    return state.log;
   }
 }
 
@@ -97,16 +106,16 @@ class InMemoryLog implements RunLog {
   onCommit: (() => void) | undefined;
   onFailure: ((error: Error) => void) | undefined;
   onSignal: (() => void) | undefined;
-  readonly #kept: Kept;
-  #heard = 0;
+  readonly #state: RunState;
+  #signalsRead = 0;
   #isDue = false;
 
-  constructor(kept: Kept) {
-    this.#kept = kept;
-    this.epoch = kept.summary.epoch;
-    this.run = { ...kept.summary, rows: [...kept.rows], result: kept.result };
-    // Heard when the run listens.
-    if (kept.signals.length > 0) setImmediate(() => this.onSignal?.());
+  constructor(state: RunState) {
+    this.#state = state;
+    this.epoch = state.summary.epoch;
+    this.run = { ...state.summary, rows: [...state.rows], result: state.result };
+    // Delivered once the run listens.
+    if (state.signals.length > 0) setImmediate(() => this.onSignal?.());
   }
 
   append(row: FreshRow): void {
@@ -114,7 +123,7 @@ class InMemoryLog implements RunLog {
       this.#fail();
       return;
     }
-    this.#kept.rows.push({ ...row, request: asJson(row.request), value: asJson(row.value) });
+    this.#state.rows.push({ ...row, request: asJson(row.request), value: asJson(row.value) });
     if (this.#isDue) return;
     this.#isDue = true;
     setImmediate(() => this.#commit());
@@ -128,13 +137,13 @@ class InMemoryLog implements RunLog {
   #commit(): void {
     if (!this.#isDue) return;
     this.#isDue = false;
-    const { summary, rows } = this.#kept;
-    this.#kept.summary = { ...summary, records: rows.length, updated: Date.now() };
+    const { summary, rows } = this.#state;
+    this.#state.summary = { ...summary, records: rows.length, updated: Date.now() };
     this.onCommit?.();
   }
 
   get #isOwner(): boolean {
-    return this.#kept.log === this;
+    return this.#state.log === this;
   }
 
   #fenced(): FencedError {
@@ -148,8 +157,8 @@ class InMemoryLog implements RunLog {
   }
 
   signals(): readonly TimedSignal[] {
-    const fresh = this.#kept.signals.slice(this.#heard);
-    this.#heard = this.#kept.signals.length;
+    const fresh = this.#state.signals.slice(this.#signalsRead);
+    this.#signalsRead = this.#state.signals.length;
     return fresh;
   }
 
@@ -159,14 +168,14 @@ class InMemoryLog implements RunLog {
 
   async close(status: string, result: unknown, pending: readonly unknown[]): Promise<void> {
     await this.commit();
-    this.#kept.result = asJson(result);
-    this.#kept.summary = { ...this.#kept.summary, status, pending: pending.map((one) => asJson(one) ?? null) };
-    this.#kept.log = undefined;
+    this.#state.result = asJson(result);
+    this.#state.summary = { ...this.#state.summary, status, pending: pending.map((one) => asJson(one) ?? null) };
+    this.#state.log = undefined;
   }
 
   abandon(): void {
     if (!this.#isOwner) return;
     this.#commit();
-    this.#kept.log = undefined;
+    this.#state.log = undefined;
   }
 }

@@ -66,8 +66,8 @@ export class KeyedJournal implements Journal {
     return this.#recorder.open(draft);
   }
 
-  tell(opened: readonly Opened[]): void {
-    this.#recorder.tell(opened);
+  noteOpened(opened: readonly Opened[]): void {
+    this.#recorder.noteOpened(opened);
   }
 
   abandoned(error: ErrorRecord): bigint {

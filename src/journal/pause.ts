@@ -34,7 +34,7 @@ export async function wait(
   const since = past?.began?.time ?? asked;
   await parts.log?.commit();
   const outcome = await answered;
-  // It goes on in a moment: the run must not park until then.
+  // The invocation continues in a moment: the run must not park until then.
   await whileBusy(parts, self, () => {
     if (outcome.ok) recorder.note({ ...entry, event: 'done', value: outcome.value, since });
     else
@@ -50,7 +50,7 @@ export async function wait(
   return outcome;
 }
 
-/** A timer whose deadline is recorded: it goes on in the next process. */
+/** A timer whose deadline is recorded: it continues in the next process. */
 export async function sleep(
   parts: JournalParts,
   recorder: Recorder,
@@ -75,7 +75,7 @@ class Sleeper implements Interruptible {
   readonly #stops: Stops;
   /** In milliseconds since 1970. */
   readonly #deadline: number;
-  /** The same by a clock that nobody sets: where the other is set back, it still ends in time. */
+  /** The same by a monotonic clock: where the wall clock is set back, it still ends in time. */
   readonly #due: number;
   #timer: NodeJS.Timeout | undefined;
   #wake: ((outcome: Outcome<null>) => void) | undefined;
@@ -100,9 +100,9 @@ class Sleeper implements Interruptible {
   }
 
   #tick(): void {
-    const left = Math.min(this.#deadline - Date.now(), this.#due - performance.now());
-    if (left <= 0) this.#end({ ok: true, value: null });
-    else this.#timer = setTimeout(() => this.#tick(), Math.min(left, LONGEST_TIMER_MS));
+    const remainingMs = Math.min(this.#deadline - Date.now(), this.#due - performance.now());
+    if (remainingMs <= 0) this.#end({ ok: true, value: null });
+    else this.#timer = setTimeout(() => this.#tick(), Math.min(remainingMs, LONGEST_TIMER_MS));
   }
 
   #end(outcome: Outcome<null>): void {

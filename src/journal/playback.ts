@@ -31,9 +31,9 @@ export class Playback {
     const gates = this.#history.take('gate', `${call.key}/@gate`)?.more ?? [];
     for (const row of began === undefined ? [] : [began, ...more, ...gates]) {
       const { key, attempt } = row;
-      const said = row.event === 'started' ? call.started() : shownBetween(row);
-      if (said !== undefined)
-        this.add({ ...envelope(call.self, key, { step: call.step, attempt, span }), ...said }, row);
+      const content = row.event === 'started' ? call.started() : shownBetween(row);
+      if (content !== undefined)
+        this.add({ ...envelope(call.self, key, { step: call.step, attempt, span }), ...content }, row);
     }
     const since = began?.time ?? ended.time;
     const at = { step: call.step, attempt: ended.attempt, span };
@@ -49,9 +49,9 @@ export class Playback {
         request = row.request;
         since = row.time;
       }
-      const said = row.kind === 'decision' ? denied(row) : asked(row, request, since);
-      if (said === undefined) continue;
-      this.add({ ...envelope(self, row.key, { step, attempt: row.attempt }), ...said }, row);
+      const content = row.kind === 'decision' ? denied(row) : asked(row, request, since);
+      if (content === undefined) continue;
+      this.add({ ...envelope(self, row.key, { step, attempt: row.attempt }), ...content }, row);
     }
   }
 
@@ -76,7 +76,7 @@ function denied({ kind, event, value }: TypedRow<'decision'>) {
   return { kind, event, value } as const;
 }
 
-/** Undefined where the request is not known: a log does not say what was asked. */
+/** Undefined where the request is not on record, as in a run from a step log. */
 function asked(row: TypedRow<'wait'>, request: Request | undefined, since: bigint | undefined) {
   const { kind } = row;
   if (request === undefined) return undefined;

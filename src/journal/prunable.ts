@@ -2,7 +2,7 @@ import { ConfigurationError } from '../core/values/errors.ts';
 import { shown } from '../core/values/options.ts';
 import type { RunSummary } from './record-store.ts';
 
-/** What a run's id may be cut to where a detached child is named after it. */
+/** The length to which a run's id is truncated in the ids of its detached children. */
 const LONGEST_STEM = 150;
 
 /** What a detached child adds to the id of the run it belongs to. */
@@ -14,8 +14,8 @@ export function stemOf(run: string): string {
 }
 
 /**
- * The runs that ended before a time and that nobody goes on with: a detached child stays as long as the run it belongs to, which
- * may not have heard of its end yet and would begin it anew.
+ * The runs that ended before a time and that no other run continues: a detached child is kept as long as the run it belongs to,
+ * which may not have recorded its end yet and would begin it anew.
  */
 export function prunable(runs: readonly RunSummary[], before: number): readonly string[] {
   const isOver = ({ status, updated }: RunSummary) =>

@@ -34,7 +34,7 @@ export function traceOf(row: TypedRow): RowTrace {
   }
 }
 
-/** Facts that stand in the first row of an epoch that has them, for the later ones too. */
+/** Reads facts that are stored once an epoch, in the first row that has them. */
 export class FactsReader {
   readonly #agents = new Map<number, FactsOfAgent>();
   readonly #models = new Map<number, FactsOfModel>();
@@ -60,8 +60,8 @@ export class FactsReader {
   }
 }
 
-function shared<Facts>(known: Map<number, Facts>, trace: SharedFacts<Facts> | undefined): Facts | undefined {
+function shared<Facts>(read: Map<number, Facts>, trace: SharedFacts<Facts> | undefined): Facts | undefined {
   if (trace?.of === undefined) return undefined;
-  if (trace.facts !== undefined) known.set(trace.of, trace.facts);
-  return known.get(trace.of);
+  if (trace.facts !== undefined) read.set(trace.of, trace.facts);
+  return read.get(trace.of);
 }

@@ -134,7 +134,7 @@ class Rebuilding {
         return this.#wait(row);
     }
     if (row.event === 'started') return this.#start(row);
-    // Stored as it was shown, but for what the ledger settled.
+    // Stored as it was shown, except for the ledger's charge.
     const { request: _, ...content } = row;
     return content;
   }

@@ -7,7 +7,7 @@ import type { Row } from './row.ts';
 /** A signal with when it was made, in milliseconds since 1970. */
 export type TimedSignal = Signal & { readonly time: number };
 
-/** What another process tells a run: an answer to a request, to stop at and below a path, or a message for a node. */
+/** A signal of another process to a run: an answer to a request, a stop at and below a path, or a message for a node. */
 export type Signal =
   | { readonly kind: 'decision'; readonly id: string; readonly decision: Decision }
   | { readonly kind: 'cancel'; readonly id: string; readonly path: string; readonly reason: string }
@@ -36,7 +36,7 @@ export interface StoredRun extends RunSummary {
   readonly rows: readonly Row[];
   /** What it ended with, where it is over. */
   readonly result?: Json | undefined;
-  /** Requests that somebody has answered, also where the run has not heard of it yet. */
+  /** Ids of requests that were answered, also where the run has not read the answer yet. */
   readonly answered?: readonly string[] | undefined;
 }
 
@@ -77,7 +77,7 @@ export interface OpenOptions {
   readonly epoch?: number | undefined;
 }
 
-/** Where the records of runs live. Memory-like stores and databases implement it; see `sqlite`. */
+/** Stores the records of runs. Implemented in memory and over a database; see `sqlite`. */
 export interface RecordStore {
   create(run: {
     readonly id: string;
@@ -93,7 +93,7 @@ export interface RecordStore {
   signal(run: string, signal: Signal): Promise<boolean>;
   /** Removes runs that ended before a time (milliseconds since 1970); gives their ids. */
   prune(before: number): Promise<readonly string[]>;
-  /** Runs a detached child where this store's runs are at home; without it, in the process of its parent. */
+  /** Runs a detached child in the processes that this store's runs belong to; without it, in the process of its parent. */
   readonly runDetached?: RunDetached | undefined;
   close(): void;
 }

@@ -4,7 +4,7 @@ import type { Call, Failure, Outcome, Work } from '../core/runtime/journal.ts';
 import type { ErrorRecord } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
 import { timeNow } from '../core/values/time.ts';
-import { pastOf, reopened, storedAs } from './boundary.ts';
+import { recordedRow, reopened, storedEvent } from './boundary.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { Playback } from './playback.ts';
 import type { RunLog } from './record-store.ts';
@@ -30,11 +30,11 @@ interface RowContent extends Pick<Row, 'key' | 'kind' | 'event' | 'attempt' | 's
 const NOTHING = Object.freeze({ request: undefined, value: undefined });
 const NO_SPAN = Object.freeze({ traceId: undefined, spanId: undefined });
 
-/** Writes down what happens: numbered, to the run's log where it has one, and to whoever looks once that is committed. */
+/** Numbers the records of a run, writes them to its log where it has one, and shows them to observers once they are committed. */
 export class Recorder {
   readonly #parts: JournalParts;
   #records = 0;
-  /** Records that wait for their commit before anybody sees them, and what has no record and came after them. */
+  /** Records that wait for their commit before observers see them, and what has no record and came after them. */
   #uncommitted: (RunRecord | (() => void))[] = [];
   /** Of a replay. */
   #played: Playback | undefined;
@@ -45,7 +45,7 @@ export class Recorder {
     this.#parts = parts;
   }
 
-  /** Goes on after the records of earlier epochs, and shows each new one once it is committed. */
+  /** Numbers records after those of earlier epochs, and shows each new one once it is committed. */
   attach(log: RunLog): void {
     this.#records = log.run.rows.at(-1)?.record ?? 0;
     log.onCommit = () => this.#show();
@@ -66,13 +66,13 @@ export class Recorder {
     else this.#uncommitted.push(show);
   }
 
-  /** Whether records are seen or kept by anybody; without, they are only counted. */
+  /** Whether records are shown or stored; otherwise they are only counted. */
   get isWatched(): boolean {
     const { instrument, observers, log } = this.#parts;
     return instrument !== undefined || observers.record !== undefined || log !== undefined;
   }
 
-  /** Where a replay gathers what it shows. */
+  /** The records that a replay shows, gathered until its end; undefined elsewhere. */
   get playback(): Playback | undefined {
     const { isReplay, history } = this.#parts;
     if (!isReplay || history === undefined) return undefined;
@@ -84,19 +84,19 @@ export class Recorder {
     this.#played?.show(this.#parts.id, this.#parts.observers.record);
   }
 
-  /** Opens a span at once; its record is written when it is told. */
+  /** Opens a span at once; `noteOpened` writes its record. */
   open(draft: Draft): Opened {
     const { instrument, isReplay } = this.#parts;
     const again = reopened(this.#parts, draft);
-    const time = (isReplay ? pastOf(this.#parts, draft)?.time : undefined) ?? timeNow();
+    const time = (isReplay ? recordedRow(this.#parts, draft)?.time : undefined) ?? timeNow();
     // What a replay shows again has its spans elsewhere; its own begins now.
-    const isSeen = isReplay ? draft.kind === 'run' : pastOf(this.#parts, draft) === undefined;
+    const isSeen = isReplay ? draft.kind === 'run' : recordedRow(this.#parts, draft) === undefined;
     if (instrument !== undefined && isSeen)
       this.#openSpan(storedRecord(this.#parts, 0, isReplay ? timeNow() : time, again), draft.span);
     return { draft, time };
   }
 
-  /** The run's result rejects, which is no end of it: a resume goes on. Its trace says when that was. Gives the time. */
+  /** The run's result rejects, which does not end the run: a resume continues it. Its trace has the time, which is also returned. */
   abandoned({ kind }: ErrorRecord): bigint {
     const time = timeNow();
     const { log, epoch } = this.#parts;
@@ -115,20 +115,21 @@ export class Recorder {
     return time;
   }
 
-  tell(opened: readonly Opened[]): void {
+  /** Writes the records of opened spans. */
+  noteOpened(opened: readonly Opened[]): void {
     this.#hasBegun = true;
     for (const { draft, time } of opened) {
       if (this.#parts.isReplay) this.note(draft);
-      else if (pastOf(this.#parts, draft) === undefined) this.#noteAt(draft, time, false);
+      else if (recordedRow(this.#parts, draft) === undefined) this.#noteAt(draft, time, false);
     }
   }
 
   /** A boundary that is no effect; one that is recorded is not written again. Gives its time. */
   note(draft: Draft): bigint {
-    const past = pastOf(this.#parts, draft);
-    if (past !== undefined) {
-      this.playback?.add(draft, past);
-      return past.time;
+    const recorded = recordedRow(this.#parts, draft);
+    if (recorded !== undefined) {
+      this.playback?.add(draft, recorded);
+      return recorded.time;
     }
     const time = timeNow();
     // What a replay comes to beyond its records did not happen.
@@ -143,7 +144,7 @@ export class Recorder {
     const { key, kind, step, span } = draft;
     const { request, value } = this.#parts.log === undefined ? NOTHING : this.#storedForm(draft);
     this.#write(
-      { key, kind, step, span, ...storedAs(this.#parts, draft, this.#records), request, value },
+      { key, kind, step, span, ...storedEvent(this.#parts, draft, this.#records), request, value },
       time,
       opens,
       () => draft,
@@ -160,7 +161,7 @@ export class Recorder {
     return this.#traceFacts;
   }
 
-  /** The first attempt of a call opens its span. `waitedMs`: how long it stood in line. */
+  /** The first attempt of a call opens its span. `waitedMs`: how long it was queued. */
   started(call: Call<never> | Call<unknown>, span: Span, attempt: number, opens: boolean, waitedMs: number): bigint {
     if (!this.isWatched) {
       this.#records += 1;
@@ -188,7 +189,7 @@ export class Recorder {
     this.#write(row, timeNow(), false, () => ({ ...envelopeOf(call, span, attempt), ...entry }));
   }
 
-  /** What was stopped has no outcome. What the model was told, also that nobody knows, is one. */
+  /** A stopped call has no outcome. An unknown outcome that the model has read is one. */
   ended<T>(
     call: Call<T>,
     span: Span,
@@ -225,10 +226,10 @@ export class Recorder {
   /** A call that never started, with the record that says so: it is no outcome, and is shown once. */
   neverStarted(call: Call<never> | Call<unknown>, failure: Failure): void {
     const { history, isReplay } = this.#parts;
-    if (call.kept === undefined || !this.isWatched || isReplay || history?.has(call.key)) return;
+    if (call.neverStarted === undefined || !this.isWatched || isReplay || history?.has(call.key)) return;
     const { key, kind, step } = call;
     const span: Span = { key, parent: call.parent, handle: undefined };
-    const said = call.kept(failure);
+    const end = call.neverStarted(failure);
     const row = {
       key,
       kind,
@@ -239,10 +240,10 @@ export class Recorder {
       request: undefined,
       value: failure.error,
     } as const;
-    this.#write(row, timeNow(), false, () => ({ ...envelopeOf(call, span, 1), ...said }));
+    this.#write(row, timeNow(), false, () => ({ ...envelopeOf(call, span, 1), ...end }));
   }
 
-  /** `draft` is asked for where somebody looks. */
+  /** `draft` is called only where the record is shown. */
   #write(row: RowContent, time: bigint, opens: boolean, draft: () => Draft): void {
     const { instrument, observers, log, epoch } = this.#parts;
     const record = this.#records + 1;

@@ -11,7 +11,7 @@ export interface Row {
   readonly epoch: number;
   readonly time: bigint;
   readonly step: number;
-  /** Hex digits, where an instrument gave them; they stand with the start of what they are of. */
+  /** Hex digits, where an instrument gave them; on the record that starts the span. */
   readonly traceId?: string | undefined;
   readonly spanId?: string | undefined;
   readonly request?: Json | undefined;

@@ -19,7 +19,7 @@ export class RunningCall<T> implements Interruptible, Work, Attempt {
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
   #interrupted: ErrorRecord | undefined;
-  #settle: ((outcome: Outcome<T>) => void) | undefined;
+  #resolve: ((outcome: Outcome<T>) => void) | undefined;
   #reject: ((error: unknown) => void) | undefined;
 
   constructor(call: Call<T>) {
@@ -37,25 +37,25 @@ export class RunningCall<T> implements Interruptible, Work, Attempt {
   }
 
   get isLive(): boolean {
-    return this.#settle !== undefined;
+    return this.#resolve !== undefined;
   }
 
   interrupt(stop: Stop): void {
     this.stop = stop;
-    this.#cut(stopError(stop));
+    this.#interruptWith(stopError(stop));
     this.onStop?.();
   }
 
   /** One attempt. Its value counts also when it comes after a stop: what happened is a fact. */
   attempt(number: number, handle: SpanHandle | undefined): Promise<Outcome<T>> {
-    // A listener may have stopped it when it was told of the start.
+    // A listener of the start may have stopped it.
     const { stop } = this;
     if (stop !== undefined) return Promise.resolve(stopped(stop));
     this.number = number;
     this.#controller = undefined;
     this.#interrupted = undefined;
     return new Promise((resolve, reject) => {
-      this.#settle = resolve;
+      this.#resolve = resolve;
       this.#reject = reject;
       try {
         const value = handle === undefined ? this.#call.execute(this) : handle.run(() => this.#call.execute(this));
@@ -82,12 +82,16 @@ export class RunningCall<T> implements Interruptible, Work, Attempt {
 
   timeOut(): void {
     const seconds = this.#call.timeoutMs / 1000;
-    this.#cut({ kind: 'timeout', message: `timed out after ${seconds} s`, retryable: this.#call.kind === 'model' });
+    this.#interruptWith({
+      kind: 'timeout',
+      message: `timed out after ${seconds} s`,
+      retryable: this.#call.kind === 'model',
+    });
   }
 
   /** Waits between two attempts; a stop ends it. */
   pause(ms: number): Promise<void> {
-    // A listener may have stopped it when it was told of the retry.
+    // A listener of the retry may have stopped it.
     if (this.stop !== undefined) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS));
@@ -99,12 +103,12 @@ export class RunningCall<T> implements Interruptible, Work, Attempt {
   }
 
   /** Tells the work to stop. Work that never looked at its signal and changes nothing is abandoned at once, the rest after the grace. */
-  #cut(error: ErrorRecord): void {
-    if (this.#settle === undefined || this.#interrupted !== undefined) return;
+  #interruptWith(error: ErrorRecord): void {
+    if (this.#resolve === undefined || this.#interrupted !== undefined) return;
     this.#interrupted = error;
     clearTimeout(this.#timer);
-    const deaf = this.#controller === undefined && this.#call.sideEffect === 'none';
-    this.#timer = setTimeout(abandon, deaf ? 0 : Math.min(this.#call.graceMs, LONGEST_TIMER_MS), this);
+    const ignoresSignal = this.#controller === undefined && this.#call.sideEffect === 'none';
+    this.#timer = setTimeout(abandon, ignoresSignal ? 0 : Math.min(this.#call.graceMs, LONGEST_TIMER_MS), this);
     this.#abort();
   }
 
@@ -117,7 +121,7 @@ export class RunningCall<T> implements Interruptible, Work, Attempt {
     if (this.#interrupted !== undefined) this.#end(this.#failed(this.#interrupted, ABANDONED));
   }
 
-  /** Unsafe work that was cut off is in doubt, not failed: whether it happened is unknown. */
+  /** The outcome of interrupted unsafe work is unknown, not failed. */
   #failed(error: ErrorRecord, how: string): Outcome<T> {
     const stop = this.stop;
     if (this.#call.sideEffect === 'unsafe') {
@@ -130,28 +134,28 @@ export class RunningCall<T> implements Interruptible, Work, Attempt {
   }
 
   #fail(error: unknown): void {
-    const reject = this.#settle && this.#reject;
-    this.#settle = undefined;
+    const reject = this.#resolve && this.#reject;
+    this.#resolve = undefined;
     clearTimeout(this.#timer);
     reject?.(error);
   }
 
   #end(outcome: Outcome<T>): void {
-    const settle = this.#settle;
-    if (settle === undefined) return;
-    this.#settle = undefined;
+    const resolve = this.#resolve;
+    if (resolve === undefined) return;
+    this.#resolve = undefined;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    settle(outcome);
+    resolve(outcome);
   }
 }
 
 const ABANDONED = 'was abandoned';
 
-function timedOut(flight: { timeOut(): void }): void {
-  flight.timeOut();
+function timedOut(call: { timeOut(): void }): void {
+  call.timeOut();
 }
 
-function abandon(flight: { abandon(): void }): void {
-  flight.abandon();
+function abandon(call: { abandon(): void }): void {
+  call.abandon();
 }

@@ -15,7 +15,7 @@ export function spanOf({
   return handle !== undefined && startsSpan(kind, event) && isValid(handle) ? handle : undefined;
 }
 
-/** A detached child has the span of its agent. */
+/** A step and a wait have none; a detached child has the span of its agent. */
 function startsSpan(kind: Entry['kind'], event: Entry['event']): boolean {
   return event === 'started' && kind !== 'step' && kind !== 'wait' && kind !== 'child';
 }

@@ -21,7 +21,7 @@ export function boundaryForm(draft: Draft): StoredForm {
     case 'run': {
       if (draft.event !== 'started')
         return form('run', draft.event, undefined, { ...sumsOf(draft.value), label: draft.value.label });
-      // The brief stands in what it begins with.
+      // The brief is part of `beginning`.
       const { input: _input, ...request } = draft.request;
       return form('run', 'started', request, undefined);
     }
@@ -44,7 +44,7 @@ export function boundaryForm(draft: Draft): StoredForm {
   }
 }
 
-/** The stored form of the end of an effect: its own value or its error, and what the ledger settled. */
+/** The stored form of the end of an effect: its own value or its error, and the ledger's charge. */
 export function effectForm<T>({ paidBy }: Call<T>, outcome: Outcome<T>, spent: Work['spent']): StoredForm {
   const isPaid = spent !== undefined || paidBy !== undefined;
   const request = isPaid ? { ...(spent && { spent }), ...(paidBy !== undefined && { paidBy }) } : undefined;

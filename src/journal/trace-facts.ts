@@ -3,12 +3,12 @@ import type { Draft, EffectStart } from '../core/contract/record.ts';
 
 /**
  * What a trace says of a start beside what its row keeps, so that an export from the records gives the very spans that were
- * sent live. Facts that are the same for many calls (a tool's description, a model's settings) stand in the first row of an
+ * sent live. Facts that are the same for many calls (a tool's description, a model's settings) are in the first row of an
  * epoch that has them, under a number; later rows have the number alone: `{ of: number, facts?, … }`.
  */
 export class TraceFacts {
   /** Numbers by description, of tools, which are called most; of all else by the facts' JSON. */
-  readonly #tools = new Map<string, { readonly of: number } & FactsOfTool>();
+  readonly #tools = new Map<string, NumberedTool>();
   readonly #others = new Map<string, number>();
 
   /** The row's part `trace`, of what is no effect. */
@@ -34,7 +34,7 @@ export class TraceFacts {
     return ownUsage.modelCalls === usage.modelCalls ? undefined : { ownUsage };
   }
 
-  /** Of an effect's start. `waitedMs`: how long it stood in line, where it did; `paidBy`: whose it is, where its address says another. */
+  /** Of an effect's start. `waitedMs`: how long it was queued, where it was; `paidBy`: the path of who pays, where its address does not say it. */
   ofCall(start: EffectStart, waitedMs: number | undefined, paidBy?: string): object | undefined {
     const facts = this.#ofCall(start, waitedMs);
     return paidBy === undefined ? facts : { ...facts, paidBy };
@@ -64,8 +64,9 @@ export class TraceFacts {
   }
 
   #factsOfTool({ description, delegate, access, sandbox }: ToolIn): { readonly of: number } {
-    const known = delegate === undefined ? this.#tools.get(description) : undefined;
-    if (known !== undefined && known.access === access && known.sandbox === sandbox) return { of: known.of };
+    const numbered = delegate === undefined ? this.#tools.get(description) : undefined;
+    if (numbered !== undefined && numbered.access === access && numbered.sandbox === sandbox)
+      return { of: numbered.of };
     const facts = { description, delegate, access, sandbox };
     const shared = this.#shared(JSON.stringify(facts), facts);
     if (delegate === undefined) this.#tools.set(description, { of: shared.of, access, sandbox });
@@ -73,15 +74,16 @@ export class TraceFacts {
   }
 
   #shared(text: string, facts: object): { readonly of: number; readonly facts?: object } {
-    const known = this.#others.get(text);
-    if (known !== undefined) return { of: known };
+    const number = this.#others.get(text);
+    if (number !== undefined) return { of: number };
     this.#others.set(text, this.#others.size);
     return { of: this.#others.size - 1, facts };
   }
 }
 
-/** What calls of one tool have in common, beside its description. */
-interface FactsOfTool {
+/** The number of a tool's facts, and those that calls of one description may differ in. */
+interface NumberedTool {
+  readonly of: number;
   readonly access: ToolIn['access'] | undefined;
   readonly sandbox: string | undefined;
 }

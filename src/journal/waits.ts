@@ -9,23 +9,29 @@ import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 
 export type Request = ApprovalRequest | WaitRequest;
 
-/** Told when a question opens and when it is over. */
+/** Called when a question opens (1) and when it is over (-1). */
 export interface WaitWatcher {
   waiting(self: Invocation, by: 1 | -1): void;
+}
+
+/** `time` is when it was made, in milliseconds since 1970. */
+interface TimedDecision {
+  readonly decision: Decision;
+  readonly time: number;
 }
 
 interface Open extends Interruptible {
   readonly self: Invocation;
   readonly request: Request;
-  settle(outcome: Outcome<Decision>): void;
-  /** Somebody was asked and has not answered. */
+  close(outcome: Outcome<Decision>): void;
+  /** The approve callback was asked and has not answered. */
   asked: boolean;
 }
 
 const EXPIRED: Decision = Object.freeze({ decision: 'deny', reason: 'the approval expired' });
 
-/** Nobody decided in time. */
-const OVER = Object.freeze({ decision: EXPIRED, time: 0 });
+/** The decision on a request that expired before it opened. */
+const EXPIRED_BEFORE = Object.freeze({ decision: EXPIRED, time: 0 });
 
 /** Questions of a run that wait for a person or another process. */
 export class Waits {
@@ -34,7 +40,7 @@ export class Waits {
   /** Ids of those that are over. */
   #answered: Set<string> | undefined;
   /** What other processes decided, by request. */
-  #told: Map<string, { readonly decision: Decision; readonly time: number }> | undefined;
+  #decided: Map<string, TimedDecision> | undefined;
   readonly #stops: Stops;
   readonly #watcher: WaitWatcher;
 
@@ -51,7 +57,7 @@ export class Waits {
     return this.#open?.get(id)?.request;
   }
 
-  /** Whether it was open, and somebody answered it or its time was over. */
+  /** Whether it was open, and was answered or expired. */
   wasAnswered(id: string): boolean {
     return this.#answered?.has(id) === true;
   }
@@ -67,12 +73,12 @@ export class Waits {
     return this.#schemas?.get(id)?.validate(value) ?? { ok: true, value };
   }
 
-  /** Those that nobody present was asked. */
+  /** The open requests that no approve callback was asked for. */
   unasked(): Request[] {
     return [...(this.#open?.values() ?? [])].filter(({ asked }) => !asked).map(({ request }) => request);
   }
 
-  /** Asks somebody present; what they throw or answer wrongly is a denial, told by `decide`. */
+  /** Notes that the approve callback is asked; its answer comes by `decide`. */
   asked(id: string): void {
     const open = this.#open?.get(id);
     if (open !== undefined) open.asked = true;
@@ -84,44 +90,44 @@ export class Waits {
     const all = this.#open;
     return new Promise((resolve) => {
       const deadline = request.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(request.expiresAt);
-      // What was over before it opened is answered like what was decided before: the run must not park on it.
-      const told = this.#told?.get(request.id) ?? (deadline <= Date.now() ? OVER : undefined);
+      // A request that expired before it opened is answered like one that was decided before: the run must not park on it.
+      const decided = this.#decided?.get(request.id) ?? (deadline <= Date.now() ? EXPIRED_BEFORE : undefined);
       let timer: NodeJS.Timeout | undefined;
       const tick = () => {
-        const left = deadline - Date.now();
-        if (left <= 0) this.decide(request.id, EXPIRED);
-        else timer = setTimeout(tick, Math.min(left, LONGEST_TIMER_MS));
+        const remainingMs = deadline - Date.now();
+        if (remainingMs <= 0) this.decide(request.id, EXPIRED);
+        else timer = setTimeout(tick, Math.min(remainingMs, LONGEST_TIMER_MS));
       };
-      const settle = (outcome: Outcome<Decision>) => {
+      const close = (outcome: Outcome<Decision>) => {
         clearTimeout(timer);
         all.delete(request.id);
         this.#stops.leave(open);
         this.#watcher.waiting(self, -1);
         resolve(outcome);
       };
-      const interrupt = (stop: Stop) => settle(stopped(stop));
-      const open: Open = { key: request.id, self, request, asked: told !== undefined, settle, interrupt };
+      const interrupt = (stop: Stop) => close(stopped(stop));
+      const open: Open = { key: request.id, self, request, asked: decided !== undefined, close, interrupt };
       all.set(request.id, open);
       this.#stops.enter(open);
-      if (told === undefined && Number.isFinite(deadline)) tick();
+      if (decided === undefined && Number.isFinite(deadline)) tick();
       // In the next turn: what waits must be recorded before it is answered.
-      if (told !== undefined) setImmediate(() => this.#answer(request.id, told));
+      if (decided !== undefined) setImmediate(() => this.#answer(request.id, decided));
     });
   }
 
   /**
-   * A decision of another process: also before its request is open. One that the question's schema refuses is none. `time` is
-   * when it was made, in milliseconds since 1970: the process may have been away while the request expired.
+   * A decision of another process, also before its request is open. One that the question's schema refuses does not count. `time`
+   * is when it was made, in milliseconds since 1970: the request may have expired while no process ran the run.
    */
-  tell(id: string, decision: Decision, time: number): void {
+  deliver(id: string, decision: Decision, time: number): void {
     if (this.wasAnswered(id) && !this.#open?.has(id)) return;
-    this.#told ??= new Map();
-    const told = this.#told.get(id) ?? { decision, time };
-    this.#told.set(id, told);
-    if (this.#open?.has(id)) this.#answer(id, told);
+    this.#decided ??= new Map();
+    const decided = this.#decided.get(id) ?? { decision, time };
+    this.#decided.set(id, decided);
+    if (this.#open?.has(id)) this.#answer(id, decided);
   }
 
-  #answer(id: string, { decision, time }: { readonly decision: Decision; readonly time: number }): void {
+  #answer(id: string, { decision, time }: TimedDecision): void {
     const open = this.#open?.get(id);
     if (open === undefined) return;
     const { expiresAt } = open.request;
@@ -129,7 +135,7 @@ export class Waits {
     if (decision.decision !== 'answer') return void this.decide(id, decision);
     const checked = this.check(id, decision.value);
     if (checked.ok) this.decide(id, { decision: 'answer', value: checked.value as Json });
-    // It still waits for one that fits.
+    // The request stays open for an answer that fits.
     else open.asked = false;
   }
 
@@ -139,7 +145,7 @@ export class Waits {
     if (open === undefined) return false;
     this.#answered ??= new Set();
     this.#answered.add(id);
-    open.settle({ ok: true, value: decision });
+    open.close({ ok: true, value: decision });
     return true;
   }
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants, globSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 import type { Embedder, MemoryStore } from '../core/contract/memory.ts';
-import { codePointBorder } from '../core/values/bound-json.ts';
+import { codePointBoundary } from '../core/values/bound-json.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { type Label, UNTRUSTED } from '../core/values/label.ts';
 import { checkedFields, labelOf, stringOf } from './file/memory-options.ts';
@@ -136,5 +136,5 @@ export function sectionsOf(markdown: string): { text: string; line: number }[] {
 /** The heading is stored with each paragraph, so a long one would be repeated many times. */
 function shortHeading(title: string): string {
   const heading = title.trim();
-  return heading.slice(0, codePointBorder(heading, MAX_HEADING));
+  return heading.slice(0, codePointBoundary(heading, MAX_HEADING));
 }

@@ -149,7 +149,7 @@ export function defineTool(
   return freezeTool({ type: 'procedure', run: (run as ProcedureTool['run']).bind(options) }, facts) as ProcedureTool;
 }
 
-/** A built-in leaf that keeps in mind what an invocation did with it. */
+/** A built-in leaf that remembers what an invocation did with it. */
 export function defineBuiltinLeaf(
   options: ToolOptions<SchemaLike> & { execute: LeafTool['execute'] },
   remember: Remember,
@@ -159,7 +159,7 @@ export function defineBuiltinLeaf(
   return freezeTool({ type: 'leaf', execute: options.execute, remember }, facts) as LeafTool;
 }
 
-/** A leaf whose schema and name somebody else wrote: without a `ruleArg` of the developer's it has none. */
+/** A leaf whose schema and name come from another system: without a `ruleArg` of the developer's it has none. */
 export function defineForeignLeaf(
   options: ToolOptions<SchemaLike> & { execute: LeafTool['execute'] },
   more: Pick<LeafTool, 'mcp'> = {},

@@ -1,7 +1,7 @@
 import type { Stops } from '../runtime/stops.ts';
 import { ConfigurationError, isA, isFatal, ToolError } from '../values/errors.ts';
 
-/** A call that runs. It has its key once it has begun. */
+/** A call that runs. Its key is empty until it has begun. */
 export interface At {
   key: string;
 }
@@ -24,7 +24,7 @@ export class RunningCalls {
     return this.#stops.of(key)?.reason === NOT_AWAITED;
   }
 
-  /** A branch that nobody waits for is no unhandled rejection: the tree and the records say how it ended. */
+  /** A branch that the code does not wait for is no unhandled rejection: the tree and the records say how it ended. */
   begin<T>(work: (at: At) => Promise<T>): Promise<T> {
     if (this.#isOver) return Promise.reject(new ToolError('denied', 'The procedure that asks for this is over.'));
     const at = { key: '' };

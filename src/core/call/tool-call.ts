@@ -12,8 +12,7 @@ import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from '../valu
 import { type Json, sha256 } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
-import type { ToolOut } from '../values/tool-value.ts';
-import { type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
+import { type ToolOut, type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
 import type { CallSite } from './call-site.ts';
 
 /** What a tool call uses of its run. */
@@ -102,7 +101,7 @@ export class ToolCallEffect implements Call<ToolValue> {
     return { kind: 'tool', event, value, request: this.in, ran: true };
   }
 
-  kept(failure: Failure): EffectEnd {
+  neverStarted(failure: Failure): EffectEnd {
     return { kind: 'tool', event: 'failed', value: this.out(failure), request: this.in, ran: false };
   }
 
@@ -150,7 +149,7 @@ function isThenable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** Whose call it is, for built-in tools: a tool of the user's must not reach the tree. */
+/** The invocation that calls a built-in tool; undefined for a context of another kind. A tool of the user's must not reach the tree. */
 export function invocationOf(context: ToolContext): Invocation | undefined {
   return CallContext.invocationOf(context);
 }
@@ -209,7 +208,7 @@ class CallContext implements ToolContext<never> {
   }
 }
 
-/** Log lines of tools and procedures go where progress goes: to those who watch the run. */
+/** A logger whose lines are progress: shown to the listeners of the run. */
 export function progressLogger(emit: (progress: Progress & { level: string; data?: unknown }) => void): Logger {
   const at = (level: string) => (note: string, data?: unknown) =>
     emit(data === undefined ? { level, note } : { level, note, data });

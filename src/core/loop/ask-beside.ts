@@ -13,8 +13,8 @@ const questions = new WeakMap<Transcript, Question>();
 
 /**
  * One call of an invocation's model beside its transcript: its last request as it was, which a provider has cached, and a
- * message after it, with tools off. Neither the message nor the answer enters the transcript. The call is paid by the
- * invocation. Its place in the tree is that of the question: at `key`, below `span`.
+ * message after it, with tools off. Neither the message nor the answer enters the transcript. The invocation pays the call.
+ * In the tree the call is at the question: at `key`, below `span`.
  */
 export async function askBeside(
   run: RunContext,

@@ -51,7 +51,7 @@ export function startCalls(
     const site: CallSite = { self, key, step, parent, parentStep, parsed, label, lane, visible };
     if (fanOut === undefined || !isWorker(parsed)) return dispatch(run, site);
     const onEnd = (isCompleted: boolean) => fanOut.ended(key, isCompleted);
-    return tellRefusal(onEnd, dispatch(run, { ...site, onEnd }));
+    return endRefused(onEnd, dispatch(run, { ...site, onEnd }));
   });
 }
 
@@ -92,7 +92,7 @@ function planCall(run: RunContext, { tools, repeats }: Transcript, call: ToolCal
   const name = parsed.tool?.name ?? call.name;
   let signature = signed(name, parsed.args);
   if (signature === undefined) {
-    parsed = { ...parsed, args: call.arguments, refused: UNHELD };
+    parsed = { ...parsed, args: call.arguments, refused: NOT_JSON };
     signature = signatureOf(name, call.arguments);
   }
   const seen = { name, signature, repeatable: parsed.tool?.repeatable ?? false };
@@ -124,18 +124,15 @@ function isWorker({ tool }: ParsedCall): boolean {
   return tool?.type === 'procedure' && tool.delegate !== undefined && !tool.delegate.handoff;
 }
 
-/** A worker that never began has not completed either. */
-async function tellRefusal(
-  onEnd: (isCompleted: boolean) => void,
-  dispatched: Promise<CallResult>,
-): Promise<CallResult> {
+/** Ends a refused worker in the fan-out: it has not completed either. */
+async function endRefused(onEnd: (isCompleted: boolean) => void, dispatched: Promise<CallResult>): Promise<CallResult> {
   const done = await dispatched;
   if (done.out.isError) onEnd(false);
   return done;
 }
 
 /** Arguments are recorded and shown to people, so they are what JSON can hold; a transform of the schema may give others. */
-const UNHELD: ErrorRecord = Object.freeze({
+const NOT_JSON: ErrorRecord = Object.freeze({
   kind: 'invalid_args',
   message: 'The schema of this tool makes of these arguments what JSON cannot hold (a BigInt or a cycle).',
   retryable: false,

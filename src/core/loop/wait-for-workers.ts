@@ -48,14 +48,14 @@ async function live(
 ): Promise<Waited> {
   const { run, self, base } = site;
   const { inbox, stops } = run;
-  const leftMs = until === undefined ? undefined : Math.max(0, until - Date.now());
+  const remainingMs = until === undefined ? undefined : Math.max(0, until - Date.now());
   let isOver = false;
   const { promise: over, resolve } = Promise.withResolvers<void>();
   const end = () => {
     isOver = true;
     resolve();
   };
-  const timer = leftMs === undefined ? undefined : setTimeout(end, leftMs);
+  const timer = remainingMs === undefined ? undefined : setTimeout(end, remainingMs);
   const waiting = { key: base, interrupt: (_stop: Stop) => end() };
   stops.enter(waiting);
   // While a timer runs the wait can end by itself: the run must not park.

@@ -14,7 +14,7 @@ import type { Invocation } from './invocation.ts';
 import type { Outcome } from './journal.ts';
 import type { RunContext } from './run-context.ts';
 
-/** Where a procedure stands: an agent's invocation, or a tool call of one. */
+/** The position of a procedure in the tree: an agent's invocation, or a tool call of one. */
 export interface ProcedureSite {
   readonly self: Invocation;
   /** Its keys lie below this. */
@@ -26,7 +26,7 @@ export interface ProcedureSite {
   readonly label: Label;
   /** The delegate tool, where that is what it is: the child's key then ends in its name. */
   readonly delegate?: Tool | undefined;
-  /** Told when that delegate's worker is over. */
+  /** Called when that delegate's worker has ended. */
   readonly onEnd?: ((isCompleted: boolean) => void) | undefined;
   readonly call?: ToolIn | undefined;
   readonly guard: Guard;
@@ -47,7 +47,7 @@ export interface ProcedureEffect {
   readonly timeoutMs: number;
   /** Default: what failed is not tried again. */
   readonly retry?: RetryOptions | undefined;
-  /** Whom it asks, where others may be asked to wait with it. */
+  /** The provider's endpoint, as `Call.gate`; absent where it asks none. */
   readonly gate?: string | undefined;
   execute(signal: AbortSignal): Promise<Json>;
 }
@@ -62,9 +62,9 @@ export interface BuiltinProcedureContext<Deps = unknown> extends ProcedureContex
   effect(effect: ProcedureEffect): Promise<Outcome>;
   /** The join of all that the caller had seen: what is written on its behalf carries it. */
   readonly label: Label;
-  /** What was read by other ways than these calls joins the label of the result. */
+  /** Adds the label of what the procedure read in another way than by these calls. */
   join(label: Label): void;
-  /** The whole of a result that the caller was told in part. */
+  /** The whole of a result that the caller has seen truncated. */
   read(ref: string): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
   readonly agent: string;
   readonly runId: string;
@@ -72,6 +72,6 @@ export interface BuiltinProcedureContext<Deps = unknown> extends ProcedureContex
   invoke(
     child: Pick<ChildCall, 'key' | 'agent' | 'input' | 'delegate' | 'onEnd' | 'slots' | 'thread'>,
   ): Promise<AgentOutcome>;
-  /** Where it stands, for what goes beyond these calls. */
+  /** Its position in the tree, for what goes beyond these calls. */
   readonly site: ProcedureSite & { readonly run: RunContext };
 }

@@ -31,7 +31,7 @@ async function hooked(
     about,
     isPast,
   });
-  // It was stopped, or a resume goes on from here: then it ends anew.
+  // It was stopped, or a resume continues from here: then it ends anew.
   if (!fired.ok) return outcome;
   taint(self, fired.value);
   const { block } = fired.value;

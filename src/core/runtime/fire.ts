@@ -19,7 +19,7 @@ export function hooksFor(run: RunContext, self: Invocation, name: HookName): rea
   return [ofRun, own].filter((hook) => hook !== undefined);
 }
 
-/** Where and about what they fire. `isPast`: what they stand before or after is on record. */
+/** The boundary at which hooks fire, and what they are given. `isPast`: what the boundary is before or after is on record. */
 export interface Firing {
   readonly name: HookName;
   readonly hooks: readonly AnyHook[];

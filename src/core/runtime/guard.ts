@@ -44,7 +44,7 @@ export class Guard implements Interruptible {
 
   /**
    * The work's own end, or `Stopped` when a stop came and the grace has passed. After a stop it does not begin; one that had
-   * `begun` in an earlier epoch comes to where it was first, and that takes no turn of the event loop.
+   * `begun` in an earlier epoch first reaches the point where it was, which takes no turn of the event loop.
    */
   async over<T>(work: () => Promise<T>, graceMs: number, begun: boolean): Promise<T> {
     const stop = this.#stops.at(this.key);

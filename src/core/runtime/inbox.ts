@@ -5,8 +5,8 @@ export type Arrival =
   | { readonly id: string; readonly message: UserMessage }
   | { readonly id: string; readonly worker: string };
 
-/** What becomes of an arrival: it entered the transcript, or its node ended first; `kept` where a resume has it again. */
-export type Delivery = 'entered' | 'kept' | 'lost';
+/** How an arrival ends: it entered the transcript, or its node ended first; `deferred` where a resume delivers it again. */
+export type Delivery = 'entered' | 'deferred' | 'lost';
 
 interface Waiting {
   readonly arrival: Arrival;
@@ -16,8 +16,8 @@ interface Waiting {
 /** What has come for the invocations of a run and has not entered their transcripts, by path, in the order in which it came. */
 export class Inbox {
   #waiting: Map<string, Waiting[]> | undefined;
-  /** Of all that ever came: what is heard twice counts once. */
-  #known: Set<string> | undefined;
+  /** Ids of all that ever came: what comes twice counts once. */
+  #seen: Set<string> | undefined;
   #watchers: Map<string, (() => void)[]> | undefined;
 
   get isEmpty(): boolean {
@@ -35,12 +35,12 @@ export class Inbox {
 
   /** What entered in an earlier epoch. */
   remember(id: string): void {
-    this.#known ??= new Set();
-    this.#known.add(id);
+    this.#seen ??= new Set();
+    this.#seen.add(id);
   }
 
   put(path: string, arrival: Arrival, onDelivery?: (delivery: Delivery) => void): void {
-    if (!this.#known?.has(arrival.id)) {
+    if (!this.#seen?.has(arrival.id)) {
       this.remember(arrival.id);
       this.#waiting ??= new Map();
       const before = this.#waiting.get(path);
@@ -73,12 +73,12 @@ export class Inbox {
     return taken;
   }
 
-  /** Takes one away that was onDelivery in another way. */
+  /** Removes one that reached the invocation in another way: the result of a worker that a tool call gave. */
   remove(path: string, id: string): void {
-    const left = this.#waiting?.get(path)?.filter(({ arrival }) => arrival.id !== id);
-    if (left === undefined) return;
-    if (left.length === 0) this.#waiting?.delete(path);
-    else this.#waiting?.set(path, left);
+    const rest = this.#waiting?.get(path)?.filter(({ arrival }) => arrival.id !== id);
+    if (rest === undefined) return;
+    if (rest.length === 0) this.#waiting?.delete(path);
+    else this.#waiting?.set(path, rest);
   }
 
   /** Another node reads from now on what is there. */
@@ -90,12 +90,12 @@ export class Inbox {
   }
 
   /** The node is over. */
-  close(path: string, delivery: 'kept' | 'lost'): void {
+  close(path: string, delivery: 'deferred' | 'lost'): void {
     this.#end(path, delivery);
   }
 
   /** The run is over. */
-  clear(delivery: 'kept' | 'lost'): void {
+  clear(delivery: 'deferred' | 'lost'): void {
     for (const path of [...(this.#waiting?.keys() ?? [])]) this.#end(path, delivery);
   }
 

@@ -24,7 +24,7 @@ export class Invocation implements NodeRef {
   readonly given: string | undefined;
   /** What its supervisor says of it; absent at the root and below code. */
   readonly delegate: Delegate | undefined;
-  /** Those that go on beside it, once it has started one. */
+  /** Its background workers, once it has started one. */
   workers: Workers | undefined;
   /** Of its workers, where it may continue them. */
   threads: Threads | undefined;
@@ -49,14 +49,14 @@ export class Invocation implements NodeRef {
   elsewhere: Map<string, Spending> | undefined;
   /** The join of all it has seen. */
   label: Label;
-  /** What it was told in part, where it can read the rest. */
+  /** Its truncated results, where it can read the rest. */
   truncatedResults: TruncatedResults | undefined;
   readonly children: Invocation[] = [];
   /** When it started, in nanoseconds since 1970. */
   since = 0n;
   /** What is known of its tree, where it is a run of its own: `spending` is then that of the whole. */
   detached: DetachedOutcome | undefined;
-  /** How long it stood in line for a slot among its supervisor's workers before that. */
+  /** How long it was queued for a slot among its supervisor's workers before that, in milliseconds. */
   waitedMs = 0;
   /** Resolves when it is over, however. */
   ended: Promise<void> | undefined;
@@ -91,7 +91,7 @@ export class Invocation implements NodeRef {
     this.label = of.label;
   }
 
-  /** The tree keeps it for its sums: what it needed while it went on is let go. */
+  /** Ends it. The tree keeps it for its sums; what it needed while it ran is released. */
   end(status: Status): void {
     this.status = status;
     this.transcript = undefined;

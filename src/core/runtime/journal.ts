@@ -5,18 +5,18 @@ import type { OnUnknownOutcome, SideEffect } from '../contract/tool.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { RetryOptions } from '../values/model.ts';
-import type { Settled } from '../values/spending.ts';
+import type { Charge } from '../values/spending.ts';
 import type { Stop } from '../values/status.ts';
 import type { CallUsage } from '../values/usage.ts';
 import type { Invocation } from './invocation.ts';
 import type { Kind, OnceKey, StoredEnd, StoredStart } from './stored-entry.ts';
 
-/** What did not happen, and why. With `stop` it is no outcome: it was kept from happening, and a resume tries again. */
+/** What did not happen, and why. With `stop` it is no outcome: a stop prevented it, and a resume tries again. */
 export interface Failure {
   readonly ok: false;
   readonly error: ErrorRecord;
   readonly stop?: Stop;
-  /** False of a model call that a hook kept from being made: it is none. */
+  /** False of a model call that a hook prevented: it does not count as a call. */
   readonly isAsked?: false;
 }
 
@@ -32,13 +32,13 @@ export interface Attempt {
   readonly signal: AbortSignal;
 }
 
-/** One effect: what it is, where it stands, how to do it. */
+/** One effect: what it is, its address, how to do it. */
 export interface Call<T = unknown> {
   readonly key: string;
   readonly kind: EffectKind;
   readonly self: Invocation;
   readonly step: number;
-  /** The path of who pays it, where that is not the invocation that it stands in. */
+  /** The path of the invocation that pays it, where its address does not say it. */
   readonly paidBy?: string | undefined;
   /** The span that encloses the call's own. */
   readonly parent: Span;
@@ -47,15 +47,15 @@ export interface Call<T = unknown> {
   readonly timeoutMs: number;
   readonly graceMs: number;
   readonly retry?: RetryOptions;
-  /** Who is asked, for all of the process: a provider that asks to wait holds back everyone with the same gate. */
+  /** The provider's endpoint: while it asks to wait, all calls of the process with the same gate wait. */
   readonly gate?: string;
   /** Tokens that the ledger reserves before it runs; asked only under a cap. `fixed` where the output was asked for by number. */
   worst?(): { readonly input: number; readonly output: number; readonly fixed: boolean };
   /** What so many tokens cost at most, in USD; undefined where no price is known. Asked only under a cap in USD. */
   worstCost?(input: number, output: number): number | undefined;
-  /** The most output tokens that fit under the caps, told before the call starts. */
+  /** Called before the call starts with the most output tokens that fit under the caps. */
   allow?(output: number): void;
-  /** Told when it failed for good: true where there is another way to do it, which is then tried. */
+  /** Called when it failed for good: true where there is another candidate, which is then tried. */
   next?(error: ErrorRecord): boolean;
   /** Hashes of the parts of the request, by part; asked only by durable journals. `args` of a tool are recorded as they are. */
   request?(): { readonly [part: string]: Json };
@@ -70,21 +70,21 @@ export interface Call<T = unknown> {
   guess?(value: T): { readonly input: number; readonly output: number };
   /** What was thrown, as an error to record. */
   failure(thrown: unknown): ErrorRecord;
-  /** Told before it goes on in a later epoch: the record of the last attempt that failed. */
-  goOn?(failed: ErrorRecord): void;
+  /** Called before it continues in a later epoch, with the error of the last attempt that failed. */
+  resumeAfter?(failed: ErrorRecord): void;
   /** The error of a call that was stopped or timed out, with what its failed attempts had spent. */
   interrupted?(error: ErrorRecord): ErrorRecord;
   /** What the outcome spent, where it was reported. */
   usage?(value: T): CallUsage | undefined;
   /** In USD, where it is known. */
   cost?(value: T): number | undefined;
-  /** What the ledger charges for it, where that is known elsewhere. */
-  charged?(value: T): Settled;
+  /** What the ledger charges for it, where the ledger cannot work that out from usage and cost. */
+  charged?(value: T): Charge;
   /** What views are shown at its start and end. */
   started(): EffectStart;
   ended(outcome: Outcome<T>): EffectEnd;
-  /** What they are shown where it never started; left out where that is nothing. */
-  kept?(failure: Failure): EffectEnd;
+  /** What views are shown where it never started; absent where that is nothing. */
+  neverStarted?(failure: Failure): EffectEnd;
 }
 
 /** A detached child as an effect. `execute` runs it where this process may; an engine of its own goes by `child`. */
@@ -93,7 +93,7 @@ export interface DetachedCall extends Call<DetachedOutcome> {
   readonly child: DetachedChild;
 }
 
-/** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. Both phases stand together. */
+/** A cross-cutting concern of effects, in one of two lists: once per call, or once per attempt. It has both phases. */
 export interface Layer {
   /** May wait; a failure refuses the call (once per call only). */
   enter?(call: Call<never>, work: Work): Failure | undefined | Promise<Failure | undefined>;
@@ -106,9 +106,9 @@ export interface Work {
   /** What a layer keeps between its phases. */
   holdsSlot?: boolean;
   reserved?: { readonly tokens: number; readonly picoUsd: number } | undefined;
-  /** What the ledger settled it at. */
-  spent?: Settled | undefined;
-  /** Told once, when a stop comes while it waits. */
+  /** What the ledger charged for it. */
+  spent?: Charge | undefined;
+  /** Called once, when a stop comes while it waits. */
   onStop?: (() => void) | undefined;
 }
 
@@ -134,11 +134,11 @@ export interface Journal {
   wait(key: string, self: Invocation, step: number, request: ApprovalRequest | WaitRequest): Promise<Outcome<Decision>>;
   /** The absolute deadline is recorded. */
   sleep(key: string, self: Invocation, ms: number): Promise<Outcome<null>>;
-  /** False where records would be seen by nobody: then nothing needs to be noted. */
+  /** False where records are neither shown nor stored: then nothing needs to be noted. */
   readonly isWatched: boolean;
-  /** Whether a later process may go on from its records, or an earlier one began them. */
+  /** Whether a later process may continue from its records, or an earlier one began them. */
   readonly isDurable: boolean;
-  /** Whether it goes on from records of an earlier epoch, or plays them again. */
+  /** Whether it continues from records of an earlier epoch, or replays them. */
   readonly isResumed: boolean;
   /** A boundary that is no effect: start and end of a run, an agent, a step, a procedure; a refusal; a limit. Gives its time. */
   note(draft: Draft): bigint;

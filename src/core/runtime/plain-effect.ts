@@ -31,7 +31,7 @@ export function plainEffect(
   };
 }
 
-/** How an effect without a value is told. What was stopped did not fail: it has no outcome. */
+/** The end of an effect without a value, for views. What was stopped did not fail: it has no outcome. */
 export function effectFailed(kind: Exclude<EffectKind, 'tool'>, { error, stop }: Failure): EffectEnd {
   return { kind, event: stop === undefined ? 'failed' : 'cancel', value: error };
 }

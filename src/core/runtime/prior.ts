@@ -159,6 +159,6 @@ export function recordedLimit<Which extends 'steps' | 'toolCalls'>(
 }
 
 /** Where the window began when a call was sent before; undefined where nothing was dropped or compacted for it. */
-export function recordedCut(run: WithJournal, window: string): number | undefined {
+export function recordedBoundary(run: WithJournal, window: string): number | undefined {
   return run.journal.recall('context', window)?.value.cut;
 }

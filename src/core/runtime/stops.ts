@@ -13,7 +13,7 @@ export function isWithin(key: string, path: string): boolean {
   return key.startsWith(path) && (key.length === path.length || key.charCodeAt(path.length) === 47);
 }
 
-/** Who was told to stop, by path prefix (the child may not exist yet), and what is under way. One per run. */
+/** The stops of a run, by path prefix (the child may not exist yet), and the work under way. One per run. */
 export class Stops {
   #stops: { path: string; stop: Stop }[] | undefined;
   readonly #underWay = new Set<Interruptible>();
@@ -45,7 +45,7 @@ export class Stops {
   }
 }
 
-/** A stop as the error of what it kept from happening. It is never an outcome: a resume tries again. */
+/** A stop as the error of what it prevented. It is never an outcome: a resume tries again. */
 export function stopError(stop: Stop): ErrorRecord {
   return { kind: stop.status, message: stop.reason, retryable: false };
 }
@@ -55,7 +55,7 @@ export function isEndOf({ status, reason }: Stop, error: ErrorRecord | undefined
   return error?.kind === status && (error.message === reason || error.message.startsWith(`${status}: ${reason}`));
 }
 
-/** What a stop kept from happening. */
+/** The failure of what a stop prevented. */
 export function stopped(stop: Stop): Failure {
   return { ok: false, error: stopError(stop), stop };
 }

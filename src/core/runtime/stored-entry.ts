@@ -5,12 +5,12 @@ import type { EffectKind, Entry, ParentStep } from '../contract/record.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { ModelTurn } from '../values/model.ts';
-import type { Settled } from '../values/spending.ts';
+import type { Charge } from '../values/spending.ts';
 import type { ToolValue } from '../values/tool-value.ts';
 
 export type Kind = Entry['kind'];
 
-/** Facts of a trace that are the same for many records: they stand in the first of an epoch that has them, under a number. */
+/** Facts of a trace that are the same for many records: stored in the first of an epoch that has them, under a number. */
 export interface SharedFacts<Facts> {
   readonly of?: number;
   readonly facts?: Facts;
@@ -23,7 +23,7 @@ export type FactsOfModel = Pick<ModelIn, 'provider' | 'modelId' | 'server' | 'se
   readonly output?: string;
 };
 
-/** How long it stood in line before it started, in milliseconds; who pays it, where its address does not say so. */
+/** How long it was queued before it started, in milliseconds; who pays it, where its address does not say so. */
 interface TraceOfCall<Facts> extends SharedFacts<Facts> {
   readonly waitedMs?: number;
   readonly paidBy?: string;
@@ -63,9 +63,9 @@ export interface StoredCallEnd {
   readonly ran?: boolean;
 }
 
-/** What a call was settled at, and the path of who pays, where its address does not say it. */
+/** What a call was charged, and the path of who pays, where its address does not say it. */
 interface StoredPayment {
-  readonly spent?: Settled;
+  readonly spent?: Charge;
   readonly paidBy?: string;
 }
 
@@ -103,7 +103,7 @@ interface StoredForms {
       Pick<AgentIn, 'agent' | 'type' | 'model' | 'modelLimits' | 'apart'> & { depth?: number } & Traced<TraceOfAgent>
     >;
     done: Ended<StoredSums, Traced<Pick<AgentOut, 'ownUsage'>>>;
-    /** A resume goes on with it. */
+    /** A resume continues it. */
     cancel: Ended<StoredSums, Traced<Pick<AgentOut, 'ownUsage'>>>;
   };
   step: { started: Started<undefined>; done: Ended<undefined> };
@@ -166,7 +166,7 @@ export type StoredEntry<K extends Kind = Kind> = Extract<StoredUnion, { kind: K 
 /** A stored start. */
 export type StoredStart<K extends Kind = Kind> = Extract<StoredUnion, { kind: K; event: 'started' }>;
 
-/** A stored outcome: no `cancel`, after which a resume goes on. */
+/** A stored outcome: no `cancel`, after which a resume continues. */
 export type StoredEnd<K extends Kind = Kind> = Extract<StoredUnion, { kind: K; event: 'done' | 'failed' }>;
 
 declare const recorded: unique symbol;

@@ -3,7 +3,7 @@ import { ToolError } from '../values/errors.ts';
 import type { AgentOutcome } from './agent-outcome.ts';
 import type { Invocation } from './invocation.ts';
 
-/** A worker's conversation, which its supervisor may go on with. */
+/** A worker's conversation, which its supervisor may continue. */
 export interface Thread {
   /** The delegate whose worker it is. */
   readonly delegate: Tool;
@@ -33,9 +33,9 @@ export class Threads {
   of(id: string): Thread {
     const thread = this.#all.get(id);
     if (thread !== undefined) return thread;
-    const known = [...this.#all.keys()].join(', ') || '(none)';
+    const ids = [...this.#all.keys()].join(', ') || '(none)';
     const unknown = JSON.stringify(id.slice(0, 64));
-    throw new ToolError('invalid_args', `There is no worker ${unknown} to continue. Workers are: ${known}.`);
+    throw new ToolError('invalid_args', `There is no worker ${unknown} to continue. Workers are: ${ids}.`);
   }
 }
 

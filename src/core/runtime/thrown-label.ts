@@ -4,7 +4,7 @@ import { Stopped } from './guard.ts';
 
 /**
  * The label of the text of what code threw. What its tools and workers failed with is in the code's own label; anything else may
- * quote what nobody labelled: the answer of a server, a page.
+ * quote text without a label: the answer of a server, a page.
  */
 export function thrownLabel(thrown: unknown, label: Label, origin: string): Label {
   if (isA(thrown, AgentError) || isA(thrown, ToolError) || isA(thrown, Stopped)) return label;

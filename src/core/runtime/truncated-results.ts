@@ -1,22 +1,22 @@
-import { LONGEST_KEPT } from '../values/bound-json.ts';
+import { MAX_STORED_CHARS } from '../values/bound-json.ts';
 import type { Json } from '../values/json.ts';
 import { atPointer } from '../values/json-pointer.ts';
 import type { Message } from '../values/message.ts';
 
-/** Whole texts of results that were cut, by their message: as long as somebody has that. */
+/** Whole texts of truncated results, by their message, as long as that lives. */
 const wholes = new WeakMap<Message, string>();
 
-/** The results that one invocation was told in part: what `read_result` can read. */
+/** The truncated results of one invocation: what `read_result` can read. */
 export class TruncatedResults {
   readonly #messages: readonly Message[];
   readonly #suffix: string;
-  /** Those whose whole is kept, oldest first. */
-  readonly #kept: Message[] = [];
+  /** Messages whose whole text is stored, oldest first. */
+  readonly #truncated: Message[] = [];
   #chars = 0;
-  /** Wholes of what was not told as the result of a call, by name, oldest first. */
+  /** Whole texts of what was not the result of a call, by name, oldest first. */
   #named: Map<string, string> | undefined;
 
-  /** The transcript as it grows. A conversation that goes on has addresses of its own in each run. */
+  /** `messages` is the transcript as it grows. A continued conversation has addresses of its own in each run. */
   constructor(messages: readonly Message[]) {
     this.#messages = messages;
     this.#suffix = messages.length > 1 ? `~${messages.length}` : '';
@@ -27,29 +27,29 @@ export class TruncatedResults {
     return key + this.#suffix;
   }
 
-  /** Keeps the whole of a result that was cut; the oldest give way where all are too much. */
+  /** Stores the whole text of a truncated result; the oldest are dropped where all are too long together. */
   keep(message: Message, whole: string): void {
-    if (whole.length > LONGEST_KEPT) return;
+    if (whole.length > MAX_STORED_CHARS) return;
     wholes.set(message, whole);
-    this.#kept.push(message);
+    this.#truncated.push(message);
     this.#chars += whole.length;
-    while (this.#chars > LONGEST_KEPT) {
-      const oldest = this.#kept.shift();
+    while (this.#chars > MAX_STORED_CHARS) {
+      const oldest = this.#truncated.shift();
       if (oldest === undefined) return;
       this.#chars -= wholes.get(oldest)?.length ?? 0;
       wholes.delete(oldest);
     }
   }
 
-  /** Keeps the whole of what was told in part in another way than as the result of a call. */
+  /** Stores the whole of a truncated text that was not the result of a call. */
   keepAs(name: string, whole: string): void {
-    if (whole.length > LONGEST_KEPT) return;
+    if (whole.length > MAX_STORED_CHARS) return;
     this.#named ??= new Map();
     this.#named.set(name, whole);
     let chars = 0;
     for (const text of this.#named.values()) chars += text.length;
     for (const [oldest, text] of this.#named) {
-      if (chars <= LONGEST_KEPT) return;
+      if (chars <= MAX_STORED_CHARS) return;
       this.#named.delete(oldest);
       chars -= text.length;
     }
@@ -61,7 +61,7 @@ export class TruncatedResults {
     const named = this.#named?.get(name);
     const message = this.#messages.findLast((one) => one.role === 'tool' && one.ref === name);
     if (named === undefined && message === undefined)
-      return { ok: false, message: `There is no result ${shown(name)} here. ${this.#known()}` };
+      return { ok: false, message: `There is no result ${shown(name)} here. ${this.#listed()}` };
     const whole = named ?? (message && wholes.get(message));
     if (whole === undefined)
       return { ok: false, message: `The whole of ${shown(name)} is no longer kept: call that tool again.` };
@@ -72,8 +72,8 @@ export class TruncatedResults {
       : { ok: true, text: part };
   }
 
-  #known(): string {
-    const truncated = this.#kept.map((message) => (message.role === 'tool' ? (message.ref ?? '') : ''));
+  #listed(): string {
+    const truncated = this.#truncated.map((message) => (message.role === 'tool' ? (message.ref ?? '') : ''));
     const refs = [...truncated, ...(this.#named?.keys() ?? [])].slice(-10);
     return refs.length === 0 ? 'No result was cut.' : `Those that were cut are: ${refs.join(', ')}.`;
   }

@@ -31,7 +31,7 @@ interface Worker {
   /** Rejects only where infrastructure failed. */
   readonly outcome: Promise<AgentOutcome>;
   isRunning: boolean;
-  /** Its result was told to the supervisor's model, or is about to be. */
+  /** The supervisor's model has its result, or is about to. */
   isGiven: boolean;
 }
 
@@ -108,7 +108,7 @@ export class Workers {
     };
   }
 
-  /** How one stands for who asks for its result, which is then given to nobody else. */
+  /** The state of one for a caller that asks for its result, which no other caller gets then. */
   claim(id: string): 'running' | 'ended' | 'given' {
     const worker = this.#all.get(id);
     if (worker === undefined || worker.isGiven) return 'given';
@@ -144,19 +144,19 @@ export class Workers {
     return { outcome, worker };
   }
 
-  /** What its supervisor's model is told: status, what it said or the JSON of its output, and the cause. */
+  /** What its supervisor's model sees: the status, its text or the JSON of its output, and the cause. */
   #resultOf({ id }: Worker, { status, text, output, error }: AgentOutcome, maxChars: number) {
     const whole = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
-    const said = status === 'completed' ? whole : text;
+    const visible = status === 'completed' ? whole : text;
     const { truncatedResults } = this.#self;
-    if (said.length > maxChars) truncatedResults?.keepAs(id, said);
-    const result = { status, text: boundText(said, maxChars, truncatedResults && id) };
+    if (visible.length > maxChars) truncatedResults?.keepAs(id, visible);
+    const result = { status, text: boundText(visible, maxChars, truncatedResults && id) };
     if (status === 'completed') return result;
     return { ...result, error: boundText(error?.message ?? 'no cause given', maxChars) };
   }
 
   /** Resolves when all have ended, or when something else came for the supervisor. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     const { inbox } = this.#run;
     const { path } = this.#self;
     while (this.running.length > 0 && !inbox.hasMessage(path)) await inbox.changed(path);

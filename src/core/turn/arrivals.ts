@@ -59,7 +59,7 @@ export async function mustContinue(run: RunContext, self: Invocation): Promise<b
   const recorded = continuedAfterAnswer(run, self);
   if (recorded !== undefined) return recorded;
   if (self.workers?.isOpen) {
-    await self.workers.settled();
+    await self.workers.idle();
     return true;
   }
   return run.inbox.has(self.path) && run.stops.at(self.path) === undefined;

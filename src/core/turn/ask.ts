@@ -93,7 +93,7 @@ export function isEmpty(turn: ModelTurn): boolean {
   );
 }
 
-/** Counts what a model call spent, tells the window's ruler, and reports another model version than before. */
+/** Counts what a model call spent, anchors the window's ruler, and reports another model version than before. */
 export function countTurn(
   run: RunContext,
   transcript: Transcript,

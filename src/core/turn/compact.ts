@@ -4,7 +4,7 @@ import type { ContextNote } from '../contract/record.ts';
 import { envelope } from '../runtime/envelope.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
-import { isRecorded, recordedCut } from '../runtime/prior.ts';
+import { isRecorded, recordedBoundary } from '../runtime/prior.ts';
 import { recordOnce } from '../runtime/record-once.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Due, Replaced, SentWindow } from '../runtime/selector.ts';
@@ -65,7 +65,7 @@ export function sentBefore(run: RunContext, key: string): SentWindow | undefined
 }
 
 function sentWindow(run: RunContext, key: string, round: number): SentWindow {
-  return { cut: recordedCut(run, besideAgain(key, 'window', round)) };
+  return { cut: recordedBoundary(run, besideAgain(key, 'window', round)) };
 }
 
 /**

@@ -15,7 +15,7 @@ import { type Transcript, transcriptOf } from './transcript.ts';
 export interface Handoff {
   readonly worker: Invocation;
   readonly outcome: Promise<AgentOutcome>;
-  /** What its supervisor tells it beside the conversation. */
+  /** A message of its supervisor beside the conversation. */
   readonly message: string | undefined;
   /** Lets it begin, with the whole conversation. */
   begin(transcript: readonly Message[]): void;
@@ -45,7 +45,7 @@ export async function takeOver(
   const { promise, resolve } = Promise.withResolvers<readonly Message[]>();
   const child = { key: `${base}/${agent.name}`, parent: self, parentStep, parentSpan: self.span, label: ctx.label };
   const started = run.children.start({ ...child, agent, input: undefined, delegate, transcript: promise });
-  // Nobody waits for it until the turn is over.
+  // Not awaited until the turn is over.
   started.outcome.catch(() => {});
   run.journal.once(winner, self, () => base);
   transcript.handoff = { worker: started.self, outcome: started.outcome, message, begin: resolve };

@@ -168,7 +168,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
     return Object.freeze({ ...turn, ...(by !== undefined && { by }), ...(costUsd !== undefined && { costUsd }) });
   }
 
-  /** Undefined where nobody listens. Chunks of an attempt are shown only while it runs. */
+  /** Undefined where no listener receives chunks. Chunks of an attempt are shown only while it runs. */
   deltas(attempt: Attempt): ModelContext['onDelta'] {
     if (!this.#stream) return undefined;
     const { number } = attempt;
@@ -215,7 +215,7 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   /** Each record of a failed attempt holds what all before it cost as well. */
-  goOn({ usage, costUsd }: ErrorRecord): void {
+  resumeAfter({ usage, costUsd }: ErrorRecord): void {
     this.#lost = usage && { usage, ...(costUsd !== undefined && { costUsd }) };
   }
 
@@ -224,8 +224,8 @@ export class ModelCallEffect implements Call<ModelTurn> {
   }
 
   guess({ content }: ModelTurn) {
-    const said = content.map((part) => (part.type === 'tool_call' ? part.name + part.arguments : (part.text ?? '')));
-    return { input: this.#sent.tokensAfter, output: this.#run.context.estimate(said.join('\n')) };
+    const texts = content.map((part) => (part.type === 'tool_call' ? part.name + part.arguments : (part.text ?? '')));
+    return { input: this.#sent.tokensAfter, output: this.#run.context.estimate(texts.join('\n')) };
   }
 
   usage(turn: ModelTurn): CallUsage | undefined {

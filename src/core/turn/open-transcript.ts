@@ -94,8 +94,8 @@ function sameTools(run: RunContext, self: Invocation, tools: readonly Tool[]): r
   const then = run.journal.once(key, self, () => now);
   if (then.length === now.length && then.every((one, index) => one === now[index])) return tools;
   const names = now.filter((one) => !then.includes(one)).concat(then.filter((one) => !now.includes(one)));
-  const said = [...new Set(names.map((one) => one.split(' ')[0]))].join(', ') || 'their order';
-  const message = `${key}: the function of ${self.agent} gave other tools than recorded (${said}). It must give the same at a resume: let it depend on deps and shared alone.`;
+  const changed = [...new Set(names.map((one) => one.split(' ')[0]))].join(', ') || 'their order';
+  const message = `${key}: the function of ${self.agent} gave other tools than recorded (${changed}). It must give the same at a resume: let it depend on deps and shared alone.`;
   const side = (list: readonly string[]) => list.map((one) => one.split(' ')[0]).join(', ') || 'none';
   throw new DivergenceError(key, ['tools'], message, [{ part: 'tools', recorded: side(then), now: side(now) }]);
 }

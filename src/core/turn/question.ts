@@ -12,7 +12,7 @@ export interface Question {
   readonly settings: ModelSettings;
   /** The hash of what was sent so far; worked out only for durable journals. */
   readonly chain: Pick<MessageChain, 'extend'>;
-  /** False: what it says is shown to nobody as it streams in. */
+  /** False where its chunks are not shown to listeners. Default true. */
   readonly isShown?: boolean;
 }
 

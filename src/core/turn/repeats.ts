@@ -56,8 +56,8 @@ export class Repeats {
   }
 
   /**
-   * A worker that is given the same brief in one turn after the other: two answers of a model are hardly ever the same, so
-   * whatever it answered counts.
+   * Whether a worker was given the same brief in one turn after the other. Two answers of a model are hardly ever the same, so they
+   * are not compared.
    */
   isRedelegated({ signature, repeatable }: { readonly signature: string; readonly repeatable: boolean }): boolean {
     if (repeatable || this.#turns.length < this.#failuresInARow - 1) return false;

@@ -78,7 +78,7 @@ export class Transcript implements TranscriptParts {
     return message;
   }
 
-  /** A message of the loop itself to the model. */
+  /** Appends a message of the loop itself. */
   appendNote(content: string): void {
     this.append(note(content));
   }
@@ -109,7 +109,7 @@ export function transcriptOf({ transcript }: Invocation): Transcript | undefined
   return transcript instanceof Transcript ? transcript : undefined;
 }
 
-/** What the loop itself tells the model. */
+/** A message of the loop itself to the model. */
 export function note(content: string): UserMessage {
   return Object.freeze({ role: 'user', content, from: 'coxswain' });
 }

@@ -18,7 +18,7 @@ export function boundJson(text: string, max: number, ref?: string): string | und
   const rest = text.length - measure(value, lengths, 0);
   let most = fairShare(lengths, max - rest);
   for (let round = 0; round < 8 && most >= LEAST_TEXT; round += 1) {
-    const bounded = JSON.stringify(cut(value, '', { most, items: Number.POSITIVE_INFINITY, ref }, 0));
+    const bounded = JSON.stringify(truncate(value, '', { most, items: Number.POSITIVE_INFINITY, ref }, 0));
     if (bounded.length <= max) return bounded;
     most = Math.floor(most * Math.min(0.95, max / bounded.length));
   }
@@ -40,7 +40,7 @@ function boundLists(value: Json, max: number, ref: string | undefined): string |
   let [low, high] = [2, max];
   while (low <= high) {
     const items = Math.floor((low + high) / 2);
-    const bounded = JSON.stringify(cut(value, '', { most: LEAST_TEXT, items, ref }, 0));
+    const bounded = JSON.stringify(truncate(value, '', { most: LEAST_TEXT, items, ref }, 0));
     if (bounded.length <= max) {
       fitting = bounded;
       low = items + 1;
@@ -79,12 +79,12 @@ interface Bounds {
   readonly ref: string | undefined;
 }
 
-function cut(value: Json, pointer: string, bounds: Bounds, depth: number): Json {
+function truncate(value: Json, pointer: string, bounds: Bounds, depth: number): Json {
   const { most, items, ref } = bounds;
   const at = ref && `${ref}#${pointer}`;
   if (typeof value === 'string') return boundText(value, most, at);
   if (value === null || typeof value !== 'object' || depth > DEEPEST) return value;
-  const inner = (item: Json, key: string | number) => cut(item, pointer + pointerStep(key), bounds, depth + 1);
+  const inner = (item: Json, key: string | number) => truncate(item, pointer + pointerStep(key), bounds, depth + 1);
   if (!Array.isArray(value)) {
     if (!isPlainObject(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inner(item as Json, key)]));
@@ -103,7 +103,7 @@ function cut(value: Json, pointer: string, bounds: Bounds, depth: number): Json 
 }
 
 /** Longer texts are not kept to be read again. */
-export const LONGEST_KEPT = 4_000_000;
+export const MAX_STORED_CHARS = 4_000_000;
 
 /**
  * Keeps front and back of a text and says how much was left out between; cut at code-point borders. At most `max` UTF-16
@@ -111,10 +111,10 @@ export const LONGEST_KEPT = 4_000_000;
  */
 export function boundText(text: string, max: number, ref?: string, offset = 0): string {
   if (text.length <= max) return text;
-  const kept = text.length <= LONGEST_KEPT ? ref : undefined;
+  const kept = text.length <= MAX_STORED_CHARS ? ref : undefined;
   const room = Math.max(0, max - note(text.length, offset + text.length, kept).length);
-  const front = codePointBorder(text, Math.ceil(room * 0.75));
-  const back = codePointBorder(text, text.length - Math.floor(room * 0.25));
+  const front = codePointBoundary(text, Math.ceil(room * 0.75));
+  const back = codePointBoundary(text, text.length - Math.floor(room * 0.25));
   return text.slice(0, front) + note(back - front, offset + front, kept) + text.slice(back);
 }
 
@@ -124,7 +124,7 @@ function note(left: number, from: number, ref: string | undefined): string {
 }
 
 /** The border at or before `index` that does not part a surrogate pair. */
-export function codePointBorder(text: string, index: number): number {
+export function codePointBoundary(text: string, index: number): number {
   const code = text.charCodeAt(index);
   const before = text.charCodeAt(index - 1);
   return code >= 0xdc00 && code <= 0xdfff && before >= 0xd800 && before <= 0xdbff ? index - 1 : index;

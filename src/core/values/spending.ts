@@ -11,8 +11,8 @@ export interface Spending {
   readonly unpriced: number;
 }
 
-/** What the ledger settled a call at. A type and no interface, so that it counts as JSON. */
-export type Settled = {
+/** What the ledger charged for a call. A type and no interface, so that it counts as JSON. */
+export type Charge = {
   readonly tokens: number;
   readonly picoUsd: number;
   /** What of it is an estimate: its provider reported nothing. */

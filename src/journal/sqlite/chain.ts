@@ -43,6 +43,6 @@ function measured(run: string, before: string, row: HashedRow, request: string |
 
 function listed(run: string, before: string, row: HashedRow, request: string | null, value: string | null): string {
   const { record, key, kind, event, attempt, epoch, time, step, traceId = '', spanId = '' } = row;
-  const place = [record, key, kind, event, attempt, epoch, String(time), step];
-  return JSON.stringify([run, before, ...place, traceId, spanId, request, value]);
+  const position = [record, key, kind, event, attempt, epoch, String(time), step];
+  return JSON.stringify([run, before, ...position, traceId, spanId, request, value]);
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { JournalError } from '../../core/values/errors.ts';
 import { TABLES } from './schema.ts';
 
-interface Stored {
+interface SchemaRow {
   readonly type: string;
   readonly name: string;
   readonly tbl_name: string;
@@ -12,7 +12,7 @@ interface Stored {
 
 /**
  * Refuses a file whose tables are not those of its version: what is queried is then data. A view or a trigger is a program, and may never end.
- * Other tables are left alone; nobody reads them.
+ * Other tables are left alone, since no query reads them.
  */
 export function checkSchema(database: DatabaseSync, file: string, version: number): void {
   const refuse = (problem: string): never => {
@@ -23,7 +23,7 @@ export function checkSchema(database: DatabaseSync, file: string, version: numbe
   const expected = new Map<string, string>();
   for (const sql of TABLES[version] ?? []) expected.set(/^\s*CREATE TABLE (\w+)/.exec(sql)?.[1] ?? '', oneLine(sql));
   const stored = database.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema').iterate();
-  for (const row of stored as unknown as Iterable<Stored>) {
+  for (const row of stored as unknown as Iterable<SchemaRow>) {
     const name = row.name.toLowerCase();
     if (row.type === 'view' || row.type === 'trigger') refuse(`it has a ${row.type}`);
     if (row.type === 'table' && expected.has(name)) {

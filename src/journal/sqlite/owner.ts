@@ -22,7 +22,7 @@ function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch {
-    // Elsewhere than on Linux: the minute the machine started in.
+    // Not on Linux: the minute in which the machine started.
     return String(Math.round((Date.now() - performance.now()) / 60_000));
   }
 }
@@ -41,7 +41,7 @@ export function isAlive(owner: Owner, heartbeat: number, now: number): boolean {
   }
 }
 
-/** It ended and nobody has asked how: a container whose first process reaps none keeps such for ever (proc(5), `stat`). */
+/** Whether it is a zombie: a container whose first process reaps none keeps zombies for ever (proc(5), `stat`). */
 function isDefunct(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

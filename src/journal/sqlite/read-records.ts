@@ -53,7 +53,7 @@ function rowOf(columns: readonly unknown[]) {
   return { row, request: textOf(request), value: textOf(value), hash };
 }
 
-/** A column that somebody made something else than a text is none of ours. */
+/** A column that is not a text was changed: as text it fails the check of the chain. */
 function textOf(column: unknown): string | null {
   return column === null ? null : String(column);
 }

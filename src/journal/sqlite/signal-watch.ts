@@ -6,7 +6,7 @@ import type { Statements } from './statements.ts';
 
 const LOOK_MS = 50;
 
-/** Looks whether other processes have told a run something: with each commit, and while something is waited for. */
+/** Looks for signals of other processes: with each commit, and while something is waited for. */
 export class SignalWatch {
   readonly #database: DatabaseSync;
   readonly #run: string;
@@ -76,7 +76,7 @@ export class SignalWatch {
     this.tell();
   }
 
-  /** Whether somebody has written; cheap within a transaction. */
+  /** Notes whether another connection has written; cheap within a transaction. */
   look(): void {
     const version = this.#statements.dataVersion();
     if (version === this.#version) return;
@@ -84,7 +84,7 @@ export class SignalWatch {
     this.#isNews = true;
   }
 
-  /** Tells in the next turn of the event loop that there is something. */
+  /** Calls `onSignal` in the next turn of the event loop. */
   hear(): void {
     this.#isNews = true;
     setImmediate(() => {
@@ -92,7 +92,7 @@ export class SignalWatch {
     });
   }
 
-  /** Tells what was seen. */
+  /** Calls `onSignal` where `look` has found something. */
   tell(): void {
     if (!this.#isNews) return;
     this.#isNews = false;
@@ -108,7 +108,7 @@ export class SignalWatch {
     this.#timer = undefined;
   }
 
-  /** Work that was abandoned may still begin something: nobody looks any more. */
+  /** No watch begins after this: abandoned work may still ask for one. */
   close(): void {
     this.#isClosed = true;
     this.#rest();
@@ -161,7 +161,7 @@ export function storedSignal(run: string, signal: Signal, time: number, key: str
   return JSON.stringify(key === undefined ? signal : { ...signal, mac: macOf(run, signal, time, key) });
 }
 
-/** Whether whoever wrote a signal had the key; `mac` is what stands beside it. */
+/** Whether the writer of a signal had the key; `mac` is stored beside the signal. */
 export function isSigned(run: string, signal: Signal, mac: unknown, time: number, key: string): boolean {
   return mac === macOf(run, signal, time, key);
 }

@@ -41,7 +41,7 @@ export class SqliteLog implements RunLog, Committer {
   #blobs: Blob[] = [];
   /** Why the next commit fails. */
   #refused: JournalError | undefined;
-  /** Settles with the next commit. */
+  /** Resolves or rejects with the next commit. */
   #next: PromiseWithResolvers<void> | undefined;
   /** How the run ends, once it does: written with the next commit. */
   #end: { readonly status: string; readonly result: unknown; readonly pending: readonly unknown[] } | undefined;
@@ -65,7 +65,7 @@ export class SqliteLog implements RunLog, Committer {
     /** False once the file was removed or replaced. */
     isInPlace: () => boolean;
     commits: CommitGroup;
-    /** Told when it writes no more. */
+    /** Called when it writes no more. */
     onEnd: (log: SqliteLog) => void;
   }) {
     this.#database = of.database;
@@ -137,7 +137,7 @@ export class SqliteLog implements RunLog, Committer {
     const blobs = this.#blobs;
     this.#buffer = [];
     this.#blobs = [];
-    // First, so that who was fenced is told that and no duplicate record.
+    // First: the error of a fenced owner is that, not a duplicate record.
     this.#own(this.#tail, this.#count + columns.length / COLUMNS);
     this.#watch.look();
     for (const blob of blobs) storeBlob(this.#database, blob);
@@ -195,7 +195,7 @@ export class SqliteLog implements RunLog, Committer {
     if (this.#failure === undefined && !this.#isOver) this.#commits.add(this);
   }
 
-  /** Something was told through its own connection, whose writes no watch sees. */
+  /** A signal came through its own connection, whose writes the watch does not see. */
   hear(): void {
     if (!this.#isOver && this.#failure === undefined) this.#watch.hear();
   }
@@ -236,7 +236,7 @@ export class SqliteLog implements RunLog, Committer {
     this.#fail(new JournalError(`run ${this.run.id}: its journal is closed`));
   }
 
-  /** Else nobody could go on with it until this process ends. Not waited for: where the file is locked it stays so. */
+  /** Gives up ownership, so that another process may continue the run. Does not wait: where the file is locked it stays the owner. */
   #release(): void {
     if (!this.#database.isOpen || !this.#isInPlace()) return;
     const release =

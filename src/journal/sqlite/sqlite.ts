@@ -17,7 +17,7 @@ import { asJournalError, snapshot, transaction } from './transaction.ts';
 import { loadValue, sweepBlobs } from './values.ts';
 
 export interface SqliteOptions {
-  /** Keys the hash chain (HMAC-SHA-256): records changed by somebody without the key are found. Without it changes by accident are. */
+  /** Keys the hash chain (HMAC-SHA-256): a change of the records without the key is detected. Default: none; then only accidental changes are. */
   readonly key?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ class SqliteStore implements RecordStore {
   #read: (ReadRecords & { readonly id: string }) | undefined;
   /** Of the runs under way. */
   readonly #logs = new Set<SqliteLog>();
-  /** Runs, with their epoch, that this process gave up while the file could not be written: it still names their owner. */
+  /** Runs, with their epoch, that this process gave up while the file could not be written: the file still names it as their owner. */
   readonly #givenUp = new Set<string>();
 
   constructor(file: string, key: string | undefined) {
@@ -54,7 +54,7 @@ class SqliteStore implements RecordStore {
   }
 
   get #open(): DatabaseSync {
-    if (this.#database !== undefined && !this.#isInPlace()) this.#letGo();
+    if (this.#database !== undefined && !this.#isInPlace()) this.#detach();
     if (this.#database === undefined) {
       this.#database = openDatabase(this.#file);
       this.#isInPlace = inPlace(this.#file);
@@ -67,8 +67,8 @@ class SqliteStore implements RecordStore {
     return this.#statements;
   }
 
-  /** The file was removed or replaced: runs under way have lost what they wrote, and say so; the next ones use what is there now. */
-  #letGo(): void {
+  /** The file was removed or replaced: runs under way fail, since what they wrote is lost; the next ones use the file that is there now. */
+  #detach(): void {
     for (const log of [...this.#logs]) log.lose();
     this.#database?.close();
     this.#database = undefined;
@@ -108,7 +108,7 @@ class SqliteStore implements RecordStore {
         .run(run.id, run.agent, epoch, host, pid, boot, now, GENESIS, CHAIN, now, now, run.forkedFrom ?? null);
       taken = runRow(database, run.id);
     });
-    const log = this.#typed(() => this.#log(known(taken, run.id), { rows: [], head: GENESIS }, rows));
+    const log = this.#typed(() => this.#log(existing(taken, run.id), { rows: [], head: GENESIS }, rows));
     for (const row of rows) log.append(row);
     await log.commit();
     return log;
@@ -139,7 +139,7 @@ class SqliteStore implements RecordStore {
         .run(row.epoch + 1, own.host, own.pid, own.boot, Date.now(), row.run);
       taken = runRow(database, id);
     });
-    return this.#typed(() => this.#log(known(taken, id), loaded));
+    return this.#typed(() => this.#log(existing(taken, id), loaded));
   }
 
   /** `rows` is what a new run begins with. */
@@ -258,7 +258,7 @@ function answeredIn(database: DatabaseSync, id: string): readonly string[] {
     .map((signal) => String(signal.id));
 }
 
-function known(row: RunRow | undefined, id: string): RunRow {
+function existing(row: RunRow | undefined, id: string): RunRow {
   if (row === undefined) throw unknownRun(id);
   return row;
 }

@@ -4,7 +4,7 @@ import { CoxswainError, isA, JournalError, messageOf } from '../../core/values/e
 /** How long a transaction waits for that of another process, in milliseconds. */
 export const BUSY_MS = 5_000;
 
-/** All of it or nothing, and nobody else writes meanwhile. */
+/** Commits all of the work or nothing; no other connection writes meanwhile. */
 export function transaction(database: DatabaseSync, work: () => void): void {
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -26,7 +26,7 @@ export function snapshot<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Where the disk is full SQLite has ended it by itself. */
+/** SQLite may have ended the transaction by itself: a full disk. */
 function rollback(database: DatabaseSync): void {
   if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
 }
@@ -34,12 +34,12 @@ function rollback(database: DatabaseSync): void {
 /** SQLite's own errors, with what to do. */
 export function asJournalError(file: string, thrown: unknown): CoxswainError {
   if (isA(thrown, CoxswainError)) return thrown;
-  // What a text held that is no JSON stands in the parser's message.
+  // The parser's message quotes the text, which may be private.
   const message = isA(thrown, SyntaxError) ? 'malformed JSON' : messageOf(thrown);
   return new JournalError(`${file}: ${mendOf(message)}`, { cause: thrown });
 }
 
-/** SQLite's words, with what to do. */
+/** SQLite's message, with what to do. */
 function mendOf(message: string): string {
   if (/not a database|malformed|no such (table|column)|has \d+ columns/.test(message))
     return `is damaged or no SQLite database (${message}). Put a whole copy back, or use another file.`;

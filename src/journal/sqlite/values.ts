@@ -6,7 +6,7 @@ import { type Json, sha256 } from '../../core/values/json.ts';
 export const LARGE = 65_536;
 const BLOB = '@blob:';
 
-/** A long text, and what stands in its place. No JSON text begins with `@`. */
+/** A long text, and the address that replaces it in its column. No JSON text begins with `@`. */
 export interface Blob {
   readonly address: string;
   readonly text: string;

@@ -1,5 +1,5 @@
 import type { Call, Work } from '../../core/runtime/journal.ts';
-import { type Settled, toPicoUsd } from '../../core/values/spending.ts';
+import { type Charge, toPicoUsd } from '../../core/values/spending.ts';
 
 /** An amount of both kinds. */
 export type Amount = NonNullable<Work['reserved']>;
@@ -97,12 +97,12 @@ function guessOf(call: Call<never>, value: unknown): Amount | undefined {
 }
 
 /** What a call that is over is charged. Unknown is not zero: where nothing was reported, the estimate of what was said counts. */
-export function settledOf(
+export function chargeOf(
   call: Call<never>,
   reported: { readonly tokens: number | undefined; readonly picoUsd: number | undefined },
   value: unknown,
   reserved: Amount,
-): Settled {
+): Charge {
   const guess = value !== undefined && reported.tokens === undefined ? guessOf(call, value) : undefined;
   const charge = (unit: keyof Amount) => reported[unit] ?? guess?.[unit] ?? reserved[unit];
   const spent = { tokens: charge('tokens'), picoUsd: charge('picoUsd') };

@@ -26,7 +26,7 @@ export class Deadline implements Parkable {
   parked = false;
   readonly #expiry: Expiry;
   readonly #timeMs: number;
-  #left: number;
+  #remainingMs: number;
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -35,18 +35,18 @@ export class Deadline implements Parkable {
     this.self = self;
     this.#expiry = expiry;
     this.#timeMs = timeMs;
-    this.#left = timeMs - worked;
+    this.#remainingMs = timeMs - worked;
     this.unpark();
   }
 
   unpark(): void {
     this.#since = performance.now();
-    this.#timer = setTimeout(expire, Math.min(Math.max(0, this.#left), LONGEST_TIMER_MS), this);
+    this.#timer = setTimeout(expire, Math.min(Math.max(0, this.#remainingMs), LONGEST_TIMER_MS), this);
   }
 
   park(): void {
     clearTimeout(this.#timer);
-    this.#left -= performance.now() - this.#since;
+    this.#remainingMs -= performance.now() - this.#since;
   }
 
   clear(): void {

@@ -2,18 +2,18 @@ import type { Charged } from '../../core/contract/detached.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Call, Failure, Layer, Outcome, Work } from '../../core/runtime/journal.ts';
 import { stopped } from '../../core/runtime/stops.ts';
-import { fromPicoUsd, type Settled, toPicoUsd, wasAnswered } from '../../core/values/spending.ts';
+import { type Charge, fromPicoUsd, toPicoUsd, wasAnswered } from '../../core/values/spending.ts';
 import {
   type Account,
   type Amount,
   accountsOf,
   amountOf,
   type Caps,
+  chargeOf,
   NOTHING,
   outputThatFits,
   roomOf,
   type Spendings,
-  settledOf,
 } from './account.ts';
 
 const NO_ACCOUNTS: readonly Account[] = [];
@@ -68,11 +68,11 @@ export class Ledger implements Layer {
     if (accounts.length === 0) return;
     for (const account of accounts) account.inFlight -= 1;
     const { reserved } = work;
-    if (reserved !== undefined) this.#settle(call, outcome, work, reserved, accounts);
+    if (reserved !== undefined) this.#reconcile(call, outcome, work, reserved, accounts);
     this.#wake();
   }
 
-  #settle(call: Call<never>, outcome: Outcome, work: Work, reserved: Amount, accounts: readonly Account[]): void {
+  #reconcile(call: Call<never>, outcome: Outcome, work: Work, reserved: Amount, accounts: readonly Account[]): void {
     work.reserved = undefined;
     // A failed call is charged too, where the provider says so.
     const usage = outcome.ok ? call.usage?.(outcome.value as never) : outcome.error.usage;
@@ -82,10 +82,10 @@ export class Ledger implements Layer {
       tokens: usage && usage.inputTokens + usage.outputTokens,
       picoUsd: cost === undefined ? undefined : toPicoUsd(cost),
     };
-    const spent: Settled = isFree
+    const spent: Charge = isFree
       ? NOTHING
       : ((outcome.ok ? call.charged?.(outcome.value as never) : undefined) ??
-        settledOf(call, reported, outcome.ok ? outcome.value : undefined, reserved));
+        chargeOf(call, reported, outcome.ok ? outcome.value : undefined, reserved));
     work.spent = spent;
     for (const account of accounts) {
       const { unit } = account;
@@ -106,7 +106,7 @@ export class Ledger implements Layer {
   }
 
   /** What nobody has spent under the caps that an invocation's calls count to. */
-  left(self: Invocation): Caps {
+  remaining(self: Invocation): Caps {
     const least = (limit: Account['limit']) =>
       Math.min(...this.#of(self).flatMap((account) => (account.limit === limit ? account.cap - account.spent : [])));
     const [tokens, picoUsd] = [least('tokens'), least('costUsd')];

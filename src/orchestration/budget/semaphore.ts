@@ -14,7 +14,7 @@ export class Semaphore {
   #free: number;
   #queue: LimitFunction | undefined;
   /** Lets the first in the queue in, with the slot that was given back. */
-  #door: (() => void) | undefined;
+  #admitFirst: (() => void) | undefined;
 
   constructor(slots: number) {
     this.#free = slots;
@@ -38,14 +38,14 @@ export class Semaphore {
       void queue(() => {
         if (waiter.stop !== undefined) return undefined;
         if (this.#takeFree()) return resolve(true);
-        return this.#standAtDoor(waiter, resolve);
+        return this.#waitFirst(waiter, resolve);
       });
     });
   }
 
   give(): void {
-    const door = this.#door;
-    this.#door = undefined;
+    const door = this.#admitFirst;
+    this.#admitFirst = undefined;
     if (door === undefined) this.#free += 1;
     else door();
   }
@@ -57,18 +57,18 @@ export class Semaphore {
   }
 
   /** Resolves when the waiter has left the door, with a slot or without. */
-  #standAtDoor(waiter: Waiter, resolve: (taken: boolean) => void): Promise<void> {
+  #waitFirst(waiter: Waiter, resolve: (taken: boolean) => void): Promise<void> {
     return new Promise((leave) => {
       const enter = () => {
         resolve(true);
         leave();
       };
       waiter.onStop = () => {
-        if (this.#door === enter) this.#door = undefined;
+        if (this.#admitFirst === enter) this.#admitFirst = undefined;
         resolve(false);
         leave();
       };
-      this.#door = enter;
+      this.#admitFirst = enter;
     });
   }
 }

@@ -9,7 +9,7 @@ class Slot implements Parkable {
   parked = false;
   readonly self: Invocation;
   readonly #slots: Semaphore;
-  #isHeld = false;
+  #isTaken = false;
   #taking: Promise<void> | undefined;
 
   constructor(self: Invocation, slots: Semaphore) {
@@ -36,18 +36,18 @@ class Slot implements Parkable {
       },
     };
     stops.enter(waiter);
-    this.#isHeld = this.#slots.take() || (await this.#slots.wait(waiter));
+    this.#isTaken = this.#slots.take() || (await this.#slots.wait(waiter));
     stops.leave(waiter);
   }
 
-  get isHeld(): boolean {
-    return this.#isHeld;
+  get isTaken(): boolean {
+    return this.#isTaken;
   }
 
   /** While all below it waits for a person, somebody else may have the slot. */
   park(): void {
-    if (this.#isHeld) this.#slots.give();
-    this.#isHeld = false;
+    if (this.#isTaken) this.#slots.give();
+    this.#isTaken = false;
   }
 
   unpark(): void {}
@@ -58,7 +58,7 @@ export class WorkerSlots {
   readonly #activity: Activity;
   readonly #stops: Stops;
   readonly #byOwner = new WeakMap<object, Semaphore>();
-  readonly #held = new WeakMap<Invocation, readonly Slot[]>();
+  readonly #taken = new WeakMap<Invocation, readonly Slot[]>();
 
   constructor(activity: Activity, stops: Stops) {
     this.#activity = activity;
@@ -76,13 +76,13 @@ export class WorkerSlots {
       return new Slot(self, slots);
     });
     for (const slot of held) await slot.take(this.#stops);
-    this.#held.set(self, held);
+    this.#taken.set(self, held);
     for (const slot of held) this.#activity.add(slot);
   }
 
   give(self: Invocation): void {
-    const held = this.#held.get(self) ?? [];
-    this.#held.delete(self);
+    const held = this.#taken.get(self) ?? [];
+    this.#taken.delete(self);
     for (const slot of held) {
       this.#activity.remove(slot);
       slot.park();
@@ -93,7 +93,7 @@ export class WorkerSlots {
   async retake(self: Invocation): Promise<void> {
     const path: Slot[] = [];
     for (let node: Invocation | undefined = self; node !== undefined; node = node.parent)
-      path.unshift(...(this.#held.get(node) ?? []).filter((slot) => !slot.isHeld));
-    for (const slot of path) if (!slot.isHeld) await slot.take(this.#stops);
+      path.unshift(...(this.#taken.get(node) ?? []).filter((slot) => !slot.isTaken));
+    for (const slot of path) if (!slot.isTaken) await slot.take(this.#stops);
   }
 }

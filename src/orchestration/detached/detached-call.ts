@@ -3,7 +3,7 @@ import type { EffectEnd, Span } from '../../core/contract/record.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Attempt, DetachedCall, Outcome } from '../../core/runtime/journal.ts';
 import { type ErrorRecord, messageOf } from '../../core/values/errors.ts';
-import { fromPicoUsd, type Settled } from '../../core/values/spending.ts';
+import { type Charge, fromPicoUsd } from '../../core/values/spending.ts';
 import { LONGEST_TIMER_MS } from '../../core/values/time.ts';
 import type { CallUsage } from '../../core/values/usage.ts';
 import type { RecordStore } from '../../journal/record-store.ts';
@@ -100,7 +100,7 @@ export class DetachedStretch implements DetachedCall {
   }
 
   /** As its own ledger counts it, with estimates for what its providers did not report. */
-  charged(outcome: DetachedOutcome): Settled {
+  charged(outcome: DetachedOutcome): Charge {
     const now = chargedFor(outcome);
     const before = this.#chargedBefore;
     const estimated = outcome.charged?.estimated ?? [];

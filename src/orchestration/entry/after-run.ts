@@ -6,7 +6,7 @@ import { DEFAULTS, type Limits } from '../../core/values/limits.ts';
 import { extraction } from '../../memory/upkeep/extraction.ts';
 import { pendingInput } from '../../memory/upkeep/pending-input.ts';
 import { type Follows, following } from '../run/origin-span.ts';
-import type { Afterwards, Left } from '../run/run-memories.ts';
+import type { ExtractionSource, FollowUp } from '../run/run-memories.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import type { RunTree } from '../run/run-tree.ts';
 import { startRunWith } from './start-run.ts';
@@ -22,11 +22,11 @@ const SLACK_MS = 60_000;
  */
 export async function afterRun(
   tree: RunTree,
-  { left, detached, written }: Afterwards,
+  { left, detached, written }: FollowUp,
 ): Promise<{ readonly over: Promise<void> }> {
   const after = new AfterRun(tree);
-  const held: Held[] = [];
-  for (const one of left) held.push({ ...one, forget: await after.kept(one, held.length + 1) });
+  const held: SavedSource[] = [];
+  for (const one of left) held.push({ ...one, forget: await after.save(one, held.length + 1) });
   const over = after.all(held, detached, written);
   const stores = [...left.map(({ grant }) => grant.store), ...written.keys()];
   for (const store of new Set([...stores, ...detached.flatMap(({ grants }) => grants.map((grant) => grant.store))]))
@@ -35,24 +35,24 @@ export async function afterRun(
 }
 
 /** What is left of the caps of a run and its root. The rest of a detached child's grant belongs to its parent. */
-function leftOf({ perCall: [ledger], root, child }: RunTree): Limits {
-  const left = ledger.left(root);
+function remainingOf({ perCall: [ledger], root, child }: RunTree): Limits {
+  const left = ledger.remaining(root);
   return child === undefined ? left : Object.fromEntries(Object.keys(left).map((name) => [name, 0]));
 }
 
 /** What is to be remembered; `forget` where its store keeps it until that is done. */
-type Held = Left & { readonly forget: (() => Promise<void>) | undefined };
+type SavedSource = ExtractionSource & { readonly forget: (() => Promise<void>) | undefined };
 
 class AfterRun {
   readonly #tree: RunTree;
   /** Of the run's caps, what nobody has spent. */
-  #left: Limits;
+  #remaining: Limits;
   #count = 0;
   readonly #follows: Follows;
 
   constructor(tree: RunTree) {
     this.#tree = tree;
-    this.#left = leftOf(tree);
+    this.#remaining = remainingOf(tree);
     this.#follows = following(tree);
   }
 
@@ -62,53 +62,56 @@ class AfterRun {
   }
 
   get #isSpent(): boolean {
-    return Object.values(this.#left).some((limit) => limit !== undefined && limit <= 0);
+    return Object.values(this.#remaining).some((limit) => limit !== undefined && limit <= 0);
   }
 
   /** `place`: its number in the line of what is to be remembered, one after another. */
-  async kept({ self, grant, messages, label, recalled }: Left, place: number): Promise<Held['forget']> {
+  async save(
+    { self, grant, messages, label, recalled }: ExtractionSource,
+    place: number,
+  ): Promise<SavedSource['forget']> {
     const { store, namespace, extract } = grant;
     const writer = { agent: self.agent, run: this.#tree.id };
     const left = { namespace, ...writer, label, input: pendingInput({ messages, label, recalled, writer }) };
-    let forget: Held['forget'];
+    let forget: SavedSource['forget'];
     await this.#quietly(async () => {
       forget = await store.addPendingExtraction?.(left, this.#isForParent ? 0 : place * leaseOf(extract));
     });
     return forget;
   }
 
-  async all(held: readonly Held[], detached: Afterwards['detached'], written: Afterwards['written']): Promise<void> {
+  async all(held: readonly SavedSource[], detached: FollowUp['detached'], written: FollowUp['written']): Promise<void> {
     for (const one of held) await this.#quietly(() => this.#extract(one));
     for (const { self, grant } of held) {
       const { store, namespace } = grant;
-      await this.#quietly(() => this.#takeUp(grant, store, { agent: self.agent, namespace }));
+      await this.#quietly(() => this.#extractPending(grant, store, { agent: self.agent, namespace }));
     }
     for (const { agent, run, grants } of detached) {
-      for (const grant of grants) await this.#quietly(() => this.#takeUp(grant, grant.store, { agent, run }));
+      for (const grant of grants) await this.#quietly(() => this.#extractPending(grant, grant.store, { agent, run }));
     }
     for (const [store, namespaces] of written) {
       for (const namespace of namespaces) await this.#quietly(() => this.#upkeep(store, namespace));
     }
   }
 
-  async #extract({ self, grant, messages, label, recalled, forget }: Held): Promise<void> {
+  async #extract({ self, grant, messages, label, recalled, forget }: SavedSource): Promise<void> {
     if (forget !== undefined && this.#isForParent) return;
     const writer = { agent: self.agent, run: this.#tree.id };
     try {
-      await this.#run('extract', extractionOf(grant), { messages, writer, recalled }, label, this.#left);
+      await this.#run('extract', extractionOf(grant), { messages, writer, recalled }, label, this.#remaining);
     } finally {
       await forget?.();
     }
   }
 
   /** What a run of the same agent and right left, whose process died or which had nothing left for it. */
-  async #takeUp(grant: Extracting, store: MemoryStore, query: PendingExtractionQuery): Promise<void> {
+  async #extractPending(grant: Extracting, store: MemoryStore, query: PendingExtractionQuery): Promise<void> {
     if (this.#isSpent) return;
     const taken = await store.takePendingExtraction?.(query, leaseOf(grant.extract));
     if (taken === undefined) return;
     const { namespace, input, label } = taken.pending;
     try {
-      await this.#run('extract', extractionOf({ ...grant, namespace }), input, label, this.#left);
+      await this.#run('extract', extractionOf({ ...grant, namespace }), input, label, this.#remaining);
     } finally {
       await taken.end();
     }
@@ -127,7 +130,7 @@ class AfterRun {
 
   /** A run of its own, under the run's id. True where it completed. */
   async #run(kind: string, agent: Agent, input: unknown, label: Label, limits: Limits): Promise<boolean> {
-    if (limits === this.#left && this.#isSpent) {
+    if (limits === this.#remaining && this.#isSpent) {
       throw new Error(`nothing is left of the run's tokens or costs for ${agent.name}`);
     }
     const { options, id, epoch } = this.#tree;
@@ -140,14 +143,14 @@ class AfterRun {
     this.#spend(usage.inputTokens + usage.outputTokens, costUsd);
     if (result.status !== 'completed' && signal?.aborted !== true) {
       const why = result.status === 'suspended' ? '' : `: ${result.error.message}`;
-      this.#tell(new AgentError(`${agent.name} ended with ${result.status}${why}`, result));
+      this.#report(new AgentError(`${agent.name} ended with ${result.status}${why}`, result));
     }
     return result.status === 'completed';
   }
 
   #spend(tokens: number, costUsd: number): void {
-    const { tokens: mostTokens, costUsd: mostUsd } = this.#left;
-    this.#left = {
+    const { tokens: mostTokens, costUsd: mostUsd } = this.#remaining;
+    this.#remaining = {
       ...(mostTokens === undefined ? {} : { tokens: mostTokens - tokens }),
       ...(mostUsd === undefined ? {} : { costUsd: mostUsd - costUsd }),
     };
@@ -157,12 +160,12 @@ class AfterRun {
     try {
       await work();
     } catch (thrown) {
-      this.#tell(thrown);
+      this.#report(thrown);
     }
   }
 
   /** The run is over: what goes wrong now is told to whoever observes it. */
-  #tell(thrown: unknown): void {
+  #report(thrown: unknown): void {
     const { onObserverError } = this.#tree.options;
     if (onObserverError === undefined) {
       process.emitWarning(`run ${this.#tree.id}: what follows it failed: ${messageOf(thrown)}`, 'CoxswainWarning');

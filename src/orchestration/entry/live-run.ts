@@ -2,7 +2,7 @@ import { treeFacts } from '../../agents/tree-facts.ts';
 import type { Agent } from '../../core/contract/agent.ts';
 import type { DetachedChild, DetachedOutcome } from '../../core/contract/detached.ts';
 import { LiveRun, type Origin } from '../run/run.ts';
-import type { Afterwards } from '../run/run-memories.ts';
+import type { FollowUp } from '../run/run-memories.ts';
 import type { CheckedOptions } from '../run/run-options.ts';
 import { type RunStarter, RunTree } from '../run/run-tree.ts';
 
@@ -49,7 +49,7 @@ class TreeStarter implements RunStarter {
     return runDetached(agents, child, { ...own, signal });
   }
 
-  async afterRun(left: Afterwards): Promise<{ readonly over: Promise<void> }> {
+  async afterRun(left: FollowUp): Promise<{ readonly over: Promise<void> }> {
     const { afterRun } = await import('./after-run.ts');
     return afterRun(this.#tree, left);
   }

@@ -40,7 +40,7 @@ const tool = shape({ name: text, description: text, parameters: object });
 type Fields = { readonly [field in keyof StepLine]?: Check };
 
 /** What every log has of a line, whatever its content. */
-const PLACE: Fields = {
+const POSITION: Fields = {
   agent: text,
   path: (value) => text(value) && value !== '',
   step: count,
@@ -76,8 +76,8 @@ export interface NumberedLine {
 }
 
 /** @throws ConfigurationError that names the line and the field, where a line does not say where it stands. */
-export function checkPlace(numbered: NumberedLine, file: string): void {
-  check(numbered, PLACE, file);
+export function checkPosition(numbered: NumberedLine, file: string): void {
+  check(numbered, POSITION, file);
 }
 
 /** @throws ConfigurationError that names the line and the field, where a part of a line has not the form that a replay relies on. */

@@ -8,7 +8,7 @@ import type { Row } from '../../journal/row.ts';
 import { REDACTED } from '../../security/redaction/secrets.ts';
 import type { LineEffect, StepLine } from '../../telemetry/log/line.ts';
 import { logParts, stepLine } from '../../telemetry/log/step-line.ts';
-import { checkContent, checkPlace, type NumberedLine } from './logged-line.ts';
+import { checkContent, checkPosition, type NumberedLine } from './logged-line.ts';
 
 const WRITE = "Write it with jsonlLog(file, { content: 'full' }).";
 
@@ -45,7 +45,7 @@ export function loggedRun(file: string, runId?: string): StoredRun & { readonly 
 
 /** Whether it has content at all is asked before the forms that its parts would have then. */
 function checked(numbered: readonly NumberedLine[], file: string): readonly StepLine[] {
-  for (const one of numbered) checkPlace(one, file);
+  for (const one of numbered) checkPosition(one, file);
   const lines = numbered.map(({ line }) => line);
   const roots = lines.filter(({ path, event }) => !path.includes('/') && event === 'start');
   const first = roots.find(({ modelIn, input }) => isPlainObject(modelIn) || input !== undefined);

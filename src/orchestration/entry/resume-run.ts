@@ -58,7 +58,7 @@ export function resumeOrigin(definition: Agent, runId: string, checked: CheckedO
       const problem = `run ${runId} is a child of run ${beginning.parentRun}, which carries its limits and permissions`;
       throw new ConfigurationError('runId', problem, `Resume ${beginning.parentRun}.`);
     }
-    const extended = isFinal(stored.status) && goesFurther(stored, beginning, definition, checked);
+    const extended = isFinal(stored.status) && isLimitRaised(stored, beginning, definition, checked);
     if (isFinal(stored.status) && !extended) {
       tree.root.label = labelAtEnd(stored);
       return deepFreeze(stored.result) as unknown as RunResult;
@@ -160,7 +160,7 @@ export function restore(
 }
 
 /** Whether the limit that a run ended on is now larger. */
-function goesFurther({ status }: StoredRun, past: Beginning, agent: Agent, { limits }: CheckedOptions): boolean {
+function isLimitRaised({ status }: StoredRun, past: Beginning, agent: Agent, { limits }: CheckedOptions): boolean {
   const name = limitOf(status);
   if (name === undefined) return false;
   const standard = invocationDefault(name);

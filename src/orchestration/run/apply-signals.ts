@@ -21,7 +21,7 @@ export function applySignals(run: SignalTarget, signals: readonly TimedSignal[])
   for (const signal of signals) {
     if (signal.kind === 'cancel') run.cancellation.cancel(signal.path, signal.reason);
     else if (signal.kind === 'steer') run.inbox.put(readerOf(run.root, signal.path), arrivalOf(signal));
-    else run.waits.tell(signal.id, signal.decision, signal.time);
+    else run.waits.deliver(signal.id, signal.decision, signal.time);
   }
 }
 

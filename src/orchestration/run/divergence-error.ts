@@ -7,9 +7,9 @@ import type { TypedRow } from '../../journal/read-row.ts';
 import { redactor } from '../../security/redaction/secrets.ts';
 
 /** A value, or its path, is shown up to so many characters. */
-const SHOWN = 60;
+const SHOWN_CHARS = 60;
 /** Places of the arguments that are shown. */
-const PLACES = 3;
+const SHOWN_DIFFERENCES = 3;
 const HASH = /^[0-9a-f]{64}$/;
 
 /** The error of a call that is another than the recorded one, with both sides of what differs. Prompts are there as their hashes, secrets not at all. */
@@ -43,16 +43,16 @@ function named(value: Json): string {
 
 /** The first places at which arguments differ. */
 function argumentDifferences({ part, recorded, now }: Change): Difference[] {
-  const found = places('$', '', recorded, now).slice(0, PLACES);
+  const found = valueDifferences('$', '', recorded, now).slice(0, SHOWN_DIFFERENCES);
   if (found.length === 0) return [{ part, recorded: 'the same values', now: 'written otherwise' }];
   return found.map(({ path, name, before, after }) => ({
     part,
-    recorded: `${cut(path)} ${shown(name, before)}`,
-    now: `${cut(path)} ${shown(name, after)}`,
+    recorded: `${truncated(path)} ${shown(name, before)}`,
+    now: `${truncated(path)} ${shown(name, after)}`,
   }));
 }
 
-interface Place {
+interface ValueDifference {
   readonly path: string;
   readonly name: string;
   readonly before: Json | undefined;
@@ -60,11 +60,18 @@ interface Place {
 }
 
 /** What is only in the recorded ones may be a default, which stands in no text: it comes last. */
-function places(path: string, name: string, before: Json | undefined, after: Json | undefined): Place[] {
+function valueDifferences(
+  path: string,
+  name: string,
+  before: Json | undefined,
+  after: Json | undefined,
+): ValueDifference[] {
   if (canonical(before) === canonical(after)) return [];
   if (!isPlainObject(before) || !isPlainObject(after)) return [{ path, name, before, after }];
   const names = [...new Set([...Object.keys(after), ...Object.keys(before)])];
-  return names.flatMap((one) => places(propertyPath(path, one), one, valueAt(before, one), valueAt(after, one)));
+  return names.flatMap((one) =>
+    valueDifferences(propertyPath(path, one), one, valueAt(before, one), valueAt(after, one)),
+  );
 }
 
 function valueAt(value: object, name: string): Json | undefined {
@@ -74,10 +81,10 @@ function valueAt(value: object, name: string): Json | undefined {
 function shown(name: string, value: Json | undefined): string {
   if (value === undefined) return 'absent';
   const text = JSON.stringify({ [name]: value }, redactor);
-  return cut(text.slice(JSON.stringify(name).length + 2, -1));
+  return truncated(text.slice(JSON.stringify(name).length + 2, -1));
 }
 
 /** At a code-point border. */
-function cut(text: string): string {
-  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+function truncated(text: string): string {
+  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

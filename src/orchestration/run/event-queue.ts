@@ -4,10 +4,10 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
   #next = 0;
   #wanted: ((result: IteratorResult<T>) => void)[] = [];
   #ended = false;
-  readonly #left: (queue: EventQueue<T>) => void;
+  readonly #onReturn: (queue: EventQueue<T>) => void;
 
   constructor(left: (queue: EventQueue<T>) => void) {
-    this.#left = left;
+    this.#onReturn = left;
   }
 
   push(value: T): void {
@@ -41,7 +41,7 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
     this.#waiting = [];
     this.#next = 0;
     this.end();
-    this.#left(this);
+    this.#onReturn(this);
     return Promise.resolve({ done: true, value: undefined });
   }
 

@@ -72,7 +72,7 @@ export class NodeLife {
   over(self: Invocation, outcome: AgentOutcome): AgentOutcome {
     const { inbox, perCall, journal } = this.#run;
     self.end(outcome.status);
-    inbox.close(self.path, this.#isResumable(outcome) ? 'kept' : 'lost');
+    inbox.close(self.path, this.#isResumable(outcome) ? 'deferred' : 'lost');
     if (mayWrite(self)) inbox.close(mailboxOf(self.path), 'lost');
     perCall[0].ended(self);
     if (journal.isWatched) journal.note(agentDone(self, outcome));

@@ -2,7 +2,7 @@ import { defineBuiltin } from '../../core/call/define-tool.ts';
 import type { ProcedureTool, Tool } from '../../core/contract/tool.ts';
 import type { BuiltinProcedureContext } from '../../core/runtime/builtin-context.ts';
 import { compileSchema } from '../../core/schema/compile-schema.ts';
-import { codePointBorder } from '../../core/values/bound-json.ts';
+import { codePointBoundary } from '../../core/values/bound-json.ts';
 import { ToolError } from '../../core/values/errors.ts';
 
 /** The longest page, in characters; its definition is sent with every request, so it says no more than it must. */
@@ -49,8 +49,8 @@ function pageOf(whole: Page, from: number, length: number): Page {
   const { text } = whole;
   if (from < 0 || (from >= text.length && from > 0))
     return { ok: false, message: `$.from: the result has ${text.length} characters.` };
-  const start = codePointBorder(text, from);
-  const end = codePointBorder(text, Math.min(text.length, start + Math.min(Math.max(1, length), PAGE)));
+  const start = codePointBoundary(text, from);
+  const end = codePointBoundary(text, Math.min(text.length, start + Math.min(Math.max(1, length), PAGE)));
   const more = end < text.length ? `; go on from ${end}` : '; this is the end';
   return { ok: true, text: `${text.slice(start, end)}\n[characters ${start} to ${end} of ${text.length}${more}]` };
 }

@@ -69,7 +69,7 @@ export class RootLife {
     if (root.definition.type === 'code')
       for (const { label } of initial.brief) if (label !== undefined) root.label = joinLabels(root.label, label);
     this.#limitTime();
-    journal.tell(this.#opened);
+    journal.noteOpened(this.#opened);
     this.#opened = NOTHING_OPENED;
     // Signals that came while no process ran it count from the start.
     if (history !== undefined) applySignals(this.#run, log?.signals() ?? []);
@@ -91,7 +91,7 @@ export class RootLife {
   /** Leaves no timer behind. */
   clear(): void {
     const { inbox, log, activity, cancellation } = this.#run;
-    inbox.clear(log !== undefined && cancellation.isInterrupted ? 'kept' : 'lost');
+    inbox.clear(log !== undefined && cancellation.isInterrupted ? 'deferred' : 'lost');
     this.#deadline?.clear();
     activity.clear();
   }

@@ -10,7 +10,7 @@ import { Recalled } from '../../memory/tools/recalled.ts';
 import { recalledIn } from '../../memory/upkeep/conversation.ts';
 
 /** What an invocation leaves for a model to remember something of. */
-export interface Left {
+export interface ExtractionSource {
   readonly self: Invocation;
   readonly grant: ResolvedGrant & { readonly extract: MemoryExtract };
   /** Without what the conversation began with. */
@@ -20,7 +20,7 @@ export interface Left {
 }
 
 /** A worker that ran detached, and may have left something that nothing was left for there. */
-export interface LeftDetached {
+export interface DetachedWriter {
   readonly agent: string;
   readonly run: string;
   readonly grants: readonly (MemoryGrant & { readonly extract: MemoryExtract })[];
@@ -32,8 +32,8 @@ export class RunMemories {
   #open: WeakMap<Invocation, { readonly grants: readonly ResolvedGrant[]; readonly recalled: Recalled }> | undefined;
   /** By invocation, what of its brief was recalled in earlier runs of the conversation. */
   #before: WeakMap<Invocation, readonly string[]> | undefined;
-  #left: Left[] = NONE_LEFT;
-  #detached: readonly LeftDetached[] = NONE_DETACHED;
+  #sources: ExtractionSource[] = NO_SOURCES;
+  #detached: readonly DetachedWriter[] = NONE_DETACHED;
   #written: Map<MemoryStore, Set<string>> = NOTHING_WRITTEN;
 
   /** An invocation with grants begins: what was recalled before is no more to be stored again than what it recalls itself. */
@@ -63,7 +63,10 @@ export class RunMemories {
     const { grants = [], recalled } = this.#open?.get(self) ?? {};
     const grant = grants.find(hasExtract);
     if (grant === undefined || recalled === undefined || isStopped(status)) return;
-    this.#left = [...this.#left, { self, grant, messages: newOf(messages, brief), label, recalled: recalled.texts }];
+    this.#sources = [
+      ...this.#sources,
+      { self, grant, messages: newOf(messages, brief), label, recalled: recalled.texts },
+    ];
   }
 
   /** A worker ends that is a run of its own, under this id. */
@@ -74,12 +77,12 @@ export class RunMemories {
   }
 
   /** What is to be done now that the run ended so; undefined where that is nothing. */
-  afterwards(status: Status): Afterwards | undefined {
-    const left = this.#left;
+  followUp(status: Status): FollowUp | undefined {
+    const left = this.#sources;
     const written = this.#written;
     // Whoever keeps the run's handle keeps no transcripts with it.
     const detached = this.#detached;
-    this.#left = NONE_LEFT;
+    this.#sources = NO_SOURCES;
     this.#detached = NONE_DETACHED;
     // Whoever stopped a run does not want more to be begun for it.
     if (isStopped(status)) return undefined;
@@ -89,15 +92,15 @@ export class RunMemories {
   }
 }
 
-export interface Afterwards {
-  readonly left: readonly Left[];
-  readonly detached: readonly LeftDetached[];
+export interface FollowUp {
+  readonly left: readonly ExtractionSource[];
+  readonly detached: readonly DetachedWriter[];
   /** Namespaces that the run may have written to. */
   readonly written: ReadonlyMap<MemoryStore, ReadonlySet<string>>;
 }
 
-const NONE_LEFT: Left[] = [];
-const NONE_DETACHED: readonly LeftDetached[] = [];
+const NO_SOURCES: ExtractionSource[] = [];
+const NONE_DETACHED: readonly DetachedWriter[] = [];
 const NOTHING_WRITTEN = new Map<MemoryStore, Set<string>>();
 
 /** What is new of a transcript: not what the caller handed in of an earlier conversation, nor what was saved of it. */

@@ -7,7 +7,7 @@ import { messageOf } from '../../core/values/errors.ts';
 import type { ModelDelta } from '../../core/values/model.ts';
 import type { CheckedOptions } from './run-options.ts';
 
-interface CallSite {
+interface EventSite {
   readonly self: Invocation;
   readonly key: string;
   readonly step: number;
@@ -21,8 +21,8 @@ interface ObserversParts {
 /** Passes records, chunks and progress to the listeners of a run. The handle sets each function while there is a listener for it. */
 export class RunObservers implements Observers {
   record: ((record: RunRecord) => void) | undefined = undefined;
-  onDelta: ((at: CallSite, attempt: number, delta: ModelDelta) => void) | undefined = undefined;
-  onProgress: ((at: CallSite, call: { name: string; callId: string }, progress: Progress) => void) | undefined =
+  onDelta: ((at: EventSite, attempt: number, delta: ModelDelta) => void) | undefined = undefined;
+  onProgress: ((at: EventSite, call: { name: string; callId: string }, progress: Progress) => void) | undefined =
     undefined;
   readonly #run: ObserversParts;
 

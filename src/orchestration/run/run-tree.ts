@@ -1,5 +1,5 @@
 import { treeFacts } from '../../agents/tree-facts.ts';
-import { compacted, readSummary } from '../../context/compacted.ts';
+import { readCompacted, readSummary } from '../../context/compacted.ts';
 import { estimateTextTokens, Window } from '../../context/window.ts';
 import type { Agent } from '../../core/contract/agent.ts';
 import type { DetachedChild, DetachedOutcome, Grant } from '../../core/contract/detached.ts';
@@ -33,7 +33,7 @@ import { NodeLife } from './node-life.ts';
 import { Parking } from './parking.ts';
 import { RootLife } from './root-life.ts';
 import { RunCancellation } from './run-cancellation.ts';
-import { type Afterwards, RunMemories } from './run-memories.ts';
+import { type FollowUp, RunMemories } from './run-memories.ts';
 import { guardedInstrument, observerErrors, RunObservers } from './run-observers.ts';
 import { type CheckedOptions, withDefaults } from './run-options.ts';
 import { RunQuestions } from './run-questions.ts';
@@ -48,12 +48,12 @@ export interface RunStarter {
   /** Runs a detached child in this process. */
   runHere(child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome>;
   /** Does what the run leaves to be done; resolves once that is kept, `over` when it is done. Neither rejects. */
-  afterRun(left: Afterwards): Promise<{ readonly over: Promise<void> }>;
+  afterRun(left: FollowUp): Promise<{ readonly over: Promise<void> }>;
 }
 
 const CONTEXT: ContextWindows = {
   selector: (options) => new Window(options),
-  readCompacted: compacted,
+  readCompacted: readCompacted,
   readSummary,
   estimate: estimateTextTokens,
 };
@@ -133,7 +133,7 @@ export class RunTree implements RunContext {
     this.permissions = new PermissionStep(this);
     this.root = rootNode(agent, options.shared, this.span, child?.grant);
     this.permissions.enter(this.root, undefined);
-    for (const { id, decision } of child?.answers ?? []) this.waits.tell(id, decision, Date.now());
+    for (const { id, decision } of child?.answers ?? []) this.waits.deliver(id, decision, Date.now());
   }
 
   get traceId(): string {

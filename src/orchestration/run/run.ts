@@ -230,7 +230,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     await tree.log?.close(outcome.status, result, tree.parking.parked);
     this.#listeners.silence();
     await this.#listeners.flush();
-    const afterwards = tree.isReplay ? undefined : tree.memories.afterwards(outcome.status);
+    const afterwards = tree.isReplay ? undefined : tree.memories.followUp(outcome.status);
     const closing = tree.sources.close();
     if (closing !== undefined) await closing;
     if (afterwards !== undefined) {
