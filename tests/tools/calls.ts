@@ -1,12 +1,14 @@
-import { defineAgent, type Json, runAgent, type Tool, ToolError } from 'coxswain';
+import { defineAgent, type Json, type RunPermissions, runAgent, type Tool, ToolError } from 'coxswain';
 
 /** What one call gave its caller, or the error that it rejected with. */
 export type Called = { readonly value: unknown } | { readonly code: string; readonly message: string };
 
-/** Makes calls one after another in one invocation, everything allowed. */
+/** Makes calls one after another in one invocation; without `permissions` everything is allowed. */
 export async function callEach(
   tools: readonly Tool[],
   calls: readonly (readonly [name: string, args: { readonly [name: string]: Json }] | (() => unknown))[],
+  // What a file says is untrusted, and the next call is an effect: here that is not the question.
+  permissions: RunPermissions = { mode: 'acceptAll', rules: ['allow! *'] },
 ): Promise<readonly Called[]> {
   const results: Called[] = [];
   const caller = defineAgent({
@@ -27,8 +29,7 @@ export async function callEach(
       return null;
     },
   });
-  // What a file says is untrusted, and the next call is an effect: here that is not the question.
-  const result = await runAgent(caller, {}, { permissions: { mode: 'acceptAll', rules: ['allow! *'] } });
+  const result = await runAgent(caller, {}, { permissions });
   if (result.status !== 'completed') throw new Error(`${result.status}: ${JSON.stringify(result)}`);
   return results;
 }

@@ -2,6 +2,7 @@ import type { ToolIn } from '../contract/boundary.ts';
 import type { EffectEnd, Span } from '../contract/record.ts';
 import type { LeafTool, Logger, Progress, Tool, ToolContext } from '../contract/tool.ts';
 import { failedAgent } from '../runtime/agent-outcome.ts';
+import type { Restriction } from '../runtime/call-permissions.ts';
 import { Stopped } from '../runtime/guard.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Attempt, Call, Failure, Outcome } from '../runtime/journal.ts';
@@ -16,7 +17,7 @@ import { type ToolOut, type ToolValue, toolOut, toolValue, type Visible } from '
 import type { CallSite } from './call-site.ts';
 
 /** What a tool call uses of its run. */
-type ToolCallRun = Pick<RunContext, 'id' | 'traceId' | 'deps' | 'graceMs' | 'observers'>;
+type ToolCallRun = Pick<RunContext, 'id' | 'traceId' | 'deps' | 'graceMs' | 'observers' | 'permissions'>;
 
 /** The effect of one leaf call. */
 export class ToolCallEffect implements Call<ToolValue> {
@@ -154,10 +155,20 @@ export function invocationOf(context: ToolContext): Invocation | undefined {
   return CallContext.invocationOf(context);
 }
 
+/** What rules say of each value that the call's argument stands for, also those on `other`, which reads one of them: for built-in tools. */
+export function restrictionOf(context: ToolContext, other: string): Restriction | undefined {
+  return CallContext.restrictionOf(context, other);
+}
+
 /** Everything in it is worked out when it is read: most tools read none of it. */
 class CallContext implements ToolContext<never> {
   static invocationOf(context: object): Invocation | undefined {
     return #call in context ? context.#call.self : undefined;
+  }
+  static restrictionOf(context: object, other: string): Restriction | undefined {
+    if (!(#call in context)) return undefined;
+    const { self, tool, in: call } = context.#call;
+    return context.#run.permissions.restriction(self, tool, call.args, other);
   }
   readonly attempt: number;
   readonly #run: ToolCallRun;

@@ -25,9 +25,17 @@ export type Permit =
 /** Gives the label of a result after a person has reviewed it. */
 export type Endorse = (call: Omit<PermitQuery, 'callId'>, content: string | readonly Part[]) => Promise<Label>;
 
+/** Whether the permission step would deny a value, or ask for it. */
+export type Restriction = (value: string) => 'deny' | 'ask' | undefined;
+
 /** Decides which calls may run, and which results may count as trusted. */
 export interface CallPermissions {
   permit(query: PermitQuery): Permit | Promise<Permit>;
+  /**
+   * What rules say of the values that an argument stands for, such as the files of a folder, one at a time: those on the tool, and those on
+   * another tool that reads one such value. Undefined where they say nothing of any.
+   */
+  restriction(self: Invocation, tool: Tool, args: Json, other: string): Restriction | undefined;
   /** Undefined where the run asks nobody to review results. */
   readonly endorse: Endorse | undefined;
 }

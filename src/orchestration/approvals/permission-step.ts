@@ -3,15 +3,22 @@ import { ACCESS_FACTS } from '../../core/contract/access.ts';
 import type { Grant } from '../../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../../core/contract/permission.ts';
 import type { Delegate, Tool } from '../../core/contract/tool.ts';
-import type { CallPermissions, Endorse, Permit, PermitQuery } from '../../core/runtime/call-permissions.ts';
+import type {
+  CallPermissions,
+  Endorse,
+  Permit,
+  PermitQuery,
+  Restriction,
+} from '../../core/runtime/call-permissions.ts';
 import { envelope } from '../../core/runtime/envelope.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Call, Outcome } from '../../core/runtime/journal.ts';
 import { messageOf } from '../../core/values/errors.ts';
-import { type Json, sha256 } from '../../core/values/json.ts';
+import { isPlainObject, type Json, sha256 } from '../../core/values/json.ts';
 import type { TypedRow } from '../../journal/read-row.ts';
 import { approvalRequest, argsHash, checkDecision } from '../../security/approval.ts';
 import { decide, type Level } from '../../security/decide.ts';
+import { restrictionBy } from '../../security/restriction.ts';
 import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../../security/rules.ts';
 import { writeRule } from '../../security/write-rule.ts';
 import { changeOf } from './ask-approver.ts';
@@ -137,6 +144,12 @@ export class PermissionStep implements CallPermissions {
     if (rest.verdict === 'ask' && rest.reason !== 'risk') return this.#ask(query, rest);
     const rule = this.#plans.take(self, key, tool.name, args);
     return rule === undefined ? undefined : { ok: true, args, rule };
+  }
+
+  restriction(self: Invocation, tool: Tool, args: Json, other: string): Restriction | undefined {
+    const { ruleArg } = tool;
+    const given = ruleArg !== undefined && isPlainObject(args) ? args[ruleArg] : undefined;
+    return restrictionBy(this.#levelsOf(self), tool, given, { name: other });
   }
 
   /** The levels of a node without that of its own definition. */

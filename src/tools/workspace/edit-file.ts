@@ -6,7 +6,7 @@ import { ToolError } from '../../core/values/errors.ts';
 import { changeFile, tooLong } from './change-file.ts';
 import type { FileContent } from './file-content.ts';
 import { readText, sizeOf, writeText } from './file-text.ts';
-import { count, type FileTools, PATH, plural } from './file-tools.ts';
+import { count, type FileTools, fileRestriction, PATH, plural } from './file-tools.ts';
 import { occurrences } from './occurrences.ts';
 import { remembered } from './read-file.ts';
 import { pathRefusal } from './refusal.ts';
@@ -54,13 +54,16 @@ function changed({ find, replace }: Arguments): string {
   return [...lines(find, '-'), ...lines(replace, '+')].join('\n');
 }
 
-async function edit(
-  { workspace, versions, maxFileBytes }: FileTools,
-  args: Arguments,
-  context: ToolContext,
-): Promise<string> {
+async function edit(tools: FileTools, args: Arguments, context: ToolContext): Promise<string> {
+  const { workspace, versions, maxFileBytes } = tools;
   const path = readPath(args.path);
   const name = path.names.join('/');
+  // Whether a text stands in a file is a part of its content.
+  if (fileRestriction(tools, context)(name) === 'deny')
+    throw new ToolError(
+      'denied',
+      `${JSON.stringify(short(args.path, 120))}: rules deny reading it, so it is not edited.`,
+    );
   let times = 0;
   const next = (before: FileContent | undefined): Buffer => {
     const edited = replaced(before, args, maxFileBytes);

@@ -1,3 +1,6 @@
+import { restrictionOf } from '../../core/call/tool-call.ts';
+import type { ToolContext } from '../../core/contract/tool.ts';
+import type { Restriction } from '../../core/runtime/call-permissions.ts';
 import type { ReadVersions } from './read-versions.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -9,6 +12,14 @@ export interface FileTools {
   readonly maxFileBytes: number;
   readonly maxResultChars: number;
 }
+
+/** What rules say of a file that the argument of a call covers: those on the tool, and those on reading that file alone. */
+export function fileRestriction({ prefix }: FileTools, context: ToolContext): Restriction {
+  return restrictionOf(context, `${prefix}read_file`) ?? (() => undefined);
+}
+
+/** Of what rules keep from a list or a search. */
+export const RESTRICTED = 'left out, since rules deny or ask for reading them';
 
 /** The argument that rules look at. */
 export const PATH = { type: 'string', description: "Relative to the workspace, with '/' between names" } as const;

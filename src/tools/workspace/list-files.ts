@@ -1,9 +1,9 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { defineTool } from '../../core/call/define-tool.ts';
-import type { LeafTool } from '../../core/contract/tool.ts';
+import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { hasControl } from '../../security/rule-value.ts';
-import { count, type FileTools, PATH, plural } from './file-tools.ts';
+import { count, type FileTools, fileRestriction, PATH, plural, RESTRICTED } from './file-tools.ts';
 import type { Folder } from './folder.ts';
 import type { Workspace } from './workspace.ts';
 import { readPath } from './workspace-path.ts';
@@ -20,18 +20,22 @@ export function listFiles(tools: FileTools): LeafTool {
     ruleArg: 'path',
     maxResultChars: tools.maxResultChars,
     input: { type: 'object', properties: { path: PATH }, required: ['path'], additionalProperties: false },
-    execute: (input) => list(tools, (input as { readonly path: string }).path),
+    execute: (input, context) => list(tools, (input as { readonly path: string }).path, context),
   });
 }
 
-async function list({ workspace }: FileTools, given: string): Promise<string> {
+async function list(tools: FileTools, given: string, context: ToolContext): Promise<string> {
+  const { workspace } = tools;
   const path = readPath(given);
+  const restriction = fileRestriction(tools, context);
   return workspace.inFolder(path, async (folder) => {
-    const entries = await entriesOf(workspace, folder, path.names);
+    const all = await entriesOf(workspace, folder, path.names);
+    const entries = all.filter(({ name }) => restriction([...path.names, name].join('/')) === undefined);
     const shown = entries.slice(0, MAX_ENTRIES);
     const lines = await Promise.all(shown.map((entry) => described(folder, entry)));
     const remaining = entries.length - shown.length;
     if (remaining > 0) lines.push(`[… ${plural(remaining, 'further entry').replace('entrys', 'entries')} left out …]`);
+    if (entries.length < all.length) lines.push(`[… ${plural(all.length - entries.length, 'name')} ${RESTRICTED} …]`);
     const name = path.names.join('/') || '.';
     return [`${name}: ${entries.length === 1 ? '1 entry' : `${count(entries.length)} entries`}`, ...lines].join('\n');
   });

@@ -3,7 +3,7 @@ import { defineTool } from '../../core/call/define-tool.ts';
 import type { LeafTool, ToolContext } from '../../core/contract/tool.ts';
 import { readContent } from './file-content.ts';
 import { readText } from './file-text.ts';
-import { type FileTools, plural } from './file-tools.ts';
+import { type FileTools, fileRestriction, plural, RESTRICTED } from './file-tools.ts';
 import type { Folder } from './folder.ts';
 import { type LineTest, lineTest } from './line-test.ts';
 import { codeOf } from './refusal.ts';
@@ -58,9 +58,12 @@ interface Tally extends Passed {
   hits: string[];
   room: number;
   unread: number;
+  /** Files that rules keep from it. */
+  restricted: number;
 }
 
-async function search(tools: FileTools, args: Arguments, { signal }: ToolContext): Promise<string> {
+async function search(tools: FileTools, args: Arguments, context: ToolContext): Promise<string> {
+  const restriction = fileRestriction(tools, context);
   const path = readPath(args.path);
   const test = await lineTest(args);
   const tally: Tally = {
@@ -69,6 +72,7 @@ async function search(tools: FileTools, args: Arguments, { signal }: ToolContext
     hits: [],
     room: tools.maxResultChars - 500,
     unread: 0,
+    restricted: 0,
     deeper: 0,
     passedOver: new Set(),
   };
@@ -76,7 +80,11 @@ async function search(tools: FileTools, args: Arguments, { signal }: ToolContext
   const below = { ...path, names: start };
   await tools.workspace.inFolder(below, async (folder) => {
     for await (const { folder: parent, names } of filesBelow(tools.workspace, folder, start, wanted, tally)) {
-      signal.throwIfAborted();
+      context.signal.throwIfAborted();
+      if (restriction(names.join('/')) !== undefined) {
+        tally.restricted += 1;
+        continue;
+      }
       tally.files += 1;
       if (test === undefined) tally.room -= add(tally, names.join('/'));
       else await searchFile(tools, parent, names, test, tally);
@@ -141,7 +149,7 @@ function shortLine(line: string): string {
 }
 
 function report(tally: Tally, isText: boolean): string {
-  const { hits, files, deeper, unread, passedOver } = tally;
+  const { hits, files, deeper, unread, restricted, passedOver } = tally;
   const head = isText
     ? `${plural(hits.length, 'line')} in ${plural(files, 'file')} looked at`
     : plural(hits.length, 'file');
@@ -151,6 +159,7 @@ function report(tally: Tally, isText: boolean): string {
     ...(unread > 0
       ? [`${plural(unread, 'file')} not read, or not as a whole (no text, too long, a link or the like)`]
       : []),
+    ...(restricted > 0 ? [`${plural(restricted, 'file')} ${RESTRICTED}`] : []),
     ...(passedOver.size > 0 ? [`passed over: ${[...passedOver].join(', ')}`] : []),
   ];
   return [head, ...hits, ...notes.map((line) => `[… ${line} …]`)].join('\n');
