@@ -47,9 +47,9 @@ export const pinPlan: LeafTool = defineBuiltinLeaf(
     execute: (input) => `pinned: ${callsIn(input as Json).length}`,
   },
   ({ args, self }) => {
-    const known = pinned.get(self);
-    if (known === undefined) pinned.set(self, [...callsIn(args)]);
-    else known.push(...callsIn(args));
+    const planned = pinned.get(self);
+    if (planned === undefined) pinned.set(self, [...callsIn(args)]);
+    else planned.push(...callsIn(args));
   },
 );
 

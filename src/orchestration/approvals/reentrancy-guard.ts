@@ -25,14 +25,14 @@ function isInside(run: string): boolean {
 }
 
 /**
- * Refuses what only those outside of a run may say to it.
+ * Refuses a decision or a message from inside of the run that it is for.
  *
- * @throws ConfigurationError where the code of a tool or procedure of that run says it.
+ * @throws ConfigurationError where the code of a tool or procedure of that run makes it.
  */
 export function refuseInside(run: string, what: 'decide' | 'steer'): void {
   if (!isInside(run)) return;
-  const [said, mend] = REFUSED[what];
-  throw new ConfigurationError(what, `${said} from inside the tree is refused`, mend);
+  const [action, mend] = REFUSED[what];
+  throw new ConfigurationError(what, `${action} from inside the tree is refused`, mend);
 }
 
 const REFUSED = {
@@ -41,8 +41,8 @@ const REFUSED = {
 } as const;
 
 /**
- * Runs code of whoever started a run, although its tree calls it: a listener, a view, the approve callback. It may decide; where
- * the code of another run started this one, it stays inside of that.
+ * Runs code of a run's caller that its tree calls: a listener, a view, the approve callback. It may decide; where the code of
+ * another run started this one, it stays inside of that.
  */
 export function outside<T>(run: string, call: () => T): T {
   const position = positionIn(run);

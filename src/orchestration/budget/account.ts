@@ -20,7 +20,7 @@ export interface Spendings {
 
 /**
  * Tokens, or money in whole picodollars, of a run or of an invocation's subtree. Reservations and spendings together never
- * pass the cap; a call may settle above its reservation by the error of the estimate.
+ * pass the cap; a charge may exceed its reservation by the error of the estimate.
  */
 export interface Account {
   readonly limit: 'tokens' | 'costUsd';
@@ -28,13 +28,13 @@ export interface Account {
   readonly cap: number;
   spent: number;
   reserved: number;
-  /** Reserved for wrap-up turns: given back when their invocation ends. */
+  /** Reserved for wrap-up turns: released when their invocation ends. */
   wrapUps: number;
   /** Effects of every kind under way at and below it: they may end an invocation, or give back what they have reserved. */
   inFlight: number;
-  /** Calls whose provider reported nothing: what they said is estimated. */
+  /** How many charges are estimates, since the provider reported nothing. */
   estimates: number;
-  /** By how much calls settled above their reservation. */
+  /** By how much charges exceeded their reservations. */
   over: number;
 }
 
@@ -48,18 +48,18 @@ export function accountsOf(
   const open = (limit: Account['limit'], unit: Account['unit'], cap: number) => {
     const doubts = history?.doubts(path);
     const spent = history?.spent(path)[unit] ?? 0;
-    const past = { spent, estimates: doubts?.estimates[unit] ?? 0, over: doubts?.over[unit] ?? 0 };
-    accounts.push({ limit, unit, cap, ...past, reserved: 0, wrapUps: 0, inFlight: 0 });
+    const before = { spent, estimates: doubts?.estimates[unit] ?? 0, over: doubts?.over[unit] ?? 0 };
+    accounts.push({ limit, unit, cap, ...before, reserved: 0, wrapUps: 0, inFlight: 0 });
   };
   if (tokens !== undefined) open('tokens', 'tokens', tokens);
   if (costUsd !== undefined) open('costUsd', 'picoUsd', toPicoUsd(costUsd));
   return accounts;
 }
 
-/** What a call may take; half of it where as much is kept for the wrap-up turn. */
-export function roomOf({ cap, spent, reserved, wrapUps, unit }: Account, kept: Amount | undefined): number {
-  const left = cap - spent - reserved - wrapUps;
-  return kept === undefined ? left : Math.min(left, Math.floor((left + kept[unit]) / 2));
+/** What a call may take; half of it where as much is reserved for the wrap-up turn (`wrapUp` is that reservation so far). */
+export function roomOf({ cap, spent, reserved, wrapUps, unit }: Account, wrapUp: Amount | undefined): number {
+  const room = cap - spent - reserved - wrapUps;
+  return wrapUp === undefined ? room : Math.min(room, Math.floor((room + wrapUp[unit]) / 2));
 }
 
 /** The longest answer that an account has room for; undefined where that is less than `least`, or than a fixed length. */
@@ -70,12 +70,12 @@ export function outputThatFits(call: Call<never>, { limit }: Account, room: numb
 }
 
 /** Prices are linear in the output: what the whole answer costs tells what a part of it does. */
-function outputForMoney(call: Call<never>, input: number, output: number, left: number): number {
+function outputForMoney(call: Call<never>, input: number, output: number, room: number): number {
   const none = costOf(call, input, 0);
   const whole = costOf(call, input, output);
-  if (whole <= left) return output;
-  const part = Math.floor(((left - none) * output) / (whole - none));
-  return part > 0 && costOf(call, input, part) > left ? part - 1 : part;
+  if (whole <= room) return output;
+  const part = Math.floor(((room - none) * output) / (whole - none));
+  return part > 0 && costOf(call, input, part) > room ? part - 1 : part;
 }
 
 /** In whole picodollars, never less than it costs. */

@@ -1,7 +1,7 @@
 import type { Invocation } from '../../core/runtime/invocation.ts';
 
-/** Who waits, in the order they came. */
-class Line<T> {
+/** A first-in, first-out queue. */
+class Fifo<T> {
   #items: T[] = [];
   #head = 0;
 
@@ -24,12 +24,12 @@ class Line<T> {
   }
 }
 
-/** A node of the tree in which somebody waits: its own calls, and those of each branch below it. */
+/** A node of the tree with calls that wait: its own, and those of each branch below it. */
 class Branch<T> {
-  readonly own = new Line<T>();
+  readonly own = new Fifo<T>();
   readonly below = new Map<Invocation, Branch<T>>();
-  /** Whose turn it is: `this` stands for its own calls. */
-  readonly turns = new Line<Branch<T>>();
+  /** The branches in the order of their turns; `this` is the turn of its own calls. */
+  readonly turns = new Fifo<Branch<T>>();
   readonly node: Invocation | undefined;
 
   constructor(node: Invocation | undefined) {
@@ -38,8 +38,8 @@ class Branch<T> {
 }
 
 /**
- * A queue that is fair between branches of the tree, at every level: those who wait below a node are served in turn, one of
- * each, however many calls each has; the calls of one invocation in the order they came.
+ * A queue that is fair between branches of the tree, at every level: the branches below a node are served in turn, one call of each,
+ * however many calls each has; the calls of one invocation in the order they came.
  */
 export class FairQueue<T> {
   /** From the first that waits on: most runs never queue. */
@@ -66,7 +66,7 @@ export class FairQueue<T> {
     branch.own.push(item);
   }
 
-  /** The next in turn; undefined where nobody waits. */
+  /** The next in turn; undefined where nothing waits. */
   shift(): T | undefined {
     if (this.size === 0 || this.#root === undefined) return undefined;
     this.size -= 1;

@@ -7,18 +7,16 @@ import type { Limiter } from './limiter.ts';
 
 export type GateNote = RecordOf<'gate'>['value'];
 
-/** Told once a run when a gate is closed for it, and when it is open again. */
+/** Called once a run when a gate is closed for it, and when it is open again. */
 export interface GateWatcher {
   gate(call: Call<never>, note: GateNote): void;
 }
 
-/** Kinds of failures with which a provider asks everybody to wait. */
-
-/** Those who waited together come back spread over this share of the wait, one second at most. */
+/** Calls that waited together continue spread over this share of the wait, one second at most. */
 const SPREAD = 0.25;
 const LONGEST_SPREAD_MS = 1_000;
 
-/** Closed gates of this process, by key: when they open (`performance.now()`), and over what time those who waited come back. */
+/** Closed gates of this process, by key: when they open (`performance.now()`), and over how many milliseconds the calls that waited continue. */
 const closed = new Map<string, { until: number; spreadMs: number }>();
 
 function closedGate(key: string, now: number) {
@@ -31,16 +29,16 @@ function closedGate(key: string, now: number) {
 }
 
 /**
- * What stands before the limiter: while a provider asks to wait (429 or overload with Retry-After), all calls of this process
- * to it wait here, without a slot, until it opens or a stop comes. A Retry-After that no call waits for (`maxRetryAfterMs`)
- * closes nothing: its call fails at once, and so will the others.
+ * The layer before the limiter: while a provider asks to wait (429 or overload with Retry-After), all calls of this process to it
+ * wait here, without a slot, until the gate opens or a stop comes. A Retry-After beyond `maxRetryAfterMs` closes nothing: its call
+ * fails at once, and so will the others.
  */
 export class Gate implements Layer {
   readonly #limiter: Limiter;
   readonly #watcher: GateWatcher;
-  /** Gates that this run was told are closed. */
+  /** Gates whose closing this run has noted. */
   #noted: Set<string> | undefined;
-  /** Calls that were asked to wait, and over what time they come back: their own wait is as long as that of all the others. */
+  /** Calls that were asked to wait, and the spread of their return in milliseconds. Their own retry delay is as long as the others' wait. */
   #asked: WeakMap<Work, number> | undefined;
 
   constructor(limiter: Limiter, watcher: GateWatcher) {
@@ -58,7 +56,7 @@ export class Gate implements Layer {
     return queued && this.#pass(key, call, work, queued);
   }
 
-  /** Those who queued for a slot while the gate closed go back to it, without the slot. */
+  /** A call that got its slot after the gate had closed gives it back and waits for the gate. */
   async #pass(key: string, call: Call<never>, work: Work, queued?: Promise<undefined>): Promise<undefined> {
     let slot = queued;
     const spreadMs = this.#asked?.get(work);
@@ -74,10 +72,10 @@ export class Gate implements Layer {
         slot = undefined;
         gate = closedGate(key, performance.now());
         if (work.stop !== undefined) return;
-        if (gate === undefined) return this.#tellOpened(key, call);
+        if (gate === undefined) return this.#noteOpened(key, call);
         this.#limiter.leave(call, NOTHING_HAPPENED, work);
       }
-      this.#tellClosed(key, call, gate.until);
+      this.#noteClosed(key, call, gate.until);
       await pause(gate.until - performance.now() + Math.random() * gate.spreadMs, work);
       if (work.stop !== undefined) return;
     }
@@ -94,17 +92,17 @@ export class Gate implements Layer {
     if (until > (closed.get(key)?.until ?? 0)) closed.set(key, { until, spreadMs });
     this.#asked ??= new WeakMap();
     this.#asked.set(work, spreadMs);
-    this.#tellClosed(key, call, until);
+    this.#noteClosed(key, call, until);
   }
 
-  #tellClosed(gate: string, call: Call<never>, until: number): void {
+  #noteClosed(gate: string, call: Call<never>, until: number): void {
     if (this.#noted?.has(gate)) return;
     this.#noted ??= new Set();
     this.#noted.add(gate);
     this.#watcher.gate(call, { gate, state: 'closed', untilMs: Math.round(Date.now() + until - performance.now()) });
   }
 
-  #tellOpened(gate: string, call: Call<never>): undefined {
+  #noteOpened(gate: string, call: Call<never>): undefined {
     if (!this.#noted?.delete(gate)) return;
     if (this.#noted.size === 0) this.#noted = undefined;
     this.#watcher.gate(call, { gate, state: 'opened' });

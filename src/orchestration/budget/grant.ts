@@ -20,7 +20,7 @@ export interface GrantSource {
 type GrantedLimits = { readonly [name in keyof Required<Limits>]: number | undefined };
 
 /**
- * The limits of a detached child: its own, and of what is left above no more than half. Tokens and money are reserved for it as a
+ * The limits of a detached child: its own, and at most half of what remains above. Tokens and money are reserved for it as a
  * whole, so where a cap holds above it needs limits of its own.
  */
 function grantedLimits({ limits, count }: GrantSource, self: Invocation): GrantedLimits | { readonly refused: string } {
@@ -46,7 +46,7 @@ function grantedLimits({ limits, count }: GrantSource, self: Invocation): Grante
   };
 }
 
-/** Half of what is left: its siblings need some too. */
+/** Half of what remains: its siblings need some too. */
 function share(cap: number | undefined, used: number, own: number): number | undefined {
   return cap === undefined ? undefined : Math.min(own, Math.ceil(Math.max(0, cap - used) / 2));
 }
@@ -55,7 +55,7 @@ function share(cap: number | undefined, used: number, own: number): number | und
  * The grant of a detached child. Its limits depend on the rest of the tree at that time, so they are recorded for a resume; all else
  * follows from its node.
  *
- * @throws ToolError where nothing is left for it.
+ * @throws ToolError where nothing remains for it.
  */
 export function grantFor(run: GrantSource, self: Invocation, levels: readonly Level[]): Grant {
   const limits = run.journal.once(`${self.path}/@grant`, self, () => grantedLimits(run, self));
@@ -83,7 +83,7 @@ function grantedLevel({ source, rules, mode, tools }: Level): GrantedLevel {
   return { source, rules: texts, ...(mode !== undefined && { mode }), ...(tools !== undefined && { tools }) };
 }
 
-/** Reserves what was granted: nothing for a child that has ended, the rest for one that had used something. */
+/** Reserves what was granted: nothing for a child that has ended, the unused rest for one that had begun. */
 export function reservedFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): ReservedCounts {
   if (journal.recall('agent', path) !== undefined) return new ReservedCounts(count, { agents: 1 }, undefined);
   let before: DetachedOutcome | undefined;

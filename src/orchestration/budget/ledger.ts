@@ -25,7 +25,7 @@ export interface Reached {
   readonly max: number;
 }
 
-/** Told when a call no longer fits. */
+/** Called when a call no longer fits. */
 export interface LedgerWatcher {
   limited(call: Call<never>, reached: Reached): void;
 }
@@ -36,9 +36,9 @@ const USEFUL_OUTPUT = 1_024;
 const LEAST_OUTPUT = 1;
 
 /**
- * Reserves the worst case before a model call and settles it after. A call that does not fit waits while other work is in flight
- * that may give it room, else it ends with `token_limit` or `cost_limit`. Beside an invocation's calls stands one reservation of
- * the same size for its wrap-up turn, given back when it ends. All of a call is reserved at once or nothing: a call that waits
+ * Reserves the worst case before a model call and reconciles it with the charge after. A call that does not fit waits while other
+ * work in flight may make room, else it ends with `token_limit` or `cost_limit`. Each invocation also reserves as much for its
+ * wrap-up turn, released when it ends. All of a call is reserved at once or nothing: a call that waits
  * holds nothing that another waits for.
  */
 export class Ledger implements Layer {
@@ -72,6 +72,7 @@ export class Ledger implements Layer {
     this.#wake();
   }
 
+  /** Replaces the reservation of a call by its charge. */
   #reconcile(call: Call<never>, outcome: Outcome, work: Work, reserved: Amount, accounts: readonly Account[]): void {
     work.reserved = undefined;
     // A failed call is charged too, where the provider says so.
@@ -96,16 +97,16 @@ export class Ledger implements Layer {
     }
   }
 
-  /** Gives back what was kept for the wrap-up turn. */
+  /** Releases the reservation for the wrap-up turn. */
   ended(self: Invocation): void {
-    const kept = this.#wrapUps?.get(self);
-    if (kept === undefined) return;
+    const wrapUp = this.#wrapUps?.get(self);
+    if (wrapUp === undefined) return;
     this.#wrapUps?.delete(self);
-    for (const account of this.#of(self)) account.wrapUps -= kept[account.unit];
+    for (const account of this.#of(self)) account.wrapUps -= wrapUp[account.unit];
     this.#wake();
   }
 
-  /** What nobody has spent under the caps that an invocation's calls count to. */
+  /** What is not spent of the caps that an invocation's calls count to. */
   remaining(self: Invocation): Caps {
     const least = (limit: Account['limit']) =>
       Math.min(...this.#of(self).flatMap((account) => (account.limit === limit ? account.cap - account.spent : [])));
@@ -140,15 +141,15 @@ export class Ledger implements Layer {
   #reserve(call: Call<never>, work: Work, accounts: readonly Account[]): boolean {
     const isWrapUp = call.key.endsWith('/@wrapup');
     if (isWrapUp) this.ended(call.self);
-    const kept = keepsWrapUp(call) ? (this.#wrapUps?.get(call.self) ?? NOTHING) : undefined;
+    const wrapUp = reservesWrapUp(call) ? (this.#wrapUps?.get(call.self) ?? NOTHING) : undefined;
     let output = Number.POSITIVE_INFINITY;
     for (const account of accounts) {
-      const fits = outputThatFits(call, account, roomOf(account, kept), this.#leastOf(account, call.self));
+      const fits = outputThatFits(call, account, roomOf(account, wrapUp), this.#leastOf(account, call.self));
       if (fits === undefined) return false;
       output = Math.min(output, fits);
     }
     const reserved = amountOf(call, output, accounts);
-    const more = kept === undefined ? NOTHING : this.#keep(call.self, kept, reserved);
+    const more = wrapUp === undefined ? NOTHING : this.#reserveWrapUp(call.self, wrapUp, reserved);
     for (const account of accounts) {
       account.reserved += reserved[account.unit];
       account.wrapUps += more[account.unit];
@@ -159,14 +160,14 @@ export class Ledger implements Layer {
     return true;
   }
 
-  /** Keeps as much for the wrap-up turn as the largest call so far. Gives what that is more than before. */
-  #keep(self: Invocation, kept: Amount, reserved: Amount): Amount {
+  /** Reserves as much for the wrap-up turn as the largest call so far. Gives the difference to before. */
+  #reserveWrapUp(self: Invocation, wrapUp: Amount, reserved: Amount): Amount {
     const more = {
-      tokens: Math.max(0, reserved.tokens - kept.tokens),
-      picoUsd: Math.max(0, reserved.picoUsd - kept.picoUsd),
+      tokens: Math.max(0, reserved.tokens - wrapUp.tokens),
+      picoUsd: Math.max(0, reserved.picoUsd - wrapUp.picoUsd),
     };
     this.#wrapUps ??= new WeakMap();
-    this.#wrapUps.set(self, { tokens: kept.tokens + more.tokens, picoUsd: kept.picoUsd + more.picoUsd });
+    this.#wrapUps.set(self, { tokens: wrapUp.tokens + more.tokens, picoUsd: wrapUp.picoUsd + more.picoUsd });
     return more;
   }
 
@@ -192,25 +193,25 @@ export class Ledger implements Layer {
 
   /** Whether work in flight may make room wherever there is none. */
   #mayFit(call: Call<never>, accounts: readonly Account[]): boolean {
-    const kept = keepsWrapUp(call) ? (this.#wrapUps?.get(call.self) ?? NOTHING) : undefined;
+    const wrapUp = reservesWrapUp(call) ? (this.#wrapUps?.get(call.self) ?? NOTHING) : undefined;
     return accounts.every((account) => {
       const least = this.#leastOf(account, call.self);
-      const fits = outputThatFits(call, account, roomOf(account, kept), least) !== undefined;
-      return fits || this.#mayComeBack(account, call.self);
+      const fits = outputThatFits(call, account, roomOf(account, wrapUp), least) !== undefined;
+      return fits || this.#mayBeReleased(account, call.self);
     });
   }
 
   #leastOf(account: Account, self: Invocation): number {
-    return this.#mayComeBack(account, self) ? USEFUL_OUTPUT : LEAST_OUTPUT;
+    return this.#mayBeReleased(account, self) ? USEFUL_OUTPUT : LEAST_OUTPUT;
   }
 
-  /** What an invocation and those above it keep for their wrap-up turns does not come back while it waits. */
-  #mayComeBack(account: Account, self: Invocation): boolean {
+  /** Whether others may release something. The wrap-up reservations of the invocation and those above it are not released while it waits. */
+  #mayBeReleased(account: Account, self: Invocation): boolean {
     if (account.inFlight === 0) return false;
     let others = account.reserved + account.wrapUps;
     for (let node: Invocation | undefined = self; node !== undefined && others > 0; node = node.parent) {
-      const kept = this.#wrapUps?.get(node);
-      if (kept !== undefined && this.#of(node).includes(account)) others -= kept[account.unit];
+      const wrapUp = this.#wrapUps?.get(node);
+      if (wrapUp !== undefined && this.#of(node).includes(account)) others -= wrapUp[account.unit];
     }
     return others > 0;
   }
@@ -241,7 +242,7 @@ function begin(accounts: readonly Account[]): undefined {
   for (const account of accounts) account.inFlight += 1;
 }
 
-function keepsWrapUp({ key, kind, self: { definition } }: Call<never>): boolean {
+function reservesWrapUp({ key, kind, self: { definition } }: Call<never>): boolean {
   return kind === 'model' && !key.endsWith('/@wrapup') && definition.type === 'model' && definition.wrapUp;
 }
 
@@ -251,11 +252,11 @@ function shareOf({ cap, spent, wrapUps }: Account): number {
 
 /** What is not certain of a sum. */
 function doubts({ estimates, over }: Account, show: (amount: number) => string): string {
-  const said = [
+  const parts = [
     ...(estimates > 0 ? [`estimated for ${estimates} of the calls, which reported nothing`] : []),
     ...(over > 0 ? [`${show(over)} of it more than was estimated before the calls`] : []),
   ];
-  return said.length === 0 ? '' : ` (${said.join('; ')})`;
+  return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 }
 
 function unpriced(): Failure {

@@ -4,7 +4,7 @@ import { FairQueue } from './fair-queue.ts';
 
 interface Waiter {
   readonly enter: () => void;
-  /** A stop let it go on without a slot. */
+  /** A stop let it continue without a slot. */
   isGone: boolean;
 }
 
@@ -21,7 +21,7 @@ export class Limiter implements Layer {
   }
 
   enter(call: Call<never>, work: Work): undefined | Promise<undefined> {
-    // While a slot is free nobody waits.
+    // While a slot is free nothing waits.
     if (this.#free === 0) return this.#wait(call.self, work);
     this.#free -= 1;
     work.holdsSlot = true;
@@ -29,7 +29,7 @@ export class Limiter implements Layer {
   }
 
   async #wait(self: Invocation, work: Work): Promise<undefined> {
-    // A stop that came just before is not told again.
+    // `onStop` is not called for a stop that came before.
     if (work.stop !== undefined) return;
     work.holdsSlot = await new Promise<boolean>((resolve) => {
       const waiter: Waiter = { enter: () => resolve(true), isGone: false };

@@ -1,26 +1,26 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-/** Who waits for a slot: a stop lets it go on without one. */
+/** What waits for a slot: a stop lets it continue without one. */
 export interface Waiter {
   readonly stop: unknown;
   onStop?: (() => void) | undefined;
 }
 
 /**
- * A number of slots. While one is free it is taken at once; those who must wait queue at p-limit in the order they came, and
- * the first of them stands at the door until a slot is given back. Over the limit means queue, not refuse.
+ * A number of slots. While one is free it is taken at once; waiters queue at p-limit in the order they came, and the first of them
+ * gets the next slot that is given back. Over the limit means queue, not refuse.
  */
 export class Semaphore {
   #free: number;
   #queue: LimitFunction | undefined;
-  /** Lets the first in the queue in, with the slot that was given back. */
+  /** Gives the first in the queue the slot that was given back. */
   #admitFirst: (() => void) | undefined;
 
   constructor(slots: number) {
     this.#free = slots;
   }
 
-  /** True where a slot was free and nobody waits; it is then taken. */
+  /** True where a slot was free and nothing waits; it is then taken. */
   take(): boolean {
     const queue = this.#queue;
     if (queue !== undefined && queue.activeCount + queue.pendingCount > 0) return false;
@@ -29,7 +29,7 @@ export class Semaphore {
 
   /** Waits for a slot: true when it is taken, false where a stop came first. */
   wait(waiter: Waiter): Promise<boolean> {
-    // A stop that came just before is not told again.
+    // `onStop` is not called for a stop that came before.
     if (waiter.stop !== undefined) return Promise.resolve(false);
     this.#queue ??= pLimit(1);
     const queue = this.#queue;
@@ -43,11 +43,12 @@ export class Semaphore {
     });
   }
 
+  /** Gives a slot back. */
   give(): void {
-    const door = this.#admitFirst;
+    const admit = this.#admitFirst;
     this.#admitFirst = undefined;
-    if (door === undefined) this.#free += 1;
-    else door();
+    if (admit === undefined) this.#free += 1;
+    else admit();
   }
 
   #takeFree(): boolean {
@@ -56,7 +57,7 @@ export class Semaphore {
     return true;
   }
 
-  /** Resolves when the waiter has left the door, with a slot or without. */
+  /** Waits as the first of the queue; resolves when the waiter has a slot, or was stopped. */
   #waitFirst(waiter: Waiter, resolve: (taken: boolean) => void): Promise<void> {
     return new Promise((leave) => {
       const enter = () => {

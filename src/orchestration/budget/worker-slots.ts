@@ -17,7 +17,7 @@ class Slot implements Parkable {
     this.#slots = slots;
   }
 
-  /** Those who go on at once after one wait share one taking. */
+  /** Calls that continue at once after the same wait share one taking. */
   take(stops: Stops): Promise<void> {
     this.#taking ??= this.#take(stops).finally(() => {
       this.#taking = undefined;
@@ -44,7 +44,7 @@ class Slot implements Parkable {
     return this.#isTaken;
   }
 
-  /** While all below it waits for a person, somebody else may have the slot. */
+  /** While all below it waits for a person, another worker may have the slot. */
   park(): void {
     if (this.#isTaken) this.#slots.give();
     this.#isTaken = false;
@@ -65,25 +65,25 @@ export class WorkerSlots {
     this.#stops = stops;
   }
 
-  /** One of each owner: a supervisor, a fan-out of code. In the order given, so that nobody waits for each other. */
+  /** Takes one slot of each owner: a supervisor, a fan-out of code. In the order given, so that no two wait for each other. */
   async take(
     self: Invocation,
     owners: readonly { readonly of: object; readonly concurrency: number }[],
   ): Promise<void> {
-    const held = owners.map(({ of, concurrency }) => {
+    const taken = owners.map(({ of, concurrency }) => {
       const slots = this.#byOwner.get(of) ?? new Semaphore(concurrency);
       this.#byOwner.set(of, slots);
       return new Slot(self, slots);
     });
-    for (const slot of held) await slot.take(this.#stops);
-    this.#taken.set(self, held);
-    for (const slot of held) this.#activity.add(slot);
+    for (const slot of taken) await slot.take(this.#stops);
+    this.#taken.set(self, taken);
+    for (const slot of taken) this.#activity.add(slot);
   }
 
   give(self: Invocation): void {
-    const held = this.#taken.get(self) ?? [];
+    const taken = this.#taken.get(self) ?? [];
     this.#taken.delete(self);
-    for (const slot of held) {
+    for (const slot of taken) {
       this.#activity.remove(slot);
       slot.park();
     }

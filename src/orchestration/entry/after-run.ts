@@ -11,41 +11,41 @@ import type { RunOptions } from '../run/run-options.ts';
 import type { RunTree } from '../run/run-tree.ts';
 import { startRunWith } from './start-run.ts';
 
-/** Beyond the time that an extraction may take, so that it is over before another process may take it up. */
+/** Beyond the time that an extraction may take, so that it is over before another process may claim it. */
 const SLACK_MS = 60_000;
 
 /**
- * What a run leaves to be done once it is over, off its caller's path: models remember what was new, then what runs left whose
- * process died, then what is due in the stores that it may have written to. Each is a run of its own (`<run id>.extract.…`,
- * `<run id>.upkeep.…`) in the same journal, whose trace links to the run's, within what is left of the run's tokens and costs.
- * Resolves once what is to be remembered is kept by its store; `over` when all is done. Neither rejects.
+ * The work that follows a run, off its caller's path: models extract memories from what was new, then from pending sources of runs
+ * whose process died, then upkeep that is due in the stores that it may have written to. Each is a run of its own
+ * (`<run id>.extract.…`, `<run id>.upkeep.…`) in the same journal, whose trace links to the run's, within the remaining tokens and
+ * costs of the run. Resolves once the sources are stored; `over` when all is done. Neither rejects.
  */
 export async function afterRun(
   tree: RunTree,
-  { left, detached, written }: FollowUp,
+  { sources, detached, written }: FollowUp,
 ): Promise<{ readonly over: Promise<void> }> {
   const after = new AfterRun(tree);
-  const held: SavedSource[] = [];
-  for (const one of left) held.push({ ...one, forget: await after.save(one, held.length + 1) });
-  const over = after.all(held, detached, written);
-  const stores = [...left.map(({ grant }) => grant.store), ...written.keys()];
+  const saved: SavedSource[] = [];
+  for (const source of sources) saved.push({ ...source, forget: await after.save(source, saved.length + 1) });
+  const over = after.all(saved, detached, written);
+  const stores = [...sources.map(({ grant }) => grant.store), ...written.keys()];
   for (const store of new Set([...stores, ...detached.flatMap(({ grants }) => grants.map((grant) => grant.store))]))
     store.background?.(over);
   return { over };
 }
 
-/** What is left of the caps of a run and its root. The rest of a detached child's grant belongs to its parent. */
+/** What remains of the caps of a run and its root. The rest of a detached child's grant belongs to its parent. */
 function remainingOf({ perCall: [ledger], root, child }: RunTree): Limits {
-  const left = ledger.remaining(root);
-  return child === undefined ? left : Object.fromEntries(Object.keys(left).map((name) => [name, 0]));
+  const remaining = ledger.remaining(root);
+  return child === undefined ? remaining : Object.fromEntries(Object.keys(remaining).map((name) => [name, 0]));
 }
 
-/** What is to be remembered; `forget` where its store keeps it until that is done. */
+/** A source of an extraction; `forget` removes it where its store has it until then. */
 type SavedSource = ExtractionSource & { readonly forget: (() => Promise<void>) | undefined };
 
 class AfterRun {
   readonly #tree: RunTree;
-  /** Of the run's caps, what nobody has spent. */
+  /** Of the run's caps, what is not spent. */
   #remaining: Limits;
   #count = 0;
   readonly #follows: Follows;
@@ -56,7 +56,7 @@ class AfterRun {
     this.#follows = following(tree);
   }
 
-  /** A detached worker under a cap has nothing left of its own: what it leaves is for the run that it belongs to, at once. */
+  /** A detached worker under a cap has no remaining budget: the run that it belongs to may extract from its sources at once. */
   get #isForParent(): boolean {
     return this.#tree.child !== undefined && this.#isSpent;
   }
@@ -65,24 +65,28 @@ class AfterRun {
     return Object.values(this.#remaining).some((limit) => limit !== undefined && limit <= 0);
   }
 
-  /** `place`: its number in the line of what is to be remembered, one after another. */
+  /** Stores a source until its extraction is done. `position`: its number among the run's sources, which are processed in order. */
   async save(
     { self, grant, messages, label, recalled }: ExtractionSource,
-    place: number,
+    position: number,
   ): Promise<SavedSource['forget']> {
     const { store, namespace, extract } = grant;
     const writer = { agent: self.agent, run: this.#tree.id };
-    const left = { namespace, ...writer, label, input: pendingInput({ messages, label, recalled, writer }) };
+    const pending = { namespace, ...writer, label, input: pendingInput({ messages, label, recalled, writer }) };
     let forget: SavedSource['forget'];
     await this.#quietly(async () => {
-      forget = await store.addPendingExtraction?.(left, this.#isForParent ? 0 : place * leaseOf(extract));
+      forget = await store.addPendingExtraction?.(pending, this.#isForParent ? 0 : position * leaseOf(extract));
     });
     return forget;
   }
 
-  async all(held: readonly SavedSource[], detached: FollowUp['detached'], written: FollowUp['written']): Promise<void> {
-    for (const one of held) await this.#quietly(() => this.#extract(one));
-    for (const { self, grant } of held) {
+  async all(
+    sources: readonly SavedSource[],
+    detached: FollowUp['detached'],
+    written: FollowUp['written'],
+  ): Promise<void> {
+    for (const source of sources) await this.#quietly(() => this.#extract(source));
+    for (const { self, grant } of sources) {
       const { store, namespace } = grant;
       await this.#quietly(() => this.#extractPending(grant, store, { agent: self.agent, namespace }));
     }
@@ -104,7 +108,7 @@ class AfterRun {
     }
   }
 
-  /** What a run of the same agent and right left, whose process died or which had nothing left for it. */
+  /** Extracts from a pending source of another run of the same agent, whose process died or whose budget was spent. */
   async #extractPending(grant: Extracting, store: MemoryStore, query: PendingExtractionQuery): Promise<void> {
     if (this.#isSpent) return;
     const taken = await store.takePendingExtraction?.(query, leaseOf(grant.extract));
@@ -164,7 +168,7 @@ class AfterRun {
     }
   }
 
-  /** The run is over: what goes wrong now is told to whoever observes it. */
+  /** Reports a failure after the run to `onObserverError`, or warns. */
   #report(thrown: unknown): void {
     const { onObserverError } = this.#tree.options;
     if (onObserverError === undefined) {
@@ -174,7 +178,7 @@ class AfterRun {
     try {
       onObserverError(thrown);
     } catch {
-      // Its own throw is swallowed: there is nobody left to tell.
+      // Its own throw is swallowed: there is no one to report it to.
     }
   }
 }

@@ -10,7 +10,7 @@ import { readRun } from './resume-run.ts';
 
 /**
  * Answers a request of a run from any process: one that is suspended has the answer when it is resumed, one that is under way
- * elsewhere hears it within 100 ms. The first decision wins.
+ * elsewhere receives it within 100 ms. The first decision wins.
  *
  * @throws ConfigurationError where the journal does not know the run, nothing waits under this id, the decision is of the wrong
  * kind or came too late, another was first, or it is made by code of that run.
@@ -61,13 +61,13 @@ export function pendingOf({ rows, status, answered = [] }: StoredRun): readonly 
   return [...open.values()].filter(({ id }) => !answered.includes(id));
 }
 
-/** What was answered and the run has not taken up yet: it does so when it goes on. */
+/** Ids of answered requests that the run has not read yet: it does so when it continues. */
 export function answeredOf({ rows, status, answered = [] }: StoredRun): readonly string[] {
   const taken = new Set(rows.filter(({ kind, event }) => kind === 'wait' && event === 'done').map(({ key }) => key));
   return isFinal(status) ? [] : answered.filter((id) => !taken.has(id));
 }
 
-/** It was broken off with the whole run, which goes on; what was stopped by itself is not asked again. */
+/** Whether a wait was interrupted with the whole run, which continues; one that was stopped by itself is not asked again. */
 function isParked({ kind }: ErrorRecord): boolean {
   return kind === 'suspended' || kind === 'aborted';
 }

@@ -23,7 +23,7 @@ export type FanOutArgument<Deps> = [Deps] extends [never]
 /**
  * One worker for each brief, at once, from code outside of a run: what became of each, in the order of the briefs. It is one run:
  * limits, permissions, journal and views hold for all workers together. Called again with the `runId` and `journal` of one that
- * was interrupted it goes on with that. Inside of a run it is `ctx.fanOut`.
+ * was interrupted it continues that run. Inside of a run it is `ctx.fanOut`.
  *
  * Rejects with a ConfigurationError where something is wrong before it starts, with an AgentError where the run waits for a
  * person; never because a worker failed.
@@ -45,31 +45,31 @@ export async function fanOut<Input, Output, Deps>(
   if (!isAgent(agent))
     throw new ConfigurationError('agent', `expected an agent, got ${shown(agent)}`, 'Make it with defineAgent.');
   checkFanOutCall('fanOut', briefs, { policy, concurrency });
-  const held: { results?: readonly FanOutResult[] } = {};
-  const root = rootOf(agent as Agent, { policy, concurrency }, held);
+  const captured: { results?: readonly FanOutResult[] } = {};
+  const root = rootOf(agent as Agent, { policy, concurrency }, captured);
   const run = await begin(root, briefs, given);
   const result = await run.result;
-  if (result.status === 'completed') return (held.results ?? result.output) as readonly FanOutResult<Output>[];
-  if (held.results !== undefined && result.status !== 'suspended')
-    return held.results as readonly FanOutResult<Output>[];
+  if (result.status === 'completed') return (captured.results ?? result.output) as readonly FanOutResult<Output>[];
+  if (captured.results !== undefined && result.status !== 'suspended')
+    return captured.results as readonly FanOutResult<Output>[];
   const cause = result.status === 'suspended' ? 'it waits for a person' : result.error.message;
   throw new AgentError(`fanOut ended with ${result.status}: ${cause}`, result);
 }
 
 type Root = Agent<{ briefs: readonly unknown[] }, readonly FanOutResult[], never>;
 
-/** The procedure that is the run; `held` has the results also where it was stopped. */
-function rootOf(agent: Agent, options: FanOutOptions, held: { results?: readonly FanOutResult[] }): Root {
+/** The procedure that is the run; `captured` gets the results also where it was stopped. */
+function rootOf(agent: Agent, options: FanOutOptions, captured: { results?: readonly FanOutResult[] }): Root {
   const root = defineAgent({
     name: 'fanOut',
     input: { type: 'object', properties: { briefs: { type: 'array' } }, required: ['briefs'] },
     async run(input, ctx) {
       const { briefs } = input as { briefs: readonly never[] };
       try {
-        held.results = await ctx.fanOut(agent as Agent<never>, briefs, options);
-        return held.results;
+        captured.results = await ctx.fanOut(agent as Agent<never>, briefs, options);
+        return captured.results;
       } catch (thrown) {
-        if (isA(thrown, FanOutStopped)) held.results = thrown.results;
+        if (isA(thrown, FanOutStopped)) captured.results = thrown.results;
         throw thrown;
       }
     },
@@ -77,7 +77,7 @@ function rootOf(agent: Agent, options: FanOutOptions, held: { results?: readonly
   return root as unknown as Root;
 }
 
-/** A run of that id that the journal knows goes on. */
+/** Starts the run, or continues the one of that id in the journal. */
 async function begin(
   root: Root,
   briefs: readonly unknown[],

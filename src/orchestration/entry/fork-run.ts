@@ -8,8 +8,8 @@ import { liveRun } from './live-run.ts';
 import { checkAgent, checkResume, forkTo, type ResumeArgument, readRun } from './resume-run.ts';
 
 /**
- * A new run that shares the records of another up to a point and goes on by itself, under keys of its own: its idempotency keys
- * are new, what was spent before is inherited.
+ * A new run that has the records of another up to a point and continues by itself, under keys of its own: its idempotency keys are
+ * new, what was spent before is inherited.
  *
  * @example const { result } = forkRun(lead, runId, { journal, model, before: { key: 'lead/2/model' } });
  */

@@ -17,7 +17,7 @@ export interface ForkOptions {
   readonly runId?: string | undefined;
 }
 
-/** A place in a run's records: a number from 1, or an address. */
+/** @throws ConfigurationError where `point` is neither the number of a record, from 1, nor an address. */
 export function checkPoint(field: string, point: { readonly record?: unknown; readonly key?: unknown }): void {
   const { record, key } = point;
   if (record === undefined) {
@@ -36,25 +36,25 @@ export function checkEdit(edit: unknown): void {
 
 const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding', 'child']);
 
-/** The rows of the fork: those before the cut, less the effects that were under way there. */
+/** The rows of the fork: those before the boundary, less the effects that were under way there. */
 export function forkedRows(run: StoredRun, before: ForkOptions['before'], edit: ForkOptions['edit']): readonly Row[] {
-  const cut =
+  const boundary =
     'record' in before
       ? run.rows.findIndex(({ record }) => record >= before.record)
       : run.rows.findIndex(({ key }) => key === before.key);
-  if (cut < 1) {
+  if (boundary < 1) {
     const mend = `It has records 1 to ${run.rows.at(-1)?.record ?? 0}; the first is never left out. See them with cox show.`;
     throw new ConfigurationError('before', `run ${run.id} has no such record after its first`, mend);
   }
-  const kept = run.rows.slice(0, cut);
+  const copied = run.rows.slice(0, boundary);
   const ended = new Set(
-    kept.filter(({ event }) => event === 'done' || event === 'failed').map(({ kind, key }) => `${kind} ${key}`),
+    copied.filter(({ event }) => event === 'done' || event === 'failed').map(({ kind, key }) => `${kind} ${key}`),
   );
-  const rows = kept.filter(
+  const rows = copied.filter(
     ({ kind, key, event }) =>
       event !== 'cancel' && (!(EFFECTS.has(kind) || kind === 'wait') || ended.has(`${kind} ${key}`)),
   );
-  // An end that comes later in the fork must not stand in its prefix, nor what ended the other run.
+  // The prefix must not have an end that comes later in the fork, nor what ended the other run.
   const open = rows.filter(
     ({ kind, event, key }) =>
       !(kind === 'run' && event !== 'started') && !(kind === 'stop' && key === `${run.agent}/@cancel`),
@@ -90,7 +90,7 @@ function applyEdit(
   throw new ConfigurationError('edit.value', problem, 'Give a value like the recorded one: see it with cox show.');
 }
 
-/** A text stands for a turn that is this text. */
+/** A text is read as a turn with this text alone. */
 function modelTurn(value: unknown, { step }: Row): Json | undefined {
   const turn = typeof value === 'string' ? { content: [{ type: 'text', text: value }], stop: 'end' } : value;
   try {

@@ -49,8 +49,8 @@ class TreeStarter implements RunStarter {
     return runDetached(agents, child, { ...own, signal });
   }
 
-  async afterRun(left: FollowUp): Promise<{ readonly over: Promise<void> }> {
+  async afterRun(followUp: FollowUp): Promise<{ readonly over: Promise<void> }> {
     const { afterRun } = await import('./after-run.ts');
-    return afterRun(this.#tree, left);
+    return afterRun(this.#tree, followUp);
   }
 }

@@ -39,7 +39,7 @@ const tool = shape({ name: text, description: text, parameters: object });
 
 type Fields = { readonly [field in keyof StepLine]?: Check };
 
-/** What every log has of a line, whatever its content. */
+/** The fields that every log has, whatever its content: where and when a line is. */
 const POSITION: Fields = {
   agent: text,
   path: (value) => text(value) && value !== '',
@@ -75,7 +75,7 @@ export interface NumberedLine {
   readonly number: number;
 }
 
-/** @throws ConfigurationError that names the line and the field, where a line does not say where it stands. */
+/** @throws ConfigurationError that names the line and the field, where a line does not say where and when it is. */
 export function checkPosition(numbered: NumberedLine, file: string): void {
   check(numbered, POSITION, file);
 }

@@ -103,7 +103,7 @@ class Reading {
     if (!this.#begun.has(path)) {
       this.#begun.add(path);
       const type = step === 0 ? 'code' : 'model';
-      // A log that was cut off may not say which.
+      // A truncated log may not say which.
       const model = type === 'model' ? (this.#parts.get(path)?.model ?? '') : undefined;
       this.#add({
         kind: 'agent',
@@ -118,7 +118,7 @@ class Reading {
     if (step === 0) this.#calls(end, key);
     if (modelIn === undefined) return;
     const { call = 'model' } = line;
-    // A call that stands elsewhere has its whole address.
+    // A call at another address has its whole address.
     const model = call.includes('/') ? call : `${key}/${call}`;
     this.#add({ kind: 'model', key: model, event: 'started', step, request: this.#parts.get(path)?.request });
     if (end === undefined) return;
@@ -132,7 +132,7 @@ class Reading {
       if (ran) this.#add({ kind: 'tool', key: call, event: 'started', step: end.step, request: requested });
   }
 
-  /** What stays the same in the requests of an invocation stands in its lines once, and again when it changes. */
+  /** What stays the same in the requests of an invocation is in its lines once, and again when it changes. */
   #learn(path: string, { model, instructions, tools, settings, output }: NonNullable<StepLine['modelIn']>): void {
     const before = this.#parts.get(path);
     const request = { ...before?.request };
@@ -143,7 +143,7 @@ class Reading {
     if (typeof instructions === 'string')
       set('instructions', instructions.includes(REDACTED) ? undefined : sha256(instructions));
     if (tools !== undefined) set('tools', hash(asTools(tools).map(steadyTool)));
-    // A bound that was worked out stands among them as well.
+    // They include a bound that was worked out for the call.
     if (isPlainObject(settings)) set('settings', 'maxOutputTokens' in settings ? undefined : hash(settings));
     if (output !== undefined)
       set('output', isPlainObject(output) ? hash(steadySchema(output.schema as never)) : undefined);
@@ -260,11 +260,11 @@ function steadyTool(tool: ToolDefinition): ToolDefinition {
 
 /** The last line of an invocation says how it ended; a step that called tools is not its last. */
 function endOf(last: StepLine | undefined): string {
-  const goesOn = last === undefined || (last.status === 'completed' && (last.toolCalls?.length ?? 0) > 0);
-  return goesOn ? 'running' : (last.status ?? 'running');
+  const continues = last === undefined || (last.status === 'completed' && (last.toolCalls?.length ?? 0) > 0);
+  return continues ? 'running' : (last.status ?? 'running');
 }
 
-/** Of a procedure it stands among its effects. */
+/** The text that an invocation ended with; a procedure's is among its effects. */
 function textOf(last: StepLine | undefined): string {
   const ended = last?.effects?.find(({ kind, key }) => kind === 'agent' && key === last.path)?.outcome;
   if (isPlainObject(ended) && typeof ended.text === 'string') return ended.text;

@@ -29,8 +29,8 @@ export type ResumeArgument<Deps> = ResumeOptions<Deps> & { readonly journal: Rec
     : { readonly deps: Deps });
 
 /**
- * Goes on with a run after a crash, a suspension or a deploy: from the top, with what is recorded. Finished effects never run
- * again; one that was started and has no outcome follows its `onUnknownOutcome`. A run that ended on a limit goes on where that is now
+ * Continues a run after a crash, a suspension or a deploy: from the top, with what is recorded. Finished effects never run again;
+ * one that was started and has no outcome follows its `onUnknownOutcome`. A run that ended on a limit continues where that is now
  * larger; any other run that is over gives its result.
  *
  * `result` rejects with a ConfigurationError (`runId`) for a run that the journal does not know, a FencedError for one that is
@@ -48,7 +48,7 @@ export function resumeRun<Input, Output, Deps>(
   return liveRun(runId, definition, checked, { begin });
 }
 
-/** What a run goes on from: its records, or the result that it ended with. */
+/** What a run continues from: its records, or the result that it ended with. */
 export function resumeOrigin(definition: Agent, runId: string, checked: CheckedOptions, journal: RecordStore) {
   const begin = async (tree: RunTree): Promise<InitialInput | RunResult> => {
     const stored = await readRun(journal, runId);
@@ -106,7 +106,7 @@ export async function readRun(journal: RecordStore, runId: string): Promise<Stor
   );
 }
 
-/** Goes on in a new run, which has the rows of another up to there. */
+/** Continues in a new run, which begins with rows of another. */
 export async function forkTo(
   id: string,
   tree: RunTree,
@@ -141,7 +141,7 @@ export function checkAgent(tree: RunTree, run: RunSummary): void {
   }
 }
 
-/** Makes the tree go on from a run's records; gives what it starts with. */
+/** Makes the tree continue from a run's records; gives its initial input. */
 export function restore(
   tree: RunTree,
   run: StoredRun,
@@ -160,12 +160,12 @@ export function restore(
 }
 
 /** Whether the limit that a run ended on is now larger. */
-function isLimitRaised({ status }: StoredRun, past: Beginning, agent: Agent, { limits }: CheckedOptions): boolean {
+function isLimitRaised({ status }: StoredRun, before: Beginning, agent: Agent, { limits }: CheckedOptions): boolean {
   const name = limitOf(status);
   if (name === undefined) return false;
   const standard = invocationDefault(name);
   const own = (agent.limits as Limits)[name] ?? standard;
-  return isLarger(limits[name], past.limits[name]) || isLarger(own, past.agentLimits[name] ?? standard);
+  return isLarger(limits[name], before.limits[name]) || isLarger(own, before.agentLimits[name] ?? standard);
 }
 
 function isLarger(now: number | undefined, then: number | undefined): boolean {
@@ -174,7 +174,7 @@ function isLarger(now: number | undefined, then: number | undefined): boolean {
 
 /**
  * The records of a run that the code of now would make as well: those before the first difference. Found by replaying them,
- * so nothing happens; what is cut off may uncover another difference in a branch beside, so it is looked for again.
+ * so nothing happens; what is left out may uncover another difference in a parallel branch, so it is looked for again.
  */
 async function commonRows(stored: StoredRun, agent: Agent, options: CheckedOptions): Promise<readonly Row[]> {
   let { rows } = stored;

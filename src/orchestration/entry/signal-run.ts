@@ -8,7 +8,7 @@ import { recordedProblem, refusal, type SteerMessage, steerSignal } from '../run
 import { readRun } from './resume-run.ts';
 
 /**
- * Stops a node of a run and all below it, or the whole run, from any process: one that is under way hears it while it waits or
+ * Stops a node of a run and all below it, or the whole run, from any process: one that is under way receives it while it waits or
  * writes; one that is not, when it is resumed.
  *
  * @throws ConfigurationError where the journal does not know the run, it is over, or this was asked for before.
@@ -34,7 +34,7 @@ export async function cancelRun(
 
 /**
  * A user message for a node of a run, from any process: it enters the node's transcript at its next step boundary. One that is
- * under way hears it with its next records, or within 100 ms while it waits; one that is not, when it is resumed. Gives the
+ * under way receives it with its next records, or within 100 ms while it waits; one that is not, when it is resumed. Gives the
  * message's id.
  *
  * @throws ConfigurationError where the journal does not know the run, it is over, the node is not in it, has ended or is code; or where code of that

@@ -27,7 +27,7 @@ export function startRun<Input, Output, Deps>(
   return startRunWith(agent, input, TRUSTED, options as RunOptions | undefined);
 }
 
-/** The label is that of who calls: what comes in over a border is untrusted. `follows`: the run that it is left over from. */
+/** The label is the caller's: untrusted at a protocol boundary. `follows`: the run whose work this one is. */
 export function startRunWith<Input, Output, Deps>(
   agent: Agent<Input, Output, Deps>,
   input: unknown,

@@ -8,18 +8,18 @@ import { redactor } from '../../security/redaction/secrets.ts';
 
 /** A value, or its path, is shown up to so many characters. */
 const SHOWN_CHARS = 60;
-/** Places of the arguments that are shown. */
+/** How many differences of the arguments are shown. */
 const SHOWN_DIFFERENCES = 3;
 const HASH = /^[0-9a-f]{64}$/;
 
 /** The error of a call that is another than the recorded one, with both sides of what differs. Prompts are there as their hashes, secrets not at all. */
 export function divergenceError(key: string, changes: readonly Change[]): DivergenceError {
   const differences = changes.flatMap((change) =>
-    change.part === 'args' ? argumentDifferences(change) : [sides(change)],
+    change.part === 'args' ? argumentDifferences(change) : [difference(change)],
   );
-  const said = differences.map(({ part, recorded, now }) => `${part}: recorded ${recorded}, now ${now}`).join('; ');
+  const sides = differences.map(({ part, recorded, now }) => `${part}: recorded ${recorded}, now ${now}`).join('; ');
   const parts = changes.map(({ part }) => part);
-  const message = `${key}: the code of now asks for something else than recorded (${said}). Resume the run with the code it was started with, or fork it before this.`;
+  const message = `${key}: the code of now asks for something else than recorded (${sides}). Resume the run with the code it was started with, or fork it before this.`;
   return new DivergenceError(key, parts, message, differences);
 }
 
@@ -32,7 +32,7 @@ export function leftoverError({ kind, key, record }: TypedRow, start: StoredStar
   return new DivergenceError(key, ['key'], message, [{ part: 'key', recorded, now: 'nothing' }]);
 }
 
-function sides({ part, recorded, now }: Change): Difference {
+function difference({ part, recorded, now }: Change): Difference {
   return { part, recorded: named(recorded), now: named(now) };
 }
 
@@ -41,7 +41,7 @@ function named(value: Json): string {
   return typeof value === 'string' && HASH.test(value) ? `sha256 ${value.slice(0, 12)}` : shown('', value);
 }
 
-/** The first places at which arguments differ. */
+/** The first differences of the arguments. */
 function argumentDifferences({ part, recorded, now }: Change): Difference[] {
   const found = valueDifferences('$', '', recorded, now).slice(0, SHOWN_DIFFERENCES);
   if (found.length === 0) return [{ part, recorded: 'the same values', now: 'written otherwise' }];
@@ -59,7 +59,7 @@ interface ValueDifference {
   readonly after: Json | undefined;
 }
 
-/** What is only in the recorded ones may be a default, which stands in no text: it comes last. */
+/** Where two values differ. Fields of the recorded one alone come last: they may be defaults, which the model did not write. */
 function valueDifferences(
   path: string,
   name: string,
@@ -84,7 +84,7 @@ function shown(name: string, value: Json | undefined): string {
   return truncated(text.slice(JSON.stringify(name).length + 2, -1));
 }
 
-/** At a code-point border. */
+/** At a code-point boundary. */
 function truncated(text: string): string {
   return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

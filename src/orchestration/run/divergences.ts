@@ -50,7 +50,7 @@ export class Divergences {
    */
   checkLeftovers(): void {
     const { history, stops } = this.#run;
-    const left = history?.leftover(({ key }) => stops.at(key) !== undefined);
-    if (left !== undefined) throw leftoverError(left, history?.take(left.kind, left.key)?.started);
+    const leftover = history?.leftover(({ key }) => stops.at(key) !== undefined);
+    if (leftover !== undefined) throw leftoverError(leftover, history?.take(leftover.kind, leftover.key)?.started);
   }
 }

@@ -1,4 +1,4 @@
-/** An async iterator that is pushed to. Leaving it drops what it holds. */
+/** An async iterator that events are pushed to. `return` drops what it holds and calls `onReturn`. */
 export class EventQueue<T> implements AsyncIterableIterator<T> {
   #waiting: T[] = [];
   #next = 0;
@@ -6,8 +6,8 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
   #ended = false;
   readonly #onReturn: (queue: EventQueue<T>) => void;
 
-  constructor(left: (queue: EventQueue<T>) => void) {
-    this.#onReturn = left;
+  constructor(onReturn: (queue: EventQueue<T>) => void) {
+    this.#onReturn = onReturn;
   }
 
   push(value: T): void {

@@ -54,7 +54,7 @@ function userMessage(content: string, label: Label): UserMessage {
   return Object.freeze(label === TRUSTED ? { role: 'user', content } : { role: 'user', content, label });
 }
 
-/** What an earlier run ended with is taken as it is; the rest is read, and must go on from there. */
+/** Messages with which an earlier run ended are taken as they are; the rest is read, and must continue them. */
 function conversation(input: readonly InputMessage[], label: Label): InitialInput {
   const known = cachedPrefix(input);
   const first = known?.messages[0];
@@ -73,7 +73,7 @@ function conversation(input: readonly InputMessage[], label: Label): InitialInpu
   return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
 }
 
-/** What somebody else wrote carries their label, whatever it says of itself. */
+/** A message of another caller has that caller's label joined, whatever label it has. */
 function tainted(message: Message, label: Label): Message {
   const own = message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED);
   return Object.freeze({ ...message, label: joinLabels(own, label) });

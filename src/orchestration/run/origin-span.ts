@@ -3,7 +3,7 @@ import type { Span } from '../../core/contract/record.ts';
 import type { History } from '../../journal/history.ts';
 import { spanIdOf, spanOfRow, traceIdOf } from '../../journal/stored-record.ts';
 
-/** What a run does whose caller does not wait for it is a run that follows it: its id, and its span. */
+/** The run that another follows, with a link to its span: work that the caller of a run does not wait for is a run that follows it. */
 export interface Follows {
   readonly run: string;
   readonly span: SpanLink;
@@ -13,7 +13,7 @@ export function following(run: { readonly id: string; readonly epoch: number; re
   return { run: run.id, span: { type: 'queued', traceId: traceIdOf(run, run.span), spanId: spanIdOf(run, run.span) } };
 }
 
-/** The span of the epoch that a run goes on from, or shows again; undefined where it is new. */
+/** The span of the epoch that a run continues, or replays; undefined where it is new. */
 export function originOf(run: {
   readonly id: string;
   readonly history: History | undefined;

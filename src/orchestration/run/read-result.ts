@@ -22,7 +22,7 @@ const input = compileSchema(
   'read_result',
 );
 
-/** Reads on in a result that was cut: there for each agent whose definition says so. */
+/** Reads the rest of a truncated result: a tool of each agent with `readResult`. */
 export const readResult: ProcedureTool = defineBuiltin(
   {
     name: 'read_result',

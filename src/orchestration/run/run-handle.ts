@@ -3,7 +3,7 @@ import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract
 import type { RunResult, TreeNode } from '../../core/contract/result.ts';
 import type { SteerMessage } from './steer.ts';
 
-/** Told each event of one type. What it throws or rejects with reaches `onObserverError`, never the run. */
+/** Called with each event of one type. What it throws or rejects with reaches `onObserverError`, never the run. */
 export type Listener<Type extends EventType> = (event: EventOf<Type>) => unknown;
 
 /**
@@ -23,8 +23,8 @@ export interface Run<Output = unknown> extends AsyncIterable<RunEvent> {
   /** Settles when the run is over and every view is flushed. Rejects only for programming errors and failed infrastructure. */
   readonly result: Promise<RunResult<Output>>;
   /**
-   * Resolves when also that is over which goes on after the result: models that remember what was new, upkeep of a memory that
-   * was due. Never rejects. Wait for it before you close the journal.
+   * Resolves when the work after the result is done too: extraction of memories, upkeep of a memory that was due. Never rejects.
+   * Wait for it before you close the journal.
    */
   readonly settled: Promise<void>;
   /** Calls `listener` at each event of a type, from now on. */
@@ -35,7 +35,7 @@ export interface Run<Output = unknown> extends AsyncIterable<RunEvent> {
   off<Type extends EventType>(type: Type, listener: Listener<Type>): this;
   /** The text of the root, or of the node at `path`, as it comes. What a retried stream repeats is not repeated. */
   text(path?: string): AsyncIterable<string>;
-  /** The tree as it stands. */
+  /** The tree as it is now. */
   tree(): TreeNode;
   /** What waits for a person or another process. */
   pending(): readonly (ApprovalRequest | WaitRequest)[];

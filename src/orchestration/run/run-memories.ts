@@ -9,7 +9,7 @@ import { memoryTools, type ResolvedGrant } from '../../memory/tools/memory-tools
 import { Recalled } from '../../memory/tools/recalled.ts';
 import { recalledIn } from '../../memory/upkeep/conversation.ts';
 
-/** What an invocation leaves for a model to remember something of. */
+/** What an invocation said that a model is to extract memories from. */
 export interface ExtractionSource {
   readonly self: Invocation;
   readonly grant: ResolvedGrant & { readonly extract: MemoryExtract };
@@ -19,7 +19,7 @@ export interface ExtractionSource {
   readonly recalled: readonly string[];
 }
 
-/** A worker that ran detached, and may have left something that nothing was left for there. */
+/** A worker that ran detached, whose run may not have had the budget for its own extraction. */
 export interface DetachedWriter {
   readonly agent: string;
   readonly run: string;
@@ -36,7 +36,7 @@ export class RunMemories {
   #detached: readonly DetachedWriter[] = NONE_DETACHED;
   #written: Map<MemoryStore, Set<string>> = NOTHING_WRITTEN;
 
-  /** An invocation with grants begins: what was recalled before is no more to be stored again than what it recalls itself. */
+  /** An invocation with grants begins: what earlier runs recalled is not stored again, like what it recalls itself. */
   begins(self: Invocation, brief: readonly Message[]): void {
     const texts = recalledIn(brief);
     if (texts.length === 0) return;
@@ -58,7 +58,7 @@ export class RunMemories {
     return memoryTools(grants, recalled);
   }
 
-  /** An invocation is over: its transcript is kept where a grant has an extraction. */
+  /** An invocation has ended: its transcript is a source where a grant has an extraction. */
   ended(self: Invocation, brief: readonly Message[], { messages, label, status }: AgentOutcome): void {
     const { grants = [], recalled } = this.#open?.get(self) ?? {};
     const grant = grants.find(hasExtract);
@@ -69,31 +69,32 @@ export class RunMemories {
     ];
   }
 
-  /** A worker ends that is a run of its own, under this id. */
+  /** A detached worker has ended; `run` is the id of its own run. */
   endedDetached({ definition, agent }: Invocation, run: string): void {
     if (definition.type === 'code') return;
     const grants = definition.memory.filter(hasExtract);
     if (grants.length > 0) this.#detached = [...this.#detached, { agent, run, grants }];
   }
 
-  /** What is to be done now that the run ended so; undefined where that is nothing. */
+  /** The work that follows a run of this status; undefined where there is none. */
   followUp(status: Status): FollowUp | undefined {
-    const left = this.#sources;
+    const sources = this.#sources;
     const written = this.#written;
-    // Whoever keeps the run's handle keeps no transcripts with it.
+    // The run's handle must not hold transcripts.
     const detached = this.#detached;
     this.#sources = NO_SOURCES;
     this.#detached = NONE_DETACHED;
-    // Whoever stopped a run does not want more to be begun for it.
+    // A stopped run begins no more work.
     if (isStopped(status)) return undefined;
     const isAsked =
-      left.length > 0 || detached.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
-    return isAsked ? { left, detached, written } : undefined;
+      sources.length > 0 || detached.length > 0 || [...written.keys()].some((store) => store.upkeep !== undefined);
+    return isAsked ? { sources, detached, written } : undefined;
   }
 }
 
+/** The work that follows a run. */
 export interface FollowUp {
-  readonly left: readonly ExtractionSource[];
+  readonly sources: readonly ExtractionSource[];
   readonly detached: readonly DetachedWriter[];
   /** Namespaces that the run may have written to. */
   readonly written: ReadonlyMap<MemoryStore, ReadonlySet<string>>;

@@ -7,6 +7,7 @@ import { messageOf } from '../../core/values/errors.ts';
 import type { ModelDelta } from '../../core/values/model.ts';
 import type { CheckedOptions } from './run-options.ts';
 
+/** Where something without a record happened. */
 interface EventSite {
   readonly self: Invocation;
   readonly key: string;
@@ -45,7 +46,7 @@ export class RunObservers implements Observers {
   }
 }
 
-/** An instrument whose failure is told and costs a span, never the run. Undefined where it wants nothing of the run. */
+/** An instrument whose failure is reported and costs a span, never the run. Undefined where it wants nothing of the run. */
 export function guardedInstrument(
   instrument: Instrument | undefined,
   failed: (error: unknown) => void,
@@ -80,8 +81,8 @@ export function guardedInstrument(
 }
 
 /**
- * Tells `onObserverError` what a view, a listener or the instrument failed with: none of them is part of the run. With nobody
- * told, a log that cannot be written would be lost in silence, so the process is warned, once a run.
+ * Reports the failure of a view, a listener or the instrument to `onObserverError`: none of them is part of the run. Without that
+ * option the process is warned once a run, since a log that cannot be written would be lost in silence.
  */
 export function observerErrors(
   run: string,
@@ -102,7 +103,7 @@ export function observerErrors(
       const handled: unknown = options.onObserverError?.(error);
       if (handled instanceof Promise) handled.catch(() => {});
     } catch {
-      // Its own throw is swallowed: there is nobody left to tell.
+      // Its own throw is swallowed: there is no one to report it to.
     }
   };
 }

@@ -43,7 +43,10 @@ export interface RunOptions<Deps = unknown> {
   readonly limits?: Limits | undefined;
   readonly permissions?: RunPermissions | undefined;
   readonly approve?: Approve | undefined;
-  /** What happens to requests that nobody was asked when nothing else can go on. Default `deny`. */
+  /**
+   * What happens, when nothing else can continue, to requests that no callback was asked for: `suspend` parks the run, `deny` denies
+   * them, `wait` waits on. Default `suspend` with a journal, `deny` without.
+   */
   readonly onIdle?: 'suspend' | 'deny' | 'wait' | undefined;
   /** Replaces every agent's model: for tests and trials. */
   readonly model?: Model | undefined;
@@ -56,7 +59,7 @@ export interface RunOptions<Deps = unknown> {
   /** Fire for every agent of the tree, before its own. */
   readonly hooks?: Hooks<NoInfer<Deps>> | undefined;
   readonly instrument?: Instrument | undefined;
-  /** What models and workers are told placeholders for. Logs and spans take it by options of their own. Default nothing. */
+  /** What models and workers see placeholders for. Logs and spans take it by options of their own. Default nothing. */
   readonly redaction?: Redaction | undefined;
   /** Where the records of the run are kept beyond the process: `sqlite('runs.db')`. Without one the run dies with its process. */
   readonly journal?: RecordStore | undefined;
@@ -76,7 +79,7 @@ export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
 
 /**
  * Options are asked for only where `deps` are needed. Of an agent of which nothing is known (`Agent`, as a list of agents holds
- * it) it is not known either: what it needs, whoever runs it has to know.
+ * it) it is not known either: the caller has to know what it needs.
  */
 export type OptionsArgument<Deps> = [Deps] extends [never]
   ? [options?: RunOptions]
@@ -127,7 +130,7 @@ export function checkRunOptions(agent: Agent, options: ResumeOptions = NONE, mor
   };
 }
 
-/** Only what `redaction()` made: anything else would be told to models as it is. */
+/** Only what `redaction()` made: anything else would be sent to models as it is. */
 function redactOf(given: Redaction | undefined): Redact | undefined {
   if (given === undefined) return undefined;
   if (typeof given?.text !== 'function')
@@ -272,7 +275,7 @@ function withPlans(tools: readonly Tool[], permissions: RunPermissions | undefin
   return permissions?.plans === true ? [...tools, pinPlan] : tools;
 }
 
-/** Undefined where code or a function gives tools that nobody knows yet. */
+/** Undefined where code or a function gives tools that are not known yet. */
 function toolsOfTree(root: Agent, { shared, permissions }: RunOptions): readonly Tool[] | undefined {
   const { agents, tools, open } = treeFacts(root);
   return open ? undefined : allTools(agents, withPlans(tools, permissions), shared !== undefined);

@@ -43,12 +43,12 @@ import { RunTools } from './run-tools.ts';
 import type { Shared } from './shared-store.ts';
 import { TreeModels } from './tree-models.ts';
 
-/** Starts other runs for a run. It stands above all that is a run's, so a run is given it. */
+/** Starts other runs for a run. Injected, since it imports what makes runs. */
 export interface RunStarter {
   /** Runs a detached child in this process. */
   runHere(child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome>;
-  /** Does what the run leaves to be done; resolves once that is kept, `over` when it is done. Neither rejects. */
-  afterRun(left: FollowUp): Promise<{ readonly over: Promise<void> }>;
+  /** Does the work that follows the run; resolves once it is stored, `over` when it is done. Neither rejects. */
+  afterRun(followUp: FollowUp): Promise<{ readonly over: Promise<void> }>;
 }
 
 const CONTEXT: ContextWindows = {

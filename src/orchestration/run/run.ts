@@ -28,7 +28,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
   readonly #team: boolean;
   #afterwards: Promise<void> | undefined;
   readonly #listeners: Listeners;
-  /** Steers that came before the run is in its journal, or read from there. */
+  /** Steers that came before the run was stored in its journal, or read from it. */
   #early: ((isOver: boolean) => void)[] | undefined;
   #isRead: boolean;
   #since = 0n;
@@ -230,12 +230,10 @@ export class LiveRun<Output = unknown> implements Run<Output> {
     await tree.log?.close(outcome.status, result, tree.parking.parked);
     this.#listeners.silence();
     await this.#listeners.flush();
-    const afterwards = tree.isReplay ? undefined : tree.memories.followUp(outcome.status);
+    const followUp = tree.isReplay ? undefined : tree.memories.followUp(outcome.status);
     const closing = tree.sources.close();
     if (closing !== undefined) await closing;
-    if (afterwards !== undefined) {
-      this.#afterwards = (await tree.starter.afterRun(afterwards)).over;
-    }
+    if (followUp !== undefined) this.#afterwards = (await tree.starter.afterRun(followUp)).over;
     return result;
   }
 
@@ -265,7 +263,7 @@ export class LiveRun<Output = unknown> implements Run<Output> {
 
 const ABORTED = Object.freeze({ status: 'aborted', reason: 'The caller’s signal was aborted.' } as const);
 
-/** Whoever does not await the promise must not end the process by an unhandled rejection. */
+/** A rejection that the caller does not await must not end the process. */
 function mayBeIgnored(promise: Promise<void>): Promise<void> {
   promise.catch(noop);
   return promise;

@@ -66,8 +66,8 @@ export function refusal(problem: string): ConfigurationError {
 }
 
 function steerMessage(given: unknown): UserMessage {
-  const said = isPlainObject(given) ? given : { role: 'user', content: given };
-  const message = normaliseMessage(said, 'message');
+  const input = isPlainObject(given) ? given : { role: 'user', content: given };
+  const message = normaliseMessage(input, 'message');
   const isEmpty = typeof message.content === 'string' ? message.content.trim() === '' : message.content.length === 0;
   if (message.role !== 'user' || isEmpty) {
     const mend = 'Pass a text, content parts, or a user message { role, content, label }.';

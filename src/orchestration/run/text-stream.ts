@@ -27,7 +27,7 @@ export class TextStream implements AsyncIterable<string> {
 /** What a node says, event by event; what a retried stream repeats is not repeated. */
 export class NodeText {
   readonly #path: string;
-  /** Of the call under way: what was shown of it, and where the attempt under way stands. */
+  /** Of the call under way: what was shown of it, and the text so far of the attempt under way. */
   #key = '';
   #attempt = 1;
   #shown = '';
