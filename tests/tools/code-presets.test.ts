@@ -171,6 +171,9 @@ const DATA = [
   ...['nohup echo <T>', 'my-own-runner <T>', 'curl -o <P> https://example.org'],
 ];
 
+/** `env -S` splits a fixed line, and what follows belongs to it. */
+const SPLIT = ['env -S', 'env -vS', 'env --split-string'];
+
 const refusal = (line: string) => () => checkPreset('commandTool.presets.any', preset(line));
 
 describe('a preset', () => {
@@ -183,6 +186,17 @@ describe('a preset', () => {
 
   test.each(DATA)('whose code is the developer’s is taken: %s', (line) => {
     expect(refusal(line)).not.toThrow();
+  });
+
+  test.each(SPLIT)('behind a line that %s splits is judged as it is alone', (option) => {
+    const [, flag = ''] = option.split(' ');
+    const behind = (line: string, args: CommandPreset['args']) => () =>
+      checkPreset('commandTool.presets.any', { file: 'env', args: [flag, line, ...(args ?? [])] });
+    const text = { param: 't', type: 'text' } as const;
+    expect(behind('sh -c', [text])).toThrow(/as code/);
+    expect(behind('A=1 timeout 5 node -e', [text])).toThrow(/as code/);
+    expect(behind('-i', [text])).toThrow(/would start/);
+    expect(behind('node build.mjs', [text])).not.toThrow();
   });
 
   const wrappers = [
@@ -209,6 +223,9 @@ describe('a preset', () => {
       'busybox',
       'strace -o x',
       'ionice -c 2',
+      'gosu x',
+      'tini --',
+      'cross-env A=1',
     ],
     ...['find . -exec', 'find . -type f -execdir', 'env timeout 5 nice', '/usr/bin/timeout 5', 'unshare -r'],
   ];

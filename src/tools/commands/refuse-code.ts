@@ -18,7 +18,7 @@ const INTERPRETERS =
 const RUNS = /^(?:run|exec|x|dlx|eval|repl|create|tool)$/;
 /** Options of these programs whose value is code, or a file or a module with code. */
 const CODE_OPTION =
-  /^(?:-[a-z]*[ecprfmMIEBxS]|-(?:ex|eval|exec|jar|cp|classpath|javaagent.*|require)|--(?:eval|exec|print|command|run|import|require|loader|experimental-loader|rcfile|init-file|expression|file|source|include|load|module|preload|config|plugin|env-file|node-options|script|start|startup-file|class-path|module-path))=?$/;
+  /^(?:-[a-z]*[ecprfmMIEBxS]|-(?:ex|eval|exec|jar|cp|classpath|javaagent.*|require)|--(?:eval|exec|print|command|run|import|require|loader|experimental-loader|rcfile|init-file|expression|file|source|include|load|module|preload|config|plugin|env-file|node-options|test-reporter|experimental-config-file|snapshot-blob|script|start|startup-file|class-path|module-path))=?$/;
 /** Options of other programs whose value is a command. */
 const COMMAND_OPTIONS: { readonly [program: string]: RegExp } = {
   tar: /^(?:-I|-F|--(?:checkpoint-action|to-command|use-compress-program|info-script|new-volume-script|rsh-command|rmt-command))=?(?:exec=)?$/,
@@ -69,7 +69,23 @@ const WRAPPERS: { readonly [program: string]: Wrapper } = {
   prlimit: { values: /^$/, before: 0 },
   command: { values: /^$/, before: 0 },
   exec: { values: /^(?:-a)$/, before: 0 },
-  dbus: { values: /^$/, before: 0 },
+  gosu: { values: /^$/, before: 1 },
+  'su-exec': { values: /^$/, before: 1 },
+  faketime: { values: /^(?:-f|-m|-p)$/, before: 1 },
+  setarch: { values: /^$/, before: 1 },
+  tini: { values: /^(?:-p|-e)$/, before: 0 },
+  'dumb-init': { values: /^$/, before: 0 },
+  eatmydata: { values: /^$/, before: 0 },
+  fakeroot: { values: /^(?:-[lis])$/, before: 0 },
+  numactl: { values: /^$/, before: 0 },
+  setpriv: { values: /^$/, before: 0 },
+  pkexec: { values: /^(?:--user)$/, before: 0 },
+  'xvfb-run': { values: /^(?:-[efnpsw])$/, before: 0 },
+  valgrind: { values: /^$/, before: 0 },
+  unbuffer: { values: /^$/, before: 0 },
+  chronic: { values: /^$/, before: 0 },
+  'dbus-run-session': { values: /^$/, before: 0 },
+  'cross-env': { values: /^$/, before: 0 },
 };
 /** Options of wrappers whose value is a whole line of a command. */
 const LINE_OPTION = /^(?:-S|-c|--split-string|--command)=?$/;
@@ -139,7 +155,13 @@ function inner(
     }
     const texts = textsOf(arg);
     const [text = ''] = texts;
-    if (text.startsWith('-') || (wrapper === 'env' && /^\w+=/.test(text))) {
+    const split = splitLine(text, args[index + 1]);
+    if (wrapper === 'env' && split !== undefined) {
+      const rest = args.slice(index + split.taken);
+      inner(field, wrapper, [...args.slice(0, index), ...split.words, ...rest], index, isUnsafe, refuse);
+      return;
+    }
+    if (text.startsWith('-') || (/env$/.test(wrapper) && /^\w+=/.test(text))) {
       if (values.test(text)) index += 1;
       continue;
     }
@@ -150,6 +172,18 @@ function inner(
     for (const file of texts) check(field, file, args, index + 1, isUnsafe);
     return;
   }
+}
+
+/** The words of a fixed line that `env -S` splits, and how many arguments it is. */
+function splitLine(
+  option: string,
+  next: Argument | undefined,
+): { words: readonly string[]; taken: number } | undefined {
+  const [, inItself] = /^(?:-[a-zA-Z]*S|--split-string=?)(.*)$/s.exec(option) ?? [];
+  if (inItself === undefined) return undefined;
+  const line = inItself === '' ? next : inItself;
+  if (typeof line !== 'string') return undefined;
+  return { words: line.split(/\s+/).filter((word) => word !== ''), taken: inItself === '' ? 2 : 1 };
 }
 
 /** Whether an interpreter takes an argument for code; `earlier` are the arguments before it. */
