@@ -2,7 +2,7 @@ import type { WorkingSummary } from '../core/contract/working-summary.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import { deepFreeze, isPlainObject } from '../core/values/json.ts';
 import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../core/values/label.ts';
-import type { InputMessage, Message } from '../core/values/message.ts';
+import { type InputMessage, labelOf, type Message } from '../core/values/message.ts';
 import { normaliseInput } from './normalise-input.ts';
 import { checkTranscript } from './transcript.ts';
 
@@ -32,10 +32,6 @@ const BRIEF: Message = Object.freeze({ role: 'user', content: '' });
 
 function joinOf(messages: readonly Message[]): Label {
   return messages.reduce((join: Label, message) => joinLabels(join, labelOf(message)), TRUSTED);
-}
-
-function labelOf({ label, role }: Message): Label {
-  return label ?? (role === 'user' ? TRUSTED : UNTRUSTED);
 }
 
 function tainted(message: Message, join: Label): Message {

@@ -1,4 +1,13 @@
-import type { Compaction, Due, Replaced, Selection, Selector, Sendable, SentWindow } from '../core/runtime/selector.ts';
+import type {
+  Compaction,
+  Due,
+  Replaced,
+  Selection,
+  Selector,
+  SelectorOptions,
+  Sendable,
+  SentWindow,
+} from '../core/runtime/selector.ts';
 import type { Label } from '../core/values/label.ts';
 import type { Message } from '../core/values/message.ts';
 import { rememberTranscript } from './cached-transcript.ts';
@@ -17,24 +26,6 @@ import {
   WHOLE,
 } from './layout.ts';
 import { Ruler } from './ruler.ts';
-
-export { estimateTextTokens } from './estimate.ts';
-
-export interface WindowOptions {
-  /** The whole window. */
-  readonly maxTokens: number;
-  /** Instructions and tool definitions. */
-  readonly fixedTokens: number;
-  /**
-   * Tokens for the answer. It counts as a quarter of the window at most: a model whose longest answer is as long as its window
-   * could otherwise never be called.
-   */
-  readonly reserveTokens: number;
-  /** True if the caller compacts messages that are due; otherwise messages that do not fit are dropped. */
-  readonly compacts?: boolean | undefined;
-  /** Leading messages that were measured before, and the sum of their bounds. */
-  readonly measured?: { readonly count: number; readonly bound: number } | undefined;
-}
 
 /** A summary may take a sixteenth of the window, and need not be longer than this. */
 const MAX_ROOM = 4_096;
@@ -72,7 +63,7 @@ export class Window implements Selector {
   /** The previous request. */
   #sent = NOTHING_SENT;
 
-  constructor(options: WindowOptions) {
+  constructor(options: SelectorOptions) {
     const { maxTokens } = options;
     this.#max = maxTokens;
     this.#trigger = triggerOf(maxTokens);
@@ -93,7 +84,8 @@ export class Window implements Selector {
 
   /** What to send now. Costs the copy of pointers and one look at each new message. */
   select(transcript: readonly Message[], past?: SentWindow): Selection {
-    if (past?.cut !== undefined && !this.#compacts) return this.#compactAt(transcript, stayingOf(transcript), past.cut);
+    if (past?.boundary !== undefined && !this.#compacts)
+      return this.#compactAt(transcript, stayingOf(transcript), past.boundary);
     const before = this.#measure(transcript);
     if (past !== undefined || before + this.#reserve <= this.#trigger) return this.#send(transcript, before, before);
     if (!this.#compacts) {
@@ -121,9 +113,9 @@ export class Window implements Selector {
     const staying = stayingOf(transcript);
     const room = Math.min(MAX_ROOM, Math.max(MIN_ROOM, Math.floor(this.#max / 16)));
     const most = (window ?? Number.POSITIVE_INFINITY) - question - room;
-    const isComplete = before <= most;
-    const wanted = past?.cut ?? this.#boundaryFor(transcript, staying, room);
-    const boundary = isComplete || past?.cut !== undefined ? wanted : this.#within(transcript, wanted, most);
+    const isWhole = before <= most;
+    const wanted = past?.boundary ?? this.#boundaryFor(transcript, staying, room);
+    const boundary = isWhole || past?.boundary !== undefined ? wanted : this.#within(transcript, wanted, most);
     const { covered, raw, fresh } = this.#covered(transcript, staying, boundary);
     if (fresh === 0) {
       if (boundary < wanted)
@@ -133,11 +125,11 @@ export class Window implements Selector {
     // What saves too little to be worth a call waits until it has to be: a tenth more of the window costs nothing.
     const fits = before + this.#reserve <= this.#max;
     if (past === undefined && fits && this.#ruler.tokens(fresh) < this.#max / 8) return undefined;
-    return { covered, tokens: this.#ruler.tokens(raw), room, tokensBefore: before, cut: boundary, isWhole: isComplete };
+    return { covered, tokens: this.#ruler.tokens(raw), room, tokensBefore: before, boundary, isWhole };
   }
 
-  request(transcript: readonly Message[], { cut: boundary, isWhole: isComplete }: Due, question: Message): Sendable {
-    const count = isComplete ? transcript.length : boundary;
+  request(transcript: readonly Message[], { boundary, isWhole }: Due, question: Message): Sendable {
+    const count = isWhole ? transcript.length : boundary;
     const raw = this.#raw(count) + estimateTokens(question);
     const tokens = this.#ruler.tokens(raw);
     const messages = [...listOf(this.#layout, transcript, count), question];
@@ -148,7 +140,7 @@ export class Window implements Selector {
       messages,
       from,
       dropped: 0,
-      cut: this.#layout.boundary,
+      boundary: this.#layout.boundary,
       tokensBefore: tokens,
       tokensAfter: tokens,
     };
@@ -157,10 +149,10 @@ export class Window implements Selector {
   replace(transcript: readonly Message[], due: Due, messages: readonly Message[]): Replaced | undefined {
     const raw = rawOf(messages);
     if (this.#ruler.tokens(raw) >= due.tokens) return undefined;
-    this.#layout = layoutAt(stayingOf(transcript), due.cut, messages);
+    this.#layout = layoutAt(stayingOf(transcript), due.boundary, messages);
     this.#summaryRaw = raw;
     const tokensAfter = this.#ruler.tokens(this.#raw(transcript.length));
-    return { dropped: due.covered.length, cut: due.cut, tokensBefore: due.tokensBefore, tokensAfter };
+    return { dropped: due.covered.length, boundary: due.boundary, tokensBefore: due.tokensBefore, tokensAfter };
   }
 
   giveUp(cause: string): void {
@@ -277,7 +269,7 @@ export class Window implements Selector {
     const dropped = this.#compacts ? 0 : Math.max(0, sizeOf(before.layout, length) - sizeOf(layout, length));
     this.#sent = { layout, count: length, question: 0, raw: this.#raw(length) };
     const messages = listOf(layout, transcript, length);
-    return { ok: true, messages, from, dropped, cut: layout.boundary, tokensBefore, tokensAfter };
+    return { ok: true, messages, from, dropped, boundary: layout.boundary, tokensBefore, tokensAfter };
   }
 
   /** How many leading messages are those of the previous request. */

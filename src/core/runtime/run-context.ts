@@ -17,7 +17,7 @@ import type { Inbox } from './inbox.ts';
 import type { Invocation } from './invocation.ts';
 import type { Journal, Outcome } from './journal.ts';
 import type { NodeActivity } from './node-activity.ts';
-import type { Selector } from './selector.ts';
+import type { Selector, SelectorOptions } from './selector.ts';
 import type { Stops } from './stops.ts';
 
 /** What loops and procedures use of their run: its facts, and one collaborator for each concern. The orchestration composes it. */
@@ -82,16 +82,6 @@ export interface Observers {
 export interface Questions {
   /** Waits for the answer; one that the schema refuses does not count. */
   ask(request: WaitRequest, self: Invocation, step: number, schema: Schema): Promise<Outcome>;
-}
-
-/** Options of the selector of one transcript. */
-export interface SelectorOptions {
-  readonly maxTokens: number;
-  readonly fixedTokens: number;
-  readonly reserveTokens: number;
-  /** True where the loop compacts what no longer fits; else it is dropped. */
-  readonly compacts?: boolean | undefined;
-  readonly measured?: { readonly count: number; readonly bound: number } | undefined;
 }
 
 /** Keeps transcripts within the windows of their models. */

@@ -1,11 +1,10 @@
-import type { ContextNote } from '../contract/record.ts';
 import { countCall } from '../runtime/count-call.ts';
 import type { Failure, Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
-import type { Due, Selection, Sendable } from '../runtime/selector.ts';
+import type { Due, Selection } from '../runtime/selector.ts';
 import { beside, besideAgain } from '../values/address.ts';
 import type { ModelTurn, ToolChoice } from '../values/model.ts';
-import { compact, dueBefore, noteContext, sentBefore } from './compact.ts';
+import { compact, dueBefore, noteContext, noteOf, sentBefore } from './compact.ts';
 import { callModel } from './hooked-model.ts';
 import { ModelCallEffect } from './model-call.ts';
 import type { Transcript } from './transcript.ts';
@@ -62,7 +61,8 @@ function send(
   const { selector, messages, question, tools, self } = transcript;
   const selection = selector.select(messages, sentBefore(run, key));
   if (!selection.ok) return tooLong(selection);
-  if (selection.dropped > 0) noteContext(run, self, besideAgain(key, 'window', 1), droppedBy(selection));
+  if (selection.dropped > 0)
+    noteContext(run, self, besideAgain(key, 'window', 1), { how: 'drop', ...noteOf(selection) });
   transcript.sent = selection;
   const choice = tools.size > 0 ? (toolChoice ?? choiceOf(transcript)) : undefined;
   return callModel(run, self, new ModelCallEffect(run, self, key, question, selection, choice));
@@ -72,10 +72,6 @@ function tooLong({ needed, available, cause }: Extract<Selection, { ok: false }>
   const why = cause === undefined ? '' : `; nothing more is compacted since one try failed (${cause})`;
   const message = `what must stay needs ${needed} tokens, the window has room for ${available}${why}`;
   return { ok: false, error: { kind: 'context_limit', message, retryable: false } };
-}
-
-function droppedBy({ dropped, tokensBefore, tokensAfter, cut }: Sendable): ContextNote {
-  return { how: 'drop', dropped, tokensBefore, tokensAfter, cut };
 }
 
 /** A forced call of the settings holds until a tool was called: else the model could never answer. */

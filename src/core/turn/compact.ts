@@ -65,7 +65,7 @@ export function sentBefore(run: RunContext, key: string): SentWindow | undefined
 }
 
 function sentWindow(run: RunContext, key: string, round: number): SentWindow {
-  return { cut: recordedBoundary(run, besideAgain(key, 'window', round)) };
+  return { boundary: recordedBoundary(run, besideAgain(key, 'window', round)) };
 }
 
 /**
@@ -86,7 +86,7 @@ export async function compact(
     const replaced: Replaced | undefined = made.ok ? selector.replace(messages, due, made.value) : undefined;
     const tokens = { tokensBefore: due.tokensBefore, tokensAfter: due.tokensBefore };
     const error = made.ok ? NOT_SHORTER : made.error;
-    const noted = replaced ?? { dropped: 0, ...tokens, error };
+    const noted = replaced === undefined ? { dropped: 0, ...tokens, error } : noteOf(replaced);
     noteContext(run, self, besideAgain(key, 'window', round), { how: compacting.how, ...noted });
     if (replaced === undefined) selector.giveUp(`${error.kind}: ${error.message}`);
     else await saveConversation(run, transcript, besideAgain(key, 'conversation', round));
@@ -100,6 +100,11 @@ const NOT_SHORTER: ErrorRecord = Object.freeze({
   message: 'what was to stand in the place of earlier messages is no shorter than they are',
   retryable: false,
 });
+
+/** How a window changed, as it is recorded. */
+export function noteOf({ boundary: cut, dropped, tokensBefore, tokensAfter }: Replaced): Omit<ContextNote, 'how'> {
+  return { dropped, cut, tokensBefore, tokensAfter };
+}
 
 /** Notes what was done with the transcript before a call. */
 export function noteContext(run: RunContext, self: Invocation, key: string, value: ContextNote): void {

@@ -4,9 +4,9 @@ import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { deepFreeze, type Json } from '../values/json.ts';
-import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../values/label.ts';
+import { joinLabels } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
-import type { Message } from '../values/message.ts';
+import { labelOf, type Message } from '../values/message.ts';
 import { failed } from './finish.ts';
 import { MessageChain } from './message-chain.ts';
 import type { Transcript } from './transcript.ts';
@@ -81,10 +81,6 @@ function hashOf(messages: readonly Message[]): string {
 
 function labelled(message: Message): Message {
   return message.label === undefined ? { ...message, label: labelOf(message) } : message;
-}
-
-function labelOf({ label, role }: Message): Label {
-  return label ?? (role === 'user' ? TRUSTED : UNTRUSTED);
 }
 
 function memory(

@@ -5,8 +5,9 @@ import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { TruncatedResults } from '../runtime/truncated-results.ts';
 import { DivergenceError } from '../values/errors.ts';
-import { joinLabels, TRUSTED, UNTRUSTED } from '../values/label.ts';
+import { joinLabels } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
+import { labelOf } from '../values/message.ts';
 import { candidatesOf, outputLimit } from '../values/model.ts';
 import { redactMessage } from '../values/redact-message.ts';
 import { compactingOf } from './compact.ts';
@@ -48,8 +49,7 @@ export function openTranscript(run: RunContext, self: Invocation, { brief, known
   if (known !== undefined) self.label = joinLabels(self.label, known.label);
   for (let index = known?.messages.length ?? 0; index < brief.length; index += 1) {
     const message = brief[index];
-    if (message !== undefined)
-      self.label = joinLabels(self.label, message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED));
+    if (message !== undefined) self.label = joinLabels(self.label, labelOf(message));
   }
   const messages = redact === undefined ? brief.slice() : brief.map((message) => redactMessage(message, redact));
   if (agent.readResult && byName.has('read_result')) self.truncatedResults = new TruncatedResults(messages);

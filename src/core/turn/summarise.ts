@@ -3,9 +3,9 @@ import { countCall } from '../runtime/count-call.ts';
 import type { Outcome } from '../runtime/journal.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Due } from '../runtime/selector.ts';
-import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../values/label.ts';
+import { joinLabels, type Label, TRUSTED } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
-import { type Message, textOf, toolCallsOf, type UserMessage } from '../values/message.ts';
+import { labelOf, type Message, textOf, toolCallsOf, type UserMessage } from '../values/message.ts';
 import type { Model, ModelTurn } from '../values/model.ts';
 import { callModel } from './hooked-model.ts';
 import { ModelCallEffect } from './model-call.ts';
@@ -80,8 +80,4 @@ function faultOf({ content, stop }: ModelTurn): string | undefined {
   if (toolCallsOf(content).length > 0) return 'the summary called a tool';
   if (textOf(content).trim() === '') return 'the summary is empty';
   return stop === 'end' ? undefined : 'the summary was cut at its length limit';
-}
-
-function labelOf({ label, role }: Message): Label {
-  return label ?? (role === 'user' ? TRUSTED : UNTRUSTED);
 }

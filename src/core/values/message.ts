@@ -1,5 +1,5 @@
 import type { Json } from './json.ts';
-import type { Label } from './label.ts';
+import { type Label, TRUSTED, UNTRUSTED } from './label.ts';
 
 /** Text, or bytes of a picture or a file: as base64 text, or by URL. */
 export type Part =
@@ -111,4 +111,9 @@ export function toolCallsOf(content: readonly AssistantPart[]): ToolCall[] {
   const calls: ToolCall[] = [];
   for (const part of content) if (part.type === 'tool_call') calls.push(part);
   return calls;
+}
+
+/** The label of a message; without one of its own a user's counts as trusted, any other as untrusted. */
+export function labelOf({ label, role }: Pick<Message, 'label' | 'role'>): Label {
+  return label ?? (role === 'user' ? TRUSTED : UNTRUSTED);
 }

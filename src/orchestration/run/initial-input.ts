@@ -5,8 +5,8 @@ import type { Agent } from '../../core/contract/agent.ts';
 import { issueText } from '../../core/schema/issue-text.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { frozenCopy, isPlainObject } from '../../core/values/json.ts';
-import { joinLabels, type Label, TRUSTED, UNTRUSTED } from '../../core/values/label.ts';
-import type { InputMessage, Message, UserMessage } from '../../core/values/message.ts';
+import { joinLabels, type Label, TRUSTED } from '../../core/values/label.ts';
+import { type InputMessage, labelOf, type Message, type UserMessage } from '../../core/values/message.ts';
 import { shown } from '../../core/values/options.ts';
 
 /** What an invocation starts with: the messages of a model, the value of a procedure. */
@@ -75,6 +75,5 @@ function conversation(input: readonly InputMessage[], label: Label): InitialInpu
 
 /** A message of another caller has that caller's label joined, whatever label it has. */
 function tainted(message: Message, label: Label): Message {
-  const own = message.label ?? (message.role === 'user' ? TRUSTED : UNTRUSTED);
-  return Object.freeze({ ...message, label: joinLabels(own, label) });
+  return Object.freeze({ ...message, label: joinLabels(labelOf(message), label) });
 }

@@ -1,6 +1,7 @@
 import { treeFacts } from '../../agents/tree-facts.ts';
 import { readCompacted, readSummary } from '../../context/compacted.ts';
-import { estimateTextTokens, Window } from '../../context/window.ts';
+import { estimateTextTokens } from '../../context/estimate.ts';
+import { Window } from '../../context/window.ts';
 import type { Agent } from '../../core/contract/agent.ts';
 import type { DetachedChild, DetachedOutcome, Grant } from '../../core/contract/detached.ts';
 import type { Hooks } from '../../core/contract/hooks.ts';
