@@ -3,7 +3,7 @@ import { scriptedModel } from 'coxswain/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { progressLine } from '../../src/cli/progress-lines.ts';
-import { waitsFor } from '../../src/core/loop/waits-for.ts';
+import { waitsFor } from '../../src/orchestration/run/parking.ts';
 import { journal } from '../support/journals.ts';
 import { eventsOf, results, text, turn } from '../support/turns.ts';
 

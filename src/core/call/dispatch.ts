@@ -4,7 +4,7 @@ import { hooksAfter, hooksBefore } from './call-hooks.ts';
 import type { CallResult, CallSite } from './call-site.ts';
 import { endorse } from './endorse.ts';
 import { perform } from './perform.ts';
-import { permission } from './permission.ts';
+import { permitCall } from './permit-call.ts';
 import { refuse } from './refuse.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function dispatch(run: RunContext, requested: CallSite): Promise<Ca
   const before = hooksFor(run, requested.self, 'beforeTool');
   const site = before === undefined ? requested : await hooksBefore(run, requested, before, 'tool');
 
-  const permit = await permission(run, site);
+  const permit = await permitCall(run, site);
   const result = permit.ok ? await perform(run, site, permit) : refuse(run, site, permit);
 
   const review = run.permissions.endorse;

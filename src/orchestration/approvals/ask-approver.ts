@@ -1,7 +1,5 @@
 import type { ApprovalRequest, Decision } from '../../core/contract/permission.ts';
-import type { Tool } from '../../core/contract/tool.ts';
 import { messageOf } from '../../core/values/errors.ts';
-import type { Json } from '../../core/values/json.ts';
 import type { Waits } from '../../journal/waits.ts';
 import { readDecision } from '../../security/approval.ts';
 import { outside } from './reentrancy-guard.ts';
@@ -26,15 +24,3 @@ export function askApprover(approve: Approve, request: ApprovalRequest, waits: W
     threw(thrown);
   }
 }
-
-/** The preview of a call. The request has the arguments as well, so one that fails hides nothing. */
-export function changeOf({ preview }: Tool, args: Json): string | undefined {
-  try {
-    const change: unknown = preview?.(args as never);
-    return typeof change === 'string' && change !== '' ? change.slice(0, MAX_CHANGE) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const MAX_CHANGE = 20_000;

@@ -17,7 +17,7 @@ export function fittingDecision(
   const fault = readDecision(decision);
   if (typeof fault === 'string')
     throw new ConfigurationError('decision', fault, "Write for example { decision: 'allow' }.");
-  const [what, answers, mend] = ANSWERS[request.reason] ?? AN_APPROVAL;
+  const { what, answers, mend } = answersTo(request);
   if (!answers.includes(decision.decision))
     throw new ConfigurationError('decision', `${decision.decision} does not answer ${what}`, `Write ${mend}.`);
   if (decision.decision !== 'answer') return decision;
@@ -27,15 +27,27 @@ export function fittingDecision(
   throw new ConfigurationError('decision.value', problem, 'Give a value that the question’s schema takes.');
 }
 
-const AN_APPROVAL = ['an approval', ['allow', 'deny'], "{ decision: 'allow' } or 'deny'"] as const;
+/** The decisions that answer a request, its name for errors, and how such a decision is written. */
+export function answersTo({ reason }: ApprovalRequest | WaitRequest): Answers {
+  return reason === 'wait' ? QUESTION : reason === 'unknown' ? UNKNOWN_OUTCOME : APPROVAL;
+}
 
-const ANSWERS: { readonly [reason: string]: readonly [string, readonly string[], string] } = {
-  wait: ['a question', ['answer', 'deny'], "{ decision: 'answer', value } or 'deny'"],
-  unknown: [
-    'what became of a call',
-    ['happened', 'retry', 'failed', 'deny'],
-    "{ decision: 'happened', value }, 'retry' or 'failed'",
-  ],
+interface Answers {
+  readonly what: string;
+  readonly answers: readonly string[];
+  readonly mend: string;
+}
+
+const APPROVAL: Answers = { what: 'an approval', answers: ['allow', 'deny'], mend: "{ decision: 'allow' } or 'deny'" };
+const QUESTION: Answers = {
+  what: 'a question',
+  answers: ['answer', 'deny'],
+  mend: "{ decision: 'answer', value } or 'deny'",
+};
+const UNKNOWN_OUTCOME: Answers = {
+  what: 'what became of a call',
+  answers: ['happened', 'failed', 'retry', 'deny'],
+  mend: "{ decision: 'happened', value }, 'retry' or 'failed'",
 };
 
 export function alreadyDecided(id: string): ConfigurationError {

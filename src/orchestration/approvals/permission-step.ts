@@ -21,7 +21,6 @@ import { decide, type Level } from '../../security/decide.ts';
 import { restrictionBy } from '../../security/restriction.ts';
 import { checkRules, namesTool, parseRule, parseRules, type Rule } from '../../security/rules.ts';
 import { writeRule } from '../../security/write-rule.ts';
-import { changeOf } from './ask-approver.ts';
 import { denial, UNATTENDED } from './denial.ts';
 import { endorsements } from './endorsements.ts';
 import { levelsOf, saysSomething } from './invocation-levels.ts';
@@ -276,3 +275,15 @@ export class PermissionStep implements CallPermissions {
     return { ok: false, error: denial(tool, reason, suggest) };
   }
 }
+
+/** The preview of a call. The request has the arguments as well, so one that fails hides nothing. */
+function changeOf({ preview }: Tool, args: Json): string | undefined {
+  try {
+    const change: unknown = preview?.(args as never);
+    return typeof change === 'string' && change !== '' ? change.slice(0, MAX_CHANGE_CHARS) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const MAX_CHANGE_CHARS = 20_000;

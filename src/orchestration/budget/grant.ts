@@ -16,6 +16,39 @@ export interface GrantSource {
   readonly options: { readonly trust: ReadonlySet<string> };
 }
 
+/**
+ * The grant of a detached child. Its limits depend on the rest of the tree at that time, so they are recorded for a resume; all else
+ * follows from its node.
+ *
+ * @throws ToolError where nothing remains for it.
+ */
+export function grantFor(run: GrantSource, self: Invocation, levels: readonly Level[]): Grant {
+  const limits = run.journal.once(`${self.path}/@grant`, self, () => grantedLimits(run, self));
+  if ('refused' in limits) throw new ToolError('denied', limits.refused);
+  const above: string[] = [];
+  for (let node = self.parent; node !== undefined; node = node.parent) above.push(node.agent);
+  return {
+    limits,
+    own: self.limits,
+    levels: levels.map(grantedLevel),
+    trust: [...run.options.trust],
+    label: self.label,
+    shared: { values: asJson(self.shared) as Grant['shared']['values'], label: self.sharedLabel },
+    above,
+  };
+}
+
+/** Reserves what was granted: nothing for a child that has ended, the unused rest for one that had begun. */
+export function reservedFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): ReservedCounts {
+  if (journal.recall('agent', path) !== undefined) return new ReservedCounts(count, { agents: 1 }, undefined);
+  let before: DetachedOutcome | undefined;
+  for (let stretch = 0; ; stretch += 1) {
+    const ended = journal.recall('child', `${path}/@apart.${stretch}`);
+    if (ended === undefined) return new ReservedCounts(count, limits, before);
+    if (ended.event === 'done') before = ended.value;
+  }
+}
+
 /** Each limit of a run is named, so that a new one cannot be left out of what a detached child is granted. */
 type GrantedLimits = { readonly [name in keyof Required<Limits>]: number | undefined };
 
@@ -51,28 +84,6 @@ function share(cap: number | undefined, used: number, own: number): number | und
   return cap === undefined ? undefined : Math.min(own, Math.ceil(Math.max(0, cap - used) / 2));
 }
 
-/**
- * The grant of a detached child. Its limits depend on the rest of the tree at that time, so they are recorded for a resume; all else
- * follows from its node.
- *
- * @throws ToolError where nothing remains for it.
- */
-export function grantFor(run: GrantSource, self: Invocation, levels: readonly Level[]): Grant {
-  const limits = run.journal.once(`${self.path}/@grant`, self, () => grantedLimits(run, self));
-  if ('refused' in limits) throw new ToolError('denied', limits.refused);
-  const above: string[] = [];
-  for (let node = self.parent; node !== undefined; node = node.parent) above.push(node.agent);
-  return {
-    limits,
-    own: self.limits,
-    levels: levels.map(grantedLevel),
-    trust: [...run.options.trust],
-    label: self.label,
-    shared: { values: asJson(self.shared) as Grant['shared']['values'], label: self.sharedLabel },
-    above,
-  };
-}
-
 function isCapped(limits: Limits, self: Invocation, name: 'tokens' | 'costUsd'): boolean {
   for (let node = self.parent; node !== undefined; node = node.parent) if (node.limits[name] !== undefined) return true;
   return limits[name] !== undefined;
@@ -81,15 +92,4 @@ function isCapped(limits: Limits, self: Invocation, name: 'tokens' | 'costUsd'):
 function grantedLevel({ source, rules, mode, tools }: Level): GrantedLevel {
   const texts = rules.map(({ text }) => text);
   return { source, rules: texts, ...(mode !== undefined && { mode }), ...(tools !== undefined && { tools }) };
-}
-
-/** Reserves what was granted: nothing for a child that has ended, the unused rest for one that had begun. */
-export function reservedFor({ count, journal }: GrantSource, { path }: Invocation, limits: Limits): ReservedCounts {
-  if (journal.recall('agent', path) !== undefined) return new ReservedCounts(count, { agents: 1 }, undefined);
-  let before: DetachedOutcome | undefined;
-  for (let stretch = 0; ; stretch += 1) {
-    const ended = journal.recall('child', `${path}/@apart.${stretch}`);
-    if (ended === undefined) return new ReservedCounts(count, limits, before);
-    if (ended.event === 'done') before = ended.value;
-  }
 }

@@ -10,6 +10,16 @@ import type { RecordStore } from '../../journal/record-store.ts';
 import { type Amount, NOTHING } from '../budget/account.ts';
 import type { ReservedCounts } from '../budget/reserved-counts.ts';
 
+/** What starting a detached child uses of the run it belongs to. */
+interface ChildRunner {
+  readonly options: { readonly journal: RecordStore | undefined };
+  readonly root: Invocation;
+  readonly starter: {
+    /** Runs the child in this process. */
+    runHere(child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome>;
+  };
+}
+
 /** What a stretch uses of the run that the child belongs to. */
 export interface DetachedRun extends ChildRunner {
   readonly graceMs: number;
@@ -123,16 +133,6 @@ export class DetachedStretch implements DetachedCall {
     if (outcome.ok) return { kind: 'child', event: 'done', value: outcome.value };
     return { kind: 'child', event: outcome.stop === undefined ? 'failed' : 'cancel', value: outcome.error };
   }
-}
-
-/** What starting a detached child uses of the run it belongs to. */
-interface ChildRunner {
-  readonly options: { readonly journal: RecordStore | undefined };
-  readonly root: Invocation;
-  readonly starter: {
-    /** Runs the child in this process. */
-    runHere(child: DetachedChild, signal: AbortSignal): Promise<DetachedOutcome>;
-  };
 }
 
 /** Runs a detached child where the journal of its parent runs them, else in this process. Its spans lie below its node's. */

@@ -4,7 +4,7 @@ import { isFinal } from '../../core/values/status.ts';
 import { readRows } from '../../journal/read-row.ts';
 import type { RecordStore, StoredRun } from '../../journal/record-store.ts';
 import { readDecision } from '../../security/approval.ts';
-import { alreadyDecided } from '../approvals/fitting-decision.ts';
+import { alreadyDecided, answersTo } from '../approvals/fitting-decision.ts';
 import { refuseInside } from '../approvals/reentrancy-guard.ts';
 import { readRun } from './resume-run.ts';
 
@@ -83,21 +83,8 @@ function nothingWaits(run: StoredRun, id: string): ConfigurationError {
   );
 }
 
-const ANSWERS = {
-  approval: ['allow', 'deny'],
-  wait: ['answer', 'deny'],
-  unknown: ['happened', 'failed', 'retry', 'deny'],
-} as const;
-
-function checkKind({ reason }: ApprovalRequest | WaitRequest, { decision }: Decision): void {
-  const kind = reason === 'wait' || reason === 'unknown' ? reason : 'approval';
-  const answers: readonly string[] = ANSWERS[kind];
+function checkKind(request: ApprovalRequest | WaitRequest, { decision }: Decision): void {
+  const { what, answers } = answersTo(request);
   if (answers.includes(decision)) return;
-  throw new ConfigurationError(
-    'decision',
-    `${decision} does not answer ${NAMES[kind]}`,
-    `Answer with ${answers.join(', ')}.`,
-  );
+  throw new ConfigurationError('decision', `${decision} does not answer ${what}`, `Answer with ${answers.join(', ')}.`);
 }
-
-const NAMES = { approval: 'an approval', wait: 'a question', unknown: 'what became of a call' } as const;

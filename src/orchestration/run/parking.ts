@@ -1,5 +1,4 @@
 import type { ApprovalRequest, WaitRequest } from '../../core/contract/permission.ts';
-import { waitsFor } from '../../core/loop/waits-for.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { RunLog } from '../../journal/record-store.ts';
@@ -47,5 +46,25 @@ export class Parking implements ActivityWatcher {
       this.parked = waits.pending();
       stops.add(root.path, { status: 'suspended', reason: waitsFor(this.parked) });
     }
+  }
+}
+
+const SHOWN_REQUESTS = 3;
+
+/** What a parked run waits for, by names alone: the reader may not be allowed to see arguments and questions. */
+export function waitsFor(pending: readonly (ApprovalRequest | WaitRequest)[]): string {
+  const more = pending.length - SHOWN_REQUESTS;
+  const named = pending.slice(0, SHOWN_REQUESTS).map(nameOf).join(', ');
+  return `Waits for a person: ${named}${more > 0 ? ` and ${more} more` : ''}.`;
+}
+
+function nameOf(request: ApprovalRequest | WaitRequest): string {
+  switch (request.reason) {
+    case 'wait':
+      return `an answer for ${request.path}`;
+    case 'unknown':
+      return `what became of ${request.tool} of ${request.path}`;
+    default:
+      return `approval of ${request.tool} by ${request.path}`;
   }
 }

@@ -1,6 +1,6 @@
 import { treeFacts } from '../../agents/tree-facts.ts';
-import { readCompacted, readSummary } from '../../context/compacted.ts';
 import { estimateTextTokens } from '../../context/estimate.ts';
+import { readCompacted, readSummary } from '../../context/read-compacted.ts';
 import { Window } from '../../context/window.ts';
 import type { Agent } from '../../core/contract/agent.ts';
 import type { DetachedChild, DetachedOutcome, Grant } from '../../core/contract/detached.ts';

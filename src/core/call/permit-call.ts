@@ -4,7 +4,7 @@ import type { RunContext } from '../runtime/run-context.ts';
 import type { JudgedCall } from './call-site.ts';
 
 /** Whether a call may run, and with which arguments. A refused call is not judged, and a judged one is not judged again. */
-export function permission(run: RunContext, { self, key, step, parsed, label }: JudgedCall): Permit | Promise<Permit> {
+export function permitCall(run: RunContext, { self, key, step, parsed, label }: JudgedCall): Permit | Promise<Permit> {
   run.journal.showAsks(key, self, step);
   if (parsed.refused !== undefined) return { ok: false, error: parsed.refused };
   const { call, tool, args } = parsed;

@@ -8,30 +8,7 @@ import type { RuledTool } from '../../security/rules.ts';
 
 const NONE: readonly Level[] = [];
 
-/** @throws ConfigurationError where `permissions.files` names no files. */
-export function checkPermissionFiles(files: unknown): void {
-  if (files === undefined) return;
-  checkOptions('permissions.files', files, ['project', 'user']);
-  for (const [name, path] of Object.entries(files as object))
-    if (path !== undefined && (typeof path !== 'string' || path === ''))
-      throw new ConfigurationError(`permissions.files.${name}`, `got ${shown(path)}`, "Name a file: 'coxswain.json'.");
-}
-
-/** What the files say now, project before user. What of them does not count is said as a warning of the process. */
-export function permissionLevels(
-  { files, mode = 'ask' }: RunPermissions,
-  tools: () => readonly RuledTool[] | undefined,
-): readonly Level[] {
-  if (files === undefined) return NONE;
-  return (['project', 'user'] as const).flatMap((source) => {
-    const path = files[source];
-    const read = path === undefined ? undefined : readPermissionFile(path, source, tools(), mode);
-    for (const problem of read?.ignored ?? []) process.emitWarning(problem, { code: 'COXSWAIN_PERMISSIONS' });
-    return read?.level ?? [];
-  });
-}
-
-/** @throws ConfigurationError for what a run may not say of its calls, with the field. */
+/** @throws ConfigurationError that names the field, where the permissions of a run are wrong. */
 export function checkRunPermissions(permissions: RunPermissions | undefined): void {
   checkPermissions('permissions', permissions, ['trust', 'expiresMs', 'files', 'endorse', 'plans']);
   if (permissions === undefined) return;
@@ -47,4 +24,27 @@ export function checkRunPermissions(permissions: RunPermissions | undefined): vo
       'List tools.',
     );
   }
+}
+
+/** The levels of the permission files, project before user. The process warns of lines that do not count. */
+export function permissionLevels(
+  { files, mode = 'ask' }: RunPermissions,
+  tools: () => readonly RuledTool[] | undefined,
+): readonly Level[] {
+  if (files === undefined) return NONE;
+  return (['project', 'user'] as const).flatMap((source) => {
+    const path = files[source];
+    const read = path === undefined ? undefined : readPermissionFile(path, source, tools(), mode);
+    for (const problem of read?.ignored ?? []) process.emitWarning(problem, { code: 'COXSWAIN_PERMISSIONS' });
+    return read?.level ?? [];
+  });
+}
+
+/** @throws ConfigurationError where `permissions.files` names no files. */
+function checkPermissionFiles(files: unknown): void {
+  if (files === undefined) return;
+  checkOptions('permissions.files', files, ['project', 'user']);
+  for (const [name, path] of Object.entries(files as object))
+    if (path !== undefined && (typeof path !== 'string' || path === ''))
+      throw new ConfigurationError(`permissions.files.${name}`, `got ${shown(path)}`, "Name a file: 'coxswain.json'.");
 }
