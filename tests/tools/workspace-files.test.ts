@@ -214,6 +214,20 @@ describe('lists and searches', () => {
     expect(performance.now() - since).toBeLessThan(5_000);
   });
 
+  test('a pattern is not held against very long lines, and a stop ends the search within a file', async () => {
+    const root = folderWith({
+      'a.txt': `${'a'.repeat(1_000_000)}b\nab\n`,
+      'many.txt': `${'ab'.repeat(9_500)}1\n`.repeat(100),
+    });
+    const [search] = workspaceTools({ root }).filter(({ name }) => name === 'search_files');
+    const run = async (path: string, signal: AbortSignal) =>
+      search?.execute({ path, pattern: '\\pL{0,99}b$' } as never, { signal } as never);
+    expect(await run('a.txt', AbortSignal.timeout(60_000))).toBe(
+      '1 line in 1 file looked at\na.txt:2: ab\n[… 1 line too long for a pattern, left out: look for a text in them …]',
+    );
+    await expect(run('many.txt', AbortSignal.timeout(50))).rejects.toThrow(/timeout/);
+  });
+
   test('a search that finds too much stops and says so', async () => {
     const root = folderWith({ many: 'hit\n'.repeat(5_000) });
     const [found] = await callEach(workspaceTools({ root }), [['search_files', { path: '.', text: 'hit' }]]);

@@ -3,9 +3,15 @@ import { messageOf, ToolError } from '../../core/values/errors.ts';
 import { holds } from './occurrences.ts';
 
 /** Whether a line matches. */
-export type LineTest = (line: string) => boolean;
+export interface LineTest {
+  matches(line: string): boolean;
+  /** Characters of a line; a longer one is not looked at. */
+  readonly maxLine: number;
+}
 
 const MAX_PATTERN = 1_000;
+/** The time of a pattern is the product of its size and the line's, and nothing else runs meanwhile. */
+const MAX_LINE_OF_PATTERN = 30_000;
 
 /**
  * A literal text, or a regular expression that a model wrote: executed by an
@@ -23,9 +29,9 @@ export async function lineTest(of: {
     throw new ToolError('invalid_args', '$.pattern: give either text or pattern, not both.');
   if (pattern !== undefined) return patternTest(pattern, ignoreCase);
   if (text === undefined) return undefined;
-  if (!ignoreCase) return (line) => holds(line, text);
+  if (!ignoreCase) return { matches: (line) => holds(line, text), maxLine: Infinity };
   const wanted = text.toLowerCase();
-  return (line) => holds(line.toLowerCase(), wanted);
+  return { matches: (line) => holds(line.toLowerCase(), wanted), maxLine: Infinity };
 }
 
 async function patternTest(pattern: string, ignoreCase: boolean): Promise<LineTest> {
@@ -37,7 +43,7 @@ async function patternTest(pattern: string, ignoreCase: boolean): Promise<LineTe
   const { RE2JS } = await import('re2js');
   try {
     const compiled = RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
-    return (line) => compiled.test(line);
+    return { matches: (line) => compiled.test(line), maxLine: MAX_LINE_OF_PATTERN };
   } catch (thrown) {
     const why = short(messageOf(thrown), 200);
     throw new ToolError(

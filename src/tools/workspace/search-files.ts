@@ -60,6 +60,8 @@ interface Tally extends Passed {
   unread: number;
   /** Files that rules keep from it. */
   restricted: number;
+  /** Lines that are too long for a pattern. */
+  longLines: number;
 }
 
 async function search(tools: FileTools, args: Arguments, context: ToolContext): Promise<string> {
@@ -73,6 +75,7 @@ async function search(tools: FileTools, args: Arguments, context: ToolContext): 
     room: tools.maxResultChars - 500,
     unread: 0,
     restricted: 0,
+    longLines: 0,
     deeper: 0,
     passedOver: new Set(),
   };
@@ -87,7 +90,7 @@ async function search(tools: FileTools, args: Arguments, context: ToolContext): 
       }
       tally.files += 1;
       if (test === undefined) tally.room -= add(tally, names.join('/'));
-      else await searchFile(tools, parent, names, test, tally);
+      else await searchFile(tools, parent, names, test, tally, context.signal);
       if (isFull(tally)) break;
     }
   });
@@ -100,6 +103,7 @@ async function searchFile(
   names: readonly string[],
   test: LineTest,
   tally: Tally,
+  signal: AbortSignal,
 ): Promise<void> {
   const path = names.join('/');
   let text: string | undefined;
@@ -125,10 +129,11 @@ async function searchFile(
     number += 1;
     if (performance.now() > until) {
       await setImmediate();
+      signal.throwIfAborted();
       until = performance.now() + SLICE_MS;
     }
-    if (!test(line)) continue;
-    tally.room -= add(tally, `${path}:${number}: ${shortLine(line)}`);
+    if (line.length > test.maxLine) tally.longLines += 1;
+    else if (test.matches(line)) tally.room -= add(tally, `${path}:${number}: ${shortLine(line)}`);
     if (isFull(tally)) return;
   }
 }
@@ -149,7 +154,7 @@ function shortLine(line: string): string {
 }
 
 function report(tally: Tally, isText: boolean): string {
-  const { hits, files, deeper, unread, restricted, passedOver } = tally;
+  const { hits, files, deeper, unread, restricted, longLines, passedOver } = tally;
   const head = isText
     ? `${plural(hits.length, 'line')} in ${plural(files, 'file')} looked at`
     : plural(hits.length, 'file');
@@ -158,6 +163,9 @@ function report(tally: Tally, isText: boolean): string {
     ...(deeper > 0 ? [`${plural(deeper, 'folder')} too deep, left out`] : []),
     ...(unread > 0
       ? [`${plural(unread, 'file')} not read, or not as a whole (no text, too long, a link or the like)`]
+      : []),
+    ...(longLines > 0
+      ? [`${plural(longLines, 'line')} too long for a pattern, left out: look for a text in them`]
       : []),
     ...(restricted > 0 ? [`${plural(restricted, 'file')} ${RESTRICTED}`] : []),
     ...(passedOver.size > 0 ? [`passed over: ${[...passedOver].join(', ')}`] : []),
