@@ -44,7 +44,7 @@ export function requestText(request: ApprovalRequest | WaitRequest): string {
 }
 
 /** The options that decide it. */
-export function decisionOptions({ reason }: ApprovalRequest | WaitRequest): string {
+function decisionOptions({ reason }: ApprovalRequest | WaitRequest): string {
   if (reason === 'wait') return " --answer '<json>'";
   return reason === 'unknown' ? ' --happened, --retry or --failed' : ' (or --deny)';
 }

@@ -13,7 +13,7 @@ export interface RecordedRun {
 const NO_SPAN = '0000000000000000';
 
 /** A record as it is handed to views. Ids are worked out when they are read: hashing them costs more than all the rest. */
-export class StoredRecord {
+class StoredRecord {
   readonly record: number;
   readonly key: string;
   readonly kind: Entry['kind'];

@@ -119,7 +119,7 @@ function checkConnection(options: Record<string, unknown>): void {
 }
 
 /** Refuses what is no {@link ModelPrice}. */
-export function checkPrice(price: unknown): void {
+function checkPrice(price: unknown): void {
   if (price === undefined) return;
   const fields = PRICE_FIELDS.join(', ');
   if (!isPlainObject(price)) {

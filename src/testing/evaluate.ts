@@ -198,7 +198,7 @@ export function saveBaseline(
 }
 
 /** Undefined where there is no such file. */
-export function readBaseline(file: string): Baseline | undefined {
+function readBaseline(file: string): Baseline | undefined {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');

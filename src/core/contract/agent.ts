@@ -31,7 +31,7 @@ export interface ContextOptions<Deps = never> {
   readonly maxTokens?: number | undefined;
   /** What is done with what no longer fits; default `drop`. */
   readonly compact?: Compact | undefined;
-  /** Goes on with a conversation that was saved by an earlier run, and saves it: at each compaction and at the end. */
+  /** Continues a conversation that was saved by an earlier run, and saves it: at each compaction and at the end. */
   readonly conversation?: ConversationOptions<Deps> | undefined;
 }
 
@@ -74,7 +74,7 @@ export interface ModelAgent<Input = never, Output = unknown, Deps = never> exten
   readonly readResult: boolean;
   /** Set by `defineSupervisor`: how many of its workers run at once. */
   readonly concurrency: number | undefined;
-  /** Set by `defineSupervisor`: whether its model may go on with the threads of its workers. */
+  /** Set by `defineSupervisor`: whether its model may continue the threads of its workers. */
   readonly continueWorkers: boolean;
   /** Set by `defineSupervisor`: whether its workers may write to each other and to it. */
   readonly mailbox: boolean;

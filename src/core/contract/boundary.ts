@@ -91,11 +91,11 @@ export interface RunIn {
   readonly forkedFrom?: string | undefined;
   /** The run that this one is a detached child of, or follows. */
   readonly parentRun?: string | undefined;
-  /** The span it goes on from: then its own begins a new trace. */
+  /** The span it continues from: then its own begins a new trace. */
   readonly from?: SpanLink | undefined;
   /** The span of its parent's run that a detached child runs below. */
   readonly under?: SpanAbove | undefined;
-  /** The caller's span, in a record that is told again. */
+  /** The caller's span, in a record that is rebuilt. */
   readonly caller?: Caller | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { InputMessage, Message } from '../values/message.ts';
 import type { Model } from '../values/model.ts';
 
-/** What a {@link Compactor} is told beside the messages. */
+/** What a {@link Compactor} is given beside the messages. */
 export interface CompactContext {
   /** Tokens of the messages that are to be compacted, by the window's ruler. */
   readonly tokens: number;
@@ -12,7 +12,7 @@ export interface CompactContext {
   readonly agent: string;
   readonly path: string;
   readonly step: number;
-  /** Aborted when the invocation is stopped. What has not settled after 60 s has failed. */
+  /** Aborted when the invocation is stopped. A compactor that has not resolved after 60 s has failed. */
   readonly signal: AbortSignal;
 }
 

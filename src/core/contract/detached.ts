@@ -39,9 +39,9 @@ export interface Grant {
 
 /** A child that may run in another process: by name and JSON, never a closure. */
 export interface DetachedChild {
-  /** The id of the run that it is: the same at each attempt, so whoever has begun it goes on with it. */
+  /** The id of the run that it is: the same at each attempt, so the process that has begun it continues it. */
   readonly run: string;
-  /** Where it stands: the run it belongs to, its address there, and the model step that asked for it. */
+  /** Its parent: the run it belongs to, its address there, and the model step that asked for it. */
   readonly parent: { readonly run: string; readonly key: string; readonly step?: ParentStep };
   readonly agent: string;
   readonly input: Json;
@@ -68,7 +68,7 @@ export interface DetachedOutcome {
   readonly tree: TreeNode;
   readonly byAgent: { readonly [agent: string]: Spent };
   readonly byModel: { readonly [model: string]: Spent };
-  /** With `suspended`: answered by a person, it goes on. */
+  /** With `suspended`: the requests that a person must answer before it continues. */
   readonly pending: readonly (ApprovalRequest | WaitRequest)[];
 }
 

@@ -95,7 +95,7 @@ export type EventType = keyof EventFields;
 /** The event of one type: `EventOf<'tool.end'>`. */
 export type EventOf<Type extends EventType> = { [T in Type]: EventHead & { readonly type: T } & EventFields[T] }[Type];
 
-/** What a run tells while it goes on; `switch (event.type)` narrows it. */
+/** An event of a run; `switch (event.type)` narrows it. */
 export type RunEvent = EventOf<EventType>;
 
 /** An event before the handle numbered it. */

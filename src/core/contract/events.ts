@@ -55,7 +55,7 @@ export function eventsOf(record: RunRecord, state: EventState): EventBody[] {
       if (record.event === 'cancel') return [];
       return [{ type: 'approval.decision', ...head, id: record.request.id, decision: record.value }];
     case 'decision': {
-      // A rule denied it and nobody was asked: the address of the call stands for the id of a request.
+      // A rule denied it without a request: the address of the call is used as the id of one.
       const decision = { decision: 'deny', reason: record.value.reason } as const;
       return [{ type: 'approval.decision', ...head, id: record.key, decision }];
     }
@@ -153,7 +153,7 @@ type Bound = Omit<EventHead, 'seq'>;
 function boundary(record: RecordOf<'run'> | RecordOf<'agent'>, head: Bound, state: EventState): EventBody[] {
   if (record.event === 'started') return [{ type: record.kind === 'run' ? 'run.start' : 'agent.start', ...head }];
   const out: RunOut = record.value;
-  // Its result rejected, which is no end of it: a resume goes on.
+  // Its result rejected, which does not end the run: a resume continues it.
   if (out.status === 'failed') return [];
   const outcome = {
     ...end(record, out.usage, out.costUsd),

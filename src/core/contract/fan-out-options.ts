@@ -3,7 +3,7 @@ import type { Status } from '../values/status.ts';
 /**
  * What becomes of the workers that have not ended when one of them ends. Set in code, never by a model.
  *
- * `collect`: each goes on to its own end. `failFast`: the first that did not complete stops the others. `race`: the first that
+ * `collect`: each runs to its own end. `failFast`: the first that did not complete stops the others. `race`: the first that
  * completes stops the others. `{ quorum: k }`: the others are stopped once k have completed, or once k can no longer be reached.
  */
 export type FanOutPolicy = 'collect' | 'failFast' | 'race' | { readonly quorum: number };

@@ -20,7 +20,7 @@ export interface HookContext<Deps = unknown> {
   readonly runId: string;
   /** The join of all that the invocation has seen. */
   readonly label: Label;
-  /** Aborted when the invocation is stopped. What has not settled after 60 s has failed. */
+  /** Aborted when the invocation is stopped. A hook that has not resolved after 60 s has failed. */
   readonly signal: AbortSignal;
 }
 
@@ -50,7 +50,7 @@ export interface HookCall {
   readonly access: Access;
 }
 
-/** What came of a call, as the model would be told it; also where it was denied. */
+/** The result of a call, as the model would see it; also where it was denied. */
 export interface HookResult extends HookCall {
   readonly content: string | readonly Part[];
   readonly isError: boolean;
@@ -64,16 +64,16 @@ export interface HookOutcome {
   readonly error?: ErrorRecord | undefined;
 }
 
-/** It does not happen, or does not count. The reason is told: to the model of a call, to whoever called the agent of all else. */
+/** It does not happen, or does not count. The model reads the reason for a call, the caller of the agent for all else. */
 export interface HookBlock {
   readonly block: string;
 }
 
-/** What a hook may say of something that goes on. */
+/** What a hook may give where what it was asked about continues. */
 export interface HookRemark {
   /** Makes the label worse, never better: of the invocation; of a call and its result. */
   readonly label?: Partial<Label> | undefined;
-  /** JSON for the record and the step log; nobody else is told. */
+  /** JSON for the record and the step log alone. */
   readonly annotate?: Json | undefined;
 }
 
@@ -85,7 +85,7 @@ type Hook<About, Deps, Remark extends HookRemark = HookRemark> = (
 
 /**
  * Functions at the boundaries of the loop. Each is decided once: what it gave is recorded, and a resume or replay has the same. They
- * fail closed: one that throws, gives what it may not, or has not settled after 60 s blocks.
+ * fail closed: one that throws, gives what it may not, or has not resolved after 60 s blocks.
  *
  * @example
  * const hooks: Hooks = {
@@ -102,7 +102,7 @@ export interface Hooks<Deps = unknown> {
   readonly beforeTool?: Hook<HookCall, Deps, HookRemark & { readonly args?: Json | undefined }> | undefined;
   /** Blocked, the model reads that the result is withheld, and why. A `note` is added to what it reads. */
   readonly afterTool?: Hook<HookResult, Deps, HookRemark & { readonly note?: string | undefined }> | undefined;
-  /** Blocked, whoever called the agent gets no text and no output: `model_error`, kind `content_filter`. */
+  /** Blocked, the caller of the agent gets no text and no output: `model_error`, kind `content_filter`. */
   readonly onEnd?: Hook<HookOutcome, Deps> | undefined;
 }
 

@@ -31,7 +31,7 @@ export type Caller = {
   readonly traceState?: string;
 };
 
-/** What an instrument is told when a run, an agent, a procedure or the first attempt of a call starts. */
+/** What an instrument is given when a run, an agent, a procedure or the first attempt of a call starts. */
 export type SpanStart = Extract<
   Entry,
   { event: 'started'; kind: 'run' | 'agent' | 'model' | 'tool' | 'memory' | 'embedding' }

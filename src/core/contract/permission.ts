@@ -8,7 +8,7 @@ export const PERMISSION_MODES = ['ask', 'plan', 'acceptWrites', 'unattended', 'a
 /**
  * How calls that no rule decides are judged; reading is always allowed. No mode skips the steps before it.
  * `ask` (default) asks; `plan` denies; `acceptWrites` allows `write` and asks for the rest; `acceptAll` allows; `unattended`
- * is `ask` with nobody there: every ask is a denial.
+ * is `ask` without a person: every ask is a denial.
  */
 export type PermissionMode = (typeof PERMISSION_MODES)[number];
 
@@ -32,7 +32,7 @@ export interface RunPermissions extends Permissions {
   readonly endorse?: readonly string[] | undefined;
   /**
    * Gives every agent that a model drives the tool `pin_plan`: calls said before anything of a stranger's was read, each of which may then be
-   * made once without being asked for by the flow or the mode. What a plan leaves open is chosen by whoever wrote what is read later. Default false.
+   * made once without being asked for by the flow or the mode. What a plan leaves open is chosen by the authors of what is read later. Default false.
    */
   readonly plans?: boolean | undefined;
   /**
@@ -49,7 +49,7 @@ export interface PermissionFiles {
 }
 
 /**
- * Why a person is asked: a rule, the label of the call's context, its access, its tool's `needsApproval`, an outcome that nobody knows, or
+ * Why a person is asked: a rule, the label of the call's context, its access, its tool's `needsApproval`, an unknown outcome, or
  * whether what a tool gave may count as trusted (`data`).
  */
 export type AskReason = 'rule' | 'flow' | 'risk' | 'tool' | 'unknown' | 'data';

@@ -129,7 +129,7 @@ export type Entry = Common &
         readonly request?: never;
       }
     | {
-        /** A provider asked to wait: everyone of this process who uses it is held back. Once a run that is affected. */
+        /** A provider asked to wait: all calls of this process to it wait. Once a run that is affected. */
         readonly kind: 'gate';
         readonly event: 'done';
         readonly value:
@@ -182,7 +182,7 @@ export type EffectKind = 'model' | 'tool' | 'memory' | 'embedding' | 'child';
 type Saying<E> = E extends unknown ? Omit<E, keyof Common> : never;
 export type EntryContent = Saying<Entry>;
 type OfEffect = Extract<Entry, { kind: EffectKind }>;
-/** How an effect is told when it starts, and when it ends. */
+/** The entries of an effect's start and end, for views. */
 export type EffectStart = Saying<Extract<OfEffect, { event: 'started' }>>;
 export type EffectEnd = Saying<Extract<OfEffect, { event: 'done' | 'failed' | 'cancel' }>>;
 
@@ -211,7 +211,7 @@ export type RunRecord = Entry & {
   readonly parentSpanId: string | undefined;
 };
 
-/** Something that is shown every record once it is committed. `flush` is awaited before the run's result settles. */
+/** Something that is shown every record once it is committed. `flush` is awaited before the run's result resolves. */
 export interface View {
   (record: RunRecord): void;
   flush?(): void | Promise<void>;

@@ -3,7 +3,7 @@ import type { Status } from '../values/status.ts';
 import type { Usage } from '../values/usage.ts';
 import type { ApprovalRequest, WaitRequest } from './permission.ts';
 
-/** A node of the tree as it stands. Usage is that of its subtree. */
+/** A node of the tree as it is now. Usage is that of its subtree. */
 export interface TreeNode {
   readonly path: string;
   readonly agent: string;

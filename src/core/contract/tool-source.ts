@@ -2,7 +2,7 @@ import type { Json } from '../values/json.ts';
 import type { Tool } from './tool.ts';
 
 /**
- * Tools that are known only once a run has begun: those of a server. It stands in an agent's `tools` beside plain ones. The
+ * Tools that are known only once a run has begun: those of a server. It is listed in an agent's `tools` beside plain ones. The
  * description holds nothing open: what a run needs of it is opened for that run, and closed with it.
  */
 export interface ToolSource {

@@ -12,7 +12,7 @@ export type SideEffect = 'none' | 'idempotent' | 'unsafe';
 /** What a resume does with a call that was started and has no outcome. */
 export type OnUnknownOutcome = 'retry' | 'fail' | 'ask';
 
-/** Lines go where progress goes: to whoever watches the run. `data` is shown as it is. */
+/** Lines are progress: shown to the listeners of the run. `data` is shown as it is. */
 export type Logger = {
   readonly [level in 'debug' | 'info' | 'warn' | 'error']: (message: string, data?: unknown) => void;
 };
@@ -97,7 +97,7 @@ interface ToolFacts<Deps> {
 export interface LeafTool<Input = never, Output = unknown, Deps = never> extends ToolFacts<Deps> {
   readonly type: 'leaf';
   execute(input: Input, context: ToolContext<Deps>): Output | Promise<Output>;
-  /** Of built-in tools that keep in mind what an invocation did: told each value, also those that a resume takes from the records. */
+  /** Of built-in tools that remember what an invocation did: called with each value, also those that a resume takes from the records. */
   readonly remember?: Remember;
 }
 

@@ -1,13 +1,13 @@
 import type { InputMessage, Message } from '../values/message.ts';
 import type { AgentContext } from './agent.ts';
 
-/** What stands for a conversation so far: what a model would be sent of it now. */
+/** A conversation so far: the messages that a model would be sent of it now. */
 export interface WorkingSummary {
   /** The first message, pinned ones, a summary where there is one, the newest messages. */
   readonly messages: readonly Message[];
   /** How many messages of the whole conversation these stand for. */
   readonly covers: number;
-  /** The hash of those: a conversation that begins with them goes on from here. */
+  /** The hash of those: a conversation that begins with them continues from here. */
   readonly hash: string;
 }
 
@@ -29,7 +29,7 @@ export interface SavedSummary {
   readonly hash: string;
 }
 
-/** The conversation that an agent's invocations go on with. */
+/** The conversation that an agent's invocations continue. */
 export interface ConversationOptions<Deps = never> {
   readonly store: SummaryStore;
   /** Names the conversation; a function is asked once an invocation. */

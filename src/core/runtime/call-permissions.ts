@@ -36,6 +36,6 @@ export interface CallPermissions {
    * another tool that reads one such value. Undefined where they say nothing of any.
    */
   restriction(self: Invocation, tool: Tool, args: Json, other: string): Restriction | undefined;
-  /** Undefined where the run asks nobody to review results. */
+  /** Undefined where results are not reviewed. */
   readonly endorse: Endorse | undefined;
 }

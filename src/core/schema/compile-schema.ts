@@ -14,7 +14,7 @@ const BESIDE = 'Give { schema, jsonSchema } with the JSON Schema beside it';
  * Makes one schema of the three forms a user may give (https://standardschema.dev, draft 2020-12). Looks at the shape and for forbidden keys only;
  * conversion and checks are made once, when they are first asked.
  *
- * @param field where the schema stands, for errors: `input`.
+ * @param field the option that has the schema, for errors: `input`.
  * @param options.root 'object' (a tool's arguments) wants an object at the root; default 'any'.
  * @throws ConfigurationError at once for what is no schema; at the first use for one that cannot be shown as JSON Schema,
  *   does not compile, or validates asynchronously.

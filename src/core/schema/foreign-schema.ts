@@ -12,7 +12,7 @@ const MAX_NODES = 50_000;
 const MAX_DEPTH = 64;
 
 /**
- * A frozen copy of a JSON Schema that somebody gave, after a look at what could hurt: size, depth, references that lead
+ * A frozen copy of a JSON Schema of another system, after a look at what could hurt: size, depth, references that lead
  * elsewhere. Nothing is ever fetched. Throws a ConfigurationError.
  */
 export function takeJsonSchema(given: unknown, field: string): JsonSchema {
@@ -150,7 +150,7 @@ function toIssue(error: ErrorObject, root: unknown): Issue {
 const SAME_VALUE = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'];
 
 /**
- * Whether a schema leads back to itself without going into the value: whoever checks a value by it never ends. What recurs
+ * Whether a schema leads back to itself without going into the value: checking a value by it never ends. What recurs
  * through a property or an item ends with the value.
  */
 export function isEndless(root: JsonSchema): boolean {

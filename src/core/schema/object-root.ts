@@ -17,9 +17,9 @@ export function objectRoot(schema: JsonSchema, root: JsonSchema = schema, depth 
   if (type !== undefined && ![type].flat().includes('object')) return undefined;
   if ('const' in target || 'enum' in target) return undefined;
   const isUnion = ['anyOf', 'oneOf', 'allOf'].some((key) => Array.isArray(target[key]));
-  const kept = Object.fromEntries(Object.entries(target).filter(([key]) => !TOP_ONLY.includes(key)));
+  const rest = Object.fromEntries(Object.entries(target).filter(([key]) => !TOP_ONLY.includes(key)));
   const named = target !== root && depth === 0 ? definitionsOf(root) : {};
-  let merged: JsonSchema = { type: 'object', ...named, ...kept };
+  let merged: JsonSchema = { type: 'object', ...named, ...rest };
   if (!isUnion) return merged;
 
   for (const key of ['allOf', 'anyOf', 'oneOf'] as const) {

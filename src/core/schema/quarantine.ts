@@ -18,7 +18,7 @@ const MEND =
   'Use booleans, numbers, enums, objects of these that take no other keys, and lists of these with maxItems.';
 const SCALARS: ReadonlySet<unknown> = new Set(['boolean', 'integer', 'number', 'null']);
 
-/** The first part that takes what nobody listed; undefined where there is none. */
+/** The first part that takes values that are not listed; undefined where there is none. */
 function openPart(node: unknown, root: JsonSchema, path: string, depth: number): string | undefined {
   const schema = resolveRef(node, root);
   if (schema === undefined || depth > 16) return `${path} has no form that ends`;

@@ -13,7 +13,7 @@ const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'examples']);
 
 /**
  * A schema as it is hashed: without defaults. One that is a function gives another value in each process, and what it gave
- * stands among the arguments anyway.
+ * is among the arguments anyway.
  */
 export function steadySchema(schema: JsonSchema): JsonSchema {
   return withoutDefaults(schema) as JsonSchema;

@@ -121,14 +121,14 @@ function below(segment: string, fault: Fault): Fault {
   return fault;
 }
 
-/** Where JSON.parse stopped, with what stands there. Engines say the position in some of their messages only. */
+/** Where JSON.parse stopped, and the text there. Engines say the position in some of their messages only. */
 function placeOf(text: string, thrown: unknown): string {
-  const said = thrown instanceof Error ? thrown.message : '';
+  const message = thrown instanceof Error ? thrown.message : '';
   if (text.trim() === '') return 'the text is empty';
-  const position = /position (\d+)/.exec(said)?.[1];
-  const token = /^Unexpected token '?(.)'?/u.exec(said)?.[1];
+  const position = /position (\d+)/.exec(message)?.[1];
+  const token = /^Unexpected token '?(.)'?/u.exec(message)?.[1];
   const at = position !== undefined ? Number(position) : token !== undefined ? text.indexOf(token) : text.length;
-  if (/end of JSON|Unterminated/.test(said) || at >= text.length) {
+  if (/end of JSON|Unterminated/.test(message) || at >= text.length) {
     return `the text ends too early, after ${excerpt(text.slice(-40))} (position ${text.length})`;
   }
   const before = text.slice(0, at);

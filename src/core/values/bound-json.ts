@@ -61,7 +61,7 @@ function measure(value: Json, lengths: number[], depth: number): number {
   return sum;
 }
 
-/** The length to which the longest must be cut so that all together fit into `room`. */
+/** The length to which the longest must be truncated so that all together fit into `room`. */
 function fairShare(lengths: number[], room: number): number {
   lengths.sort((a, b) => a - b);
   let left = room;
@@ -102,20 +102,20 @@ function truncate(value: Json, pointer: string, bounds: Bounds, depth: number): 
   ];
 }
 
-/** Longer texts are not kept to be read again. */
+/** Longer texts are not stored to be read again. In UTF-16 units. */
 export const MAX_STORED_CHARS = 4_000_000;
 
 /**
- * Keeps front and back of a text and says how much was left out between; cut at code-point borders. At most `max` UTF-16
+ * Keeps front and back of a text and says how much was left out between; truncated at code-point boundaries. At most `max` UTF-16
  * units, the note included where it fits. `ref` is where the whole can be read again, in which the text begins at `offset`.
  */
 export function boundText(text: string, max: number, ref?: string, offset = 0): string {
   if (text.length <= max) return text;
-  const kept = text.length <= MAX_STORED_CHARS ? ref : undefined;
-  const room = Math.max(0, max - note(text.length, offset + text.length, kept).length);
+  const stored = text.length <= MAX_STORED_CHARS ? ref : undefined;
+  const room = Math.max(0, max - note(text.length, offset + text.length, stored).length);
   const front = codePointBoundary(text, Math.ceil(room * 0.75));
   const back = codePointBoundary(text, text.length - Math.floor(room * 0.25));
-  return text.slice(0, front) + note(back - front, offset + front, kept) + text.slice(back);
+  return text.slice(0, front) + note(back - front, offset + front, stored) + text.slice(back);
 }
 
 function note(left: number, from: number, ref: string | undefined): string {
@@ -123,7 +123,7 @@ function note(left: number, from: number, ref: string | undefined): string {
   return `\n[… ${left} characters left out${where} …]\n`;
 }
 
-/** The border at or before `index` that does not part a surrogate pair. */
+/** The code-point boundary at or before `index` that does not part a surrogate pair. */
 export function codePointBoundary(text: string, index: number): number {
   const code = text.charCodeAt(index);
   const before = text.charCodeAt(index - 1);

@@ -32,7 +32,7 @@ export class ModelError extends CoxswainError {
   readonly retryAfterMs: number | undefined;
   /** HTTP status, where there was one. */
   readonly status: number | undefined;
-  /** What the failed call cost, where the provider reported it: a filtered or cut answer is charged too. */
+  /** What the failed call cost, where the provider reported it: a filtered or truncated answer is charged too. */
   readonly usage: CallUsage | undefined;
   constructor(
     kind: ModelErrorKind,
@@ -132,7 +132,7 @@ export class DivergenceError extends CoxswainError {
   }
 }
 
-/** A memory was changed by somebody else since it was read, or what would replace it deserves less trust. */
+/** A memory was changed by another writer since it was read, or what would replace it deserves less trust. */
 export class MemoryConflict extends CoxswainError {
   override readonly name = 'MemoryConflict';
   readonly reason: 'changed' | 'trust';

@@ -1,4 +1,4 @@
-/** Whether somebody other than the caller may have written it: what is untrusted must not steer an effect unasked. */
+/** Whether anyone but the caller may have written it: what is untrusted must not steer an effect unasked. */
 export type Integrity = 'trusted' | 'untrusted';
 /** Who may read it: what is private is sent after an ask only, what is secret never. */
 export type Confidentiality = 'public' | 'private' | 'secret';

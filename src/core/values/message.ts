@@ -45,7 +45,7 @@ export interface AssistantMessage {
   readonly label?: Label;
 }
 
-/** The result of one call; it stands directly after the turn that asked for it. */
+/** The result of one call; it comes directly after the turn that asked for it. */
 export interface ToolMessage {
   readonly role: 'tool';
   readonly callId: string;
@@ -53,7 +53,7 @@ export interface ToolMessage {
   readonly content: string | readonly Part[];
   readonly isError: boolean;
   readonly label?: Label;
-  /** Address of the whole text, where the content was cut. */
+  /** Address of the whole text, where the content was truncated. */
   readonly ref?: string;
 }
 

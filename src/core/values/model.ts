@@ -49,7 +49,7 @@ export interface ModelSettings {
   readonly [setting: string]: Json | undefined;
 }
 
-/** One request: all that a model is told. */
+/** One request: all that a model is sent. */
 export interface ModelRequest {
   readonly instructions: string;
   /** A list of its own; the messages in it are frozen. */
@@ -64,7 +64,7 @@ export interface ModelRequest {
 /** Every reason for which a turn ends. */
 export const STOP_REASONS = ['end', 'tool_calls', 'length', 'filtered', 'refused', 'paused'] as const;
 
-/** Why a turn ended. `length`: cut at its token limit; `paused`: the provider wants to be asked again to go on. */
+/** Why a turn ended. `length`: truncated at its token limit; `paused`: the provider continues when it is asked again. */
 export type StopReason = (typeof STOP_REASONS)[number];
 
 /** A whole turn: complete, or it is a {@link ModelError}; never half. */
@@ -95,7 +95,7 @@ export type ModelDelta =
 /** Pass it on as it is: its members are read when they are needed, so a spread copy lacks some. */
 export interface ModelContext {
   readonly signal: AbortSignal;
-  /** Given only when somebody listens. */
+  /** Given only while a listener receives chunks. */
   readonly onDelta?: (delta: ModelDelta) => void;
   readonly idempotencyKey?: string;
   /** The invocation's agent, for scripted models. */
@@ -132,7 +132,7 @@ export function candidatesOf(model: Model): readonly Model[] {
   return model.candidates ?? [model];
 }
 
-/** Provider and endpoint: whoever shares them is held back together. */
+/** Provider and endpoint: calls with the same gate wait together. */
 export function gateOf({ provider, server }: Pick<Model, 'provider' | 'server'>): string {
   if (server === undefined) return provider;
   return `${provider}@${server.address}${server.port === undefined ? '' : `:${server.port}`}`;

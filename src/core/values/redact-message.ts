@@ -1,9 +1,9 @@
 import type { AssistantPart, Message, Part } from './message.ts';
 
-/** Takes out of a text what a model may not be told. */
+/** Removes from a text what a model must not see. */
 export type Redact = (text: string) => string;
 
-/** A message as a model is told it: the transcript holds this form, so that log, hash and request agree. What a model said itself is kept as its provider has it. */
+/** A message as a model is sent it: the transcript holds this form, so that log, hash and request agree. What a model said itself is kept as its provider has it. */
 export function redactMessage(message: Message, redact: Redact | undefined): Message {
   if (redact === undefined || (message.role === 'assistant' && message.native !== undefined)) return message;
   if (message.role === 'assistant')

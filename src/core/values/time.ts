@@ -19,7 +19,7 @@ export function timeNow(): bigint {
 /** More than this behind is another clock, which is followed. */
 const DETACHED = 10_000_000n;
 
-/** Makes the clock go on from a time that was recorded, or that a caller's span shows: it does not go back where the machine's did. */
+/** Makes the clock continue from a recorded time, or that of a caller's span: it does not go back where the machine's clock did. */
 export function advanceTime(to: bigint): void {
   if (to <= last) return;
   const behind = to - (offset + process.hrtime.bigint());

@@ -12,7 +12,7 @@ export type ToolValue =
 
 /** What a call gave. */
 export interface ToolOut {
-  /** As the model sees it: bounded, where it was cut the text says so. */
+  /** As the model sees it: bounded, with a note where it was truncated. */
   readonly content: string | readonly Part[];
   readonly isError: boolean;
   readonly label: Label;
@@ -41,16 +41,16 @@ export function toolValue(value: unknown): ToolValue {
   return { form: 'json', content: text ?? 'null' };
 }
 
-/** The value for code: parsed anew, so that nobody shares it. */
+/** The value for code: parsed anew, so that no two callers share it. */
 export function valueForCode(value: ToolValue): unknown {
   return value.form === 'json' ? JSON.parse(value.content) : value.content;
 }
 
-/** What a model may know of a result that it is told in part. */
+/** What a model may see of a truncated result. */
 export interface Visible {
   /** Where the whole can be read again. */
   readonly ref?: string | undefined;
-  /** Done to the whole before it is cut: half of a secret looks like none. */
+  /** Applied to the whole before it is truncated: half of a secret is not recognised. */
   readonly redact?: Redact | undefined;
 }
 
@@ -62,7 +62,7 @@ export interface Bounds extends Visible {
   readonly byField?: boolean | undefined;
 }
 
-/** The result as a model is told it: front and back of each text, at most `max` characters in all. */
+/** The result as a model sees it: front and back of each text, at most `max` characters in all. */
 export function toolOut(value: ToolValue, bounds: Bounds, label: Label): ToolOut {
   const { max, ref, byField, redact } = bounds;
   if (value.form !== 'parts') {
@@ -79,7 +79,7 @@ export function toolOut(value: ToolValue, bounds: Bounds, label: Label): ToolOut
   const content: Part[] = [];
   for (const part of value.content) {
     if (part.type !== 'text') content.push(part);
-    // The note of what was left out stands once; the parts after it have no room.
+    // One note says what was left out; the parts after it have no room.
     else if (left > 0 || part.text === '') {
       const whole = part.text.length > left && redact !== undefined ? redact(part.text) : part.text;
       const text = boundText(whole, left, ref, offset);

@@ -6,8 +6,8 @@ import { type CallUsage, usageFault } from './usage.ts';
 
 /**
  * What a model returned, checked, copied and frozen: a model may be anybody's code, so each member is read once. A turn that
- * must not be acted on is a ModelError, also where a call in it is whole: cut, filtered, refused, malformed, usage that
- * cannot be counted. A text that was cut is a turn with `stop: 'length'`.
+ * must not be acted on is a ModelError, also where a call in it is whole: truncated, filtered, refused, malformed, usage that
+ * cannot be counted. A truncated text is a turn with `stop: 'length'`.
  */
 export function checkTurn(turn: unknown, step: number): ModelTurn {
   const read = isRecord(turn) ? turn : NOTHING;

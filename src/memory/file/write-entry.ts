@@ -85,7 +85,7 @@ export function expectVersion(file: MemoryFile, id: string, version: number): Ve
 }
 
 /** An untrusted text may be stored beside a trusted one, and be proposed as its replacement, but not replace it. */
-export function mayReplace(before: VersionRow, label: Label): void {
+function mayReplace(before: VersionRow, label: Label): void {
   const old = JSON.parse(before.label) as Label;
   if (old.integrity !== 'trusted' || label.integrity === 'trusted') return;
   throw new MemoryConflict(

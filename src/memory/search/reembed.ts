@@ -7,7 +7,7 @@ import { embedAll } from './embed-one.ts';
 const BATCH = 64;
 
 /** How many current entries have no vector of this embedder; all namespaces, or one. */
-export function countWithoutVector(file: MemoryFile, { id, dimensions }: Embedder): number {
+function countWithoutVector(file: MemoryFile, { id, dimensions }: Embedder): number {
   const row = file.get<{ count: number }>(`SELECT count(*) AS count ${WITHOUT}`, id, dimensions);
   return row?.count ?? 0;
 }

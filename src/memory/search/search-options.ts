@@ -13,7 +13,7 @@ import {
 } from '../file/memory-options.ts';
 
 /** Below this a match is chance: a common word out of a long query. */
-export const DEFAULT_MIN_SCORE = 0.1;
+const DEFAULT_MIN_SCORE = 0.1;
 
 /** What a search of a {@link LongTermMemory} may look at, and how it scores. */
 export interface SearchOptions extends MemoryQuery {

@@ -154,7 +154,7 @@ async function readout({ store, namespace, batch, since }: Night, signal: AbortS
  * Entries of one trust and secrecy together, the oldest first, and what is about the same beside each other; one alone has
  * nothing to be merged with.
  */
-export function batchesOf({ entries, related }: Readout, size: number): MemoryVersion[][] {
+function batchesOf({ entries, related }: Readout, size: number): MemoryVersion[][] {
   const groups = Map.groupBy(entries, ({ label }) => `${label.integrity} ${label.confidentiality}`);
   return [...groups.values()].flatMap((group) => {
     // The newest come first: those of one moment are turned round with the rest.

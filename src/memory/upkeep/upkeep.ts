@@ -72,7 +72,7 @@ interface Lease {
 }
 
 /** Where it is due it is now this holder's: since when it looks at what is new. Within a transaction. */
-export function takeLease(
+function takeLease(
   file: MemoryFile,
   name: string,
   { entries = Infinity, sessions = Infinity }: ConsolidateOptions['after'],
@@ -108,7 +108,7 @@ export function takeLease(
 }
 
 /** Gives a lease back, where this holder still has it. Within a transaction. */
-export function endLease(file: MemoryFile, holder: string, completed: boolean): void {
+function endLease(file: MemoryFile, holder: string, completed: boolean): void {
   if (completed)
     file.run('UPDATE upkeep SET upto = next, since = began, holder = NULL, until = 0 WHERE holder = ?', holder);
   else file.run('UPDATE upkeep SET holder = NULL WHERE holder = ?', holder);

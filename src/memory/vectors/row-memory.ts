@@ -16,9 +16,9 @@ export interface RowOptions {
 /** Below this the memory of a WebAssembly module costs more than it saves. */
 const WASM_ROWS = 1_024;
 /** Below this threads are hardly awake when the scan is over. */
-export const THREADS_FROM = 33_554_432;
+const THREADS_FROM = 33_554_432;
 /** Rows of one call of the kernel: its results stay in the processor's cache. */
-export const BLOCK = 1_024;
+const BLOCK = 1_024;
 /** Buffers for the results of one block: the caller's, and one for each thread. */
 const OUTS = 4;
 const FIRST_ROWS = 16;

@@ -172,7 +172,7 @@ function isReadable({ headers }: Response): boolean {
 const OWN_FORMS = /amazon\.eventstream/i;
 
 /** Checked by shape: a client may have its own `fetch`. */
-export function isResponse(answer: unknown): answer is Response {
+function isResponse(answer: unknown): answer is Response {
   if (answer === null || typeof answer !== 'object' || !('body' in answer) || !('headers' in answer)) return false;
   const { body, headers } = answer;
   const canBeRead = body === null || (typeof body === 'object' && 'getReader' in body);

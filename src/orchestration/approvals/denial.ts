@@ -1,7 +1,7 @@
 import type { Tool } from '../../core/contract/tool.ts';
 import type { ErrorRecord } from '../../core/values/errors.ts';
 
-/** The reason of a denial where nobody is there to answer; it then names the rules that would allow the call. */
+/** The reason of a denial in a run that no person attends; it then names the rules that would allow the call. */
 export const UNATTENDED = 'it needs an approval and nobody is there to give it';
 
 /** A denial as the model reads it, with the lines that would allow the call, ready to paste. */

@@ -1,4 +1,4 @@
-import type { ToolCallEffect } from '../../core/call/tool-call.ts';
+import { ToolCallEffect } from '../../core/call/tool-call.ts';
 import { ACCESS_FACTS } from '../../core/contract/access.ts';
 import type { Grant } from '../../core/contract/detached.ts';
 import type { ApprovalRequest, Decision, RunPermissions, Verdict } from '../../core/contract/permission.ts';
@@ -252,7 +252,9 @@ export class PermissionStep implements CallPermissions {
 
   /** Asks whether a call happened that was under way when its process died. An answer holds for one attempt. */
   async askOutcome(call: Call<never>, attempt: number): Promise<Outcome<Decision>> {
-    const { key, self, step, tool, in: facts } = call as unknown as ToolCallEffect;
+    // Every other effect has `onUnknownOutcome: 'retry'`.
+    if (!(call instanceof ToolCallEffect)) throw new Error(`${call.key}: only a tool call may ask for its outcome`);
+    const { key, self, step, tool, in: facts } = call;
     const { id: runId } = this.#parts;
     const { args } = facts;
     const id = this.#idOf(attempt === 1 ? `${key}/@doubt` : `${key}/@doubt.${attempt}`, tool, args);

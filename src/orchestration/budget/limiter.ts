@@ -9,7 +9,7 @@ interface Waiter {
 }
 
 /**
- * One for the whole tree: slots are held by leaf effects only, so nesting cannot deadlock. Over the limit means queue, not
+ * One for the whole tree: only leaf effects take slots, so nesting cannot deadlock. Over the limit means queue, not
  * refuse; the queue is fair between the branches of the tree.
  */
 export class Limiter implements Layer {

@@ -204,7 +204,7 @@ function keepThread({ parent, delegate, thread }: ChildCall, self: Invocation, o
 }
 
 /** The initial input of a child. A mistake in its brief is an error result for the caller, not the end of the run. */
-export function childInput(agent: Agent, input: unknown, label: Label): InitialInput {
+function childInput(agent: Agent, input: unknown, label: Label): InitialInput {
   try {
     return initialInput(agent, input, label);
   } catch (thrown) {
@@ -225,7 +225,7 @@ export function narrow(own: AgentLimits, delegate: AgentLimits): AgentLimits {
 }
 
 /** A share of the smallest cap above: it follows from the definitions, whatever was spent until then. */
-export function shareOfCaps(share: number | undefined, run: AgentLimits, parent: Invocation): AgentLimits {
+function shareOfCaps(share: number | undefined, run: AgentLimits, parent: Invocation): AgentLimits {
   if (share === undefined) return {};
   const least = (name: 'tokens' | 'costUsd') => {
     let cap = run[name];

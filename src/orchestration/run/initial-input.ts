@@ -18,7 +18,7 @@ export interface InitialInput {
 }
 
 /**
- * A string stands for `{ task }`; a model takes text and messages also beside its own `input`, a procedure only its `input`.
+ * A string is short for `{ task }`; a model takes text and messages also beside its own `input`, a procedure only its `input`.
  * The label is the caller's: trusted for a run's, the join of all it has seen for a parent's.
  */
 export function initialInput(agent: Agent, input: unknown, label: Label): InitialInput {

@@ -35,7 +35,7 @@ export class Parking implements ActivityWatcher {
     }
   }
 
-  /** All work waits: denies the requests that were put to nobody, or parks the run. */
+  /** All work waits: denies the requests that no callback was asked for, or parks the run. */
   idle(): void {
     const { waits, options, stops, root } = this.#run;
     const unasked = waits.unasked();

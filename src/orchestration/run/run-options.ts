@@ -72,7 +72,7 @@ export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
   readonly takeover?: boolean | undefined;
   /**
    * What a difference between the records and the code does: `report` (an event; a changed tool or argument still stops), `stop`
-   * (a DivergenceError), `fork` (goes on in a new run that has the records before the first difference: `run.id` is then its id).
+   * (a DivergenceError), `fork` (continues in a new run that has the records before the first difference: `run.id` is then its id).
    */
   readonly onDivergence?: 'report' | 'stop' | 'fork' | undefined;
 }

@@ -70,7 +70,7 @@ export function modelFacts(model: Model): ModelFacts {
 }
 
 /** A model by its record: a replay asks none. */
-export function rememberedModel(model: string, limits: Model['limits']): Model {
+function rememberedModel(model: string, limits: Model['limits']): Model {
   const slash = model.indexOf('/');
   const names = { provider: model.slice(0, slash), id: model.slice(slash + 1) };
   const generate = () => Promise.reject(new Error('a replay asks no model'));

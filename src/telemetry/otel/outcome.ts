@@ -123,7 +123,7 @@ function idIn(value: Json): string | undefined {
 }
 
 /** JSON-RPC's own code, of an answer of an MCP server that is an error. */
-export function rpcCode({ code = '' }: Pick<ErrorRecord, 'code'>): string | undefined {
+function rpcCode({ code = '' }: Pick<ErrorRecord, 'code'>): string | undefined {
   return /^mcp_error_(-?\d+)$/.exec(code)?.[1];
 }
 

@@ -53,7 +53,7 @@ function shownSchema(presets: ReadonlyMap<string, CommandPreset>): JsonSchema {
 }
 
 /** The parameters of a preset, which a model fills. */
-export function parametersOf({ args = [] }: CommandPreset): readonly CommandParameter[] {
+function parametersOf({ args = [] }: CommandPreset): readonly CommandParameter[] {
   return args.filter((arg) => typeof arg !== 'string');
 }
 
