@@ -9,8 +9,7 @@ import type { JsonSchema, Schema, Validation } from '../core/schema/schema.ts';
 import { ToolError } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
 import { DEFAULTS } from '../core/values/limits.ts';
-import { briefSchema, type FanOutWorkers, readBrief } from './fan-out-input.ts';
-import { type DelegateTool, workerNames } from './worker-names.ts';
+import { briefSchema, type DelegateTool, type FanOutWorkers, readBrief, workerNames } from './fan-out-input.ts';
 
 /** Three whole results of workers, or a share of it for each. */
 const MAX_RESULT_CHARS = 3 * DEFAULTS.maxResultChars;

@@ -8,8 +8,7 @@ import { boundText } from '../core/values/bound-json.ts';
 import { ConfigurationError, ToolError } from '../core/values/errors.ts';
 import type { Json } from '../core/values/json.ts';
 import { checkOptions, checkWhole, shown } from '../core/values/options.ts';
-import { fanOutInput } from './fan-out-input.ts';
-import { type DelegateTool, workerNames } from './worker-names.ts';
+import { type DelegateTool, fanOutInput, workerNames } from './fan-out-input.ts';
 
 /** `true` for the defaults; `max` is how many briefs one call may have, default 16. */
 export type FanOutToolOptions = boolean | { readonly max?: number | undefined };

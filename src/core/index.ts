@@ -81,10 +81,10 @@ export type {
   ModelSettings,
   ModelTurn,
   RetryOptions,
-  StopReason,
   ToolChoice,
   ToolDefinition,
 } from './values/model.ts';
 export type { ModelErrorKind } from './values/model-error-kind.ts';
 export type { Status } from './values/status.ts';
+export type { StopReason } from './values/stop-reason.ts';
 export type { CallUsage, Usage } from './values/usage.ts';

@@ -1,7 +1,7 @@
+import { modelFailure } from '../core/values/check-turn.ts';
 import { ConfigurationError } from '../core/values/errors.ts';
 import type { Model, ModelContext, ModelDelta, ModelRequest, ModelTurn } from '../core/values/model.ts';
 import { modelErrorFacts } from '../core/values/model-error-kind.ts';
-import { modelFailure } from '../core/values/turn.ts';
 
 /**
  * A model that calls the next of `models` when one failed for good.

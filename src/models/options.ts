@@ -2,6 +2,7 @@ import { ConfigurationError } from '../core/values/errors.ts';
 import { isPlainObject } from '../core/values/json.ts';
 import { DEFAULTS } from '../core/values/limits.ts';
 import type { Model, ModelPrice, RetryOptions } from '../core/values/model.ts';
+import { LONGEST_TIMER_MS } from '../core/values/time.ts';
 import { PRICE_FIELDS } from './prices.ts';
 import { DIALECTS, type Dialect } from './request/tool-schema.ts';
 import type { Debug } from './wire-log.ts';
@@ -218,4 +219,18 @@ function show(value: unknown): string {
       ? 'an array'
       : 'an object'
     : String(value);
+}
+
+/** The timeouts of an adapter, in milliseconds. A longer one than a timer can have would fire at once. */
+export function timeouts({
+  timeoutMs = DEFAULTS.modelTimeoutMs,
+  idleTimeoutMs = DEFAULTS.modelIdleTimeoutMs,
+}: {
+  readonly timeoutMs?: number | undefined;
+  readonly idleTimeoutMs?: number | undefined;
+}): { readonly timeoutMs: number; readonly idleTimeoutMs: number } {
+  return {
+    timeoutMs: Math.min(timeoutMs, LONGEST_TIMER_MS),
+    idleTimeoutMs: Math.min(idleTimeoutMs, LONGEST_TIMER_MS),
+  };
 }

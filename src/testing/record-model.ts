@@ -1,7 +1,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
+import { modelFailure } from '../core/values/check-turn.ts';
 import type { ErrorRecord } from '../core/values/errors.ts';
 import type { Model, ModelRequest, ModelTurn } from '../core/values/model.ts';
-import { modelFailure } from '../core/values/turn.ts';
 import { fallback } from '../models/fallback.ts';
 
 /** One exchange of a recording, as a line of JSON. */

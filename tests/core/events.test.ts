@@ -7,7 +7,7 @@ import {
   type RunEvent,
   runFailed,
   toolProgress,
-} from '../../src/core/contract/events.ts';
+} from '../../src/core/contract/events-of-record.ts';
 import { node, recorder } from '../telemetry/recorder.ts';
 import { agentOut, toolIn, toolOut, usage, writeTeam } from '../telemetry/team.ts';
 

@@ -527,7 +527,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     duty: 'attacks',
-    file: `${commands}/command-env.ts`,
+    file: `${commands}/command-arguments.ts`,
     search: 'of.passEnv.includes(name))',
     replacement: "name !== '')",
     test: { file: 'tests/tools/commands.test.ts', name: 'a command' },

@@ -228,7 +228,7 @@ export const PERMISSION_MUTATIONS: readonly Mutation[] = [
   },
   {
     duty,
-    file: 'src/security/write-rule.ts',
+    file: 'src/security/rules.ts',
     search: 'if (rules.includes(rule)) return;',
     replacement: 'return;',
     test: test('security/permission-file'),

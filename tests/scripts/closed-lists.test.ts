@@ -32,11 +32,11 @@ const lists: readonly List[] = [
   },
   {
     name: 'StopReason',
-    file: 'core/values/model.ts',
+    file: 'core/values/stop-reason.ts',
     before: "'length', 'filtered'",
     member: "'new_stop', ",
     known: [
-      'core/values/turn.ts',
+      'core/values/stop-reason.ts',
       'models/answer/commit.ts',
       'telemetry/otel/parts.ts',
       'testing/wire/chat.ts',

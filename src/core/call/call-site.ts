@@ -2,7 +2,8 @@ import type { ParentStep, Span } from '../contract/record.ts';
 import type { ProcedureTool, Tool } from '../contract/tool.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Label } from '../values/label.ts';
-import type { ToolOut, ToolValue, Visible } from '../values/tool-value.ts';
+import type { ToolOut, ToolValue } from '../values/tool-value.ts';
+import type { Visible } from '../values/truncate-result.ts';
 import type { Lane } from './lane.ts';
 import type { ParsedCall } from './resolve-call.ts';
 

@@ -1,11 +1,12 @@
-import type { Tool } from '../contract/tool.ts';
+import type { LeafTool, Tool } from '../contract/tool.ts';
 import { startedArguments } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import type { Json } from '../values/json.ts';
+import { callFacts } from './call-facts.ts';
 import type { CallResult, CallSite } from './call-site.ts';
 import { type Permitted, refuse } from './refuse.ts';
-import { runLeaf } from './run-leaf.ts';
 import { runProcedure } from './run-procedure.ts';
+import { ToolCallEffect } from './tool-call.ts';
 
 /** Runs a permitted call: a leaf as one effect, a procedure as calls of its own. One that is not `parallel` waits for its turn. */
 export function perform(run: RunContext, site: CallSite, permit: Permitted): CallResult | Promise<CallResult> {
@@ -21,4 +22,21 @@ export function perform(run: RunContext, site: CallSite, permit: Permitted): Cal
 
 function runTool(run: RunContext, site: CallSite, tool: Tool, args: Json, rule: string | undefined) {
   return tool.type === 'procedure' ? runProcedure(run, site, tool, args, rule) : runLeaf(run, site, tool, args, rule);
+}
+
+/** The effect of a leaf, and its outcome as the model sees it. */
+async function runLeaf(
+  run: RunContext,
+  site: CallSite,
+  tool: LeafTool,
+  args: Json,
+  rule: string | undefined,
+): Promise<CallResult> {
+  const { self, key, step, parsed } = site;
+  const facts = callFacts(parsed, key, args, rule);
+  const effect = new ToolCallEffect(run, site, { tool, in: facts, args, label: run.tools.resultLabel(tool, self) });
+  const outcome = await run.journal.effect(effect);
+  if (!outcome.ok) return { out: effect.out(outcome) };
+  tool.remember?.({ args, value: outcome.value, self, step });
+  return { out: effect.out(outcome), value: outcome.value };
 }

@@ -1,7 +1,6 @@
 import type { Agent, InputArgument } from '../contract/agent.ts';
 import type { FanOutResult } from '../contract/fan-out-options.ts';
 import type { Progress, Tool } from '../contract/tool.ts';
-import { admitCode, countToolCall, limited } from '../runtime/admission.ts';
 import type { AgentOutcome } from '../runtime/agent-outcome.ts';
 import type {
   BuiltinFanOut,
@@ -14,6 +13,7 @@ import type { Outcome } from '../runtime/journal.ts';
 import { plainEffect } from '../runtime/plain-effect.ts';
 import { wasInterrupted } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import { admitCode, countToolCall, limited } from '../runtime/step-limits.ts';
 import type { TruncatedResults } from '../runtime/truncated-results.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { InferOutput, SchemaLike } from '../schema/schema.ts';

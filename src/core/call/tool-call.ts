@@ -13,7 +13,8 @@ import { AgentError, type ErrorRecord, isA, messageOf, ToolError } from '../valu
 import { type Json, sha256 } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import { DEFAULTS } from '../values/limits.ts';
-import { type ToolOut, type ToolValue, toolOut, toolValue, type Visible } from '../values/tool-value.ts';
+import { type ToolOut, type ToolValue, toolValue } from '../values/tool-value.ts';
+import { toolOut, type Visible } from '../values/truncate-result.ts';
 import type { CallSite } from './call-site.ts';
 
 /** What a tool call uses of its run. */

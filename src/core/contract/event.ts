@@ -1,8 +1,9 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { Part, UserMessage } from '../values/message.ts';
-import type { ModelDelta, StopReason } from '../values/model.ts';
+import type { ModelDelta } from '../values/model.ts';
 import type { Status } from '../values/status.ts';
+import type { StopReason } from '../values/stop-reason.ts';
 import type { Usage } from '../values/usage.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from './permission.ts';
 import type { ContextNote, ParentStep } from './record.ts';

@@ -2,8 +2,9 @@ import type { ErrorRecord } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
 import type { Label } from '../values/label.ts';
 import type { AssistantPart, Message, Part } from '../values/message.ts';
-import type { ModelSettings, StopReason, ToolChoice, ToolDefinition } from '../values/model.ts';
+import type { ModelSettings, ToolChoice, ToolDefinition } from '../values/model.ts';
 import type { Status } from '../values/status.ts';
+import type { StopReason } from '../values/stop-reason.ts';
 import type { CallUsage } from '../values/usage.ts';
 import type { Access } from './access.ts';
 

@@ -1,8 +1,8 @@
-import { limited, stepLimit } from '../runtime/admission.ts';
 import type { AgentOutcome } from '../runtime/agent-outcome.ts';
 import type { Arrival } from '../runtime/inbox.ts';
 import { endOfReplay } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import { limited, stepLimit } from '../runtime/step-limits.ts';
 import { stopError } from '../runtime/stops.ts';
 import { arrivalsBefore, enter } from '../turn/arrivals.ts';
 import { afterWorkers, wrapUp } from '../turn/finish.ts';

@@ -3,8 +3,8 @@ import { dispatch } from '../call/dispatch.ts';
 import { FanOut } from '../call/fan-out.ts';
 import { Lane } from '../call/lane.ts';
 import { type ParsedCall, recordedArguments, resolveCall } from '../call/resolve-call.ts';
-import { countToolCall } from '../runtime/admission.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import { countToolCall } from '../runtime/step-limits.ts';
 import { signatureOf } from '../turn/repeats.ts';
 import type { Transcript } from '../turn/transcript.ts';
 import type { ErrorRecord } from '../values/errors.ts';
@@ -65,8 +65,10 @@ export function appendResults(
   const noted = results.map(({ out, value, same = out.content }, index) => {
     const { call, key, seen } = planned[index] as PlannedCall;
     const message = transcript.append(toolMessage(call, self.truncatedResults?.refFor(key) ?? key, out));
-    const whole = out.error?.message ?? textOf(value?.content ?? '');
-    if (out.cut) self.truncatedResults?.keep(message, redact === undefined ? whole : redact(whole));
+    if (out.cut) {
+      const whole = out.error?.message ?? textOf(value?.content ?? '');
+      self.truncatedResults?.keep(message, redact === undefined ? whole : redact(whole));
+    }
     const result = typeof same === 'string' ? same : JSON.stringify(same);
     return { ...seen, result, failed: out.isError };
   });

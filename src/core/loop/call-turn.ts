@@ -1,7 +1,7 @@
-import { admit, limited } from '../runtime/admission.ts';
 import type { AgentOutcome } from '../runtime/agent-outcome.ts';
 import { stopAfterStep } from '../runtime/prior.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import { admit, limited } from '../runtime/step-limits.ts';
 import { stopError } from '../runtime/stops.ts';
 import { mustContinue } from '../turn/arrivals.ts';
 import { afterWorkers, passOn, wrapUp } from '../turn/finish.ts';

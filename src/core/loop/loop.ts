@@ -42,7 +42,9 @@ async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutc
     outcome = await (calls.length === 0
       ? finishTurn(run, transcript, turn.value)
       : callTurn(run, transcript, turn.value, calls));
-    outcome ??= await beginTurn(run, transcript);
+    if (outcome !== undefined) return outcome;
+    const begun = beginTurn(run, transcript);
+    outcome = begun instanceof Promise ? await begun : begun;
   }
   return outcome;
 }

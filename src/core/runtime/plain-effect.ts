@@ -1,7 +1,7 @@
 import type { EffectEnd, EffectKind, Span } from '../contract/record.ts';
+import { modelFailure } from '../values/check-turn.ts';
 import { isA, ModelError, messageOf } from '../values/errors.ts';
 import type { Json } from '../values/json.ts';
-import { modelFailure } from '../values/turn.ts';
 import type { ProcedureEffect } from './builtin-context.ts';
 import type { Invocation } from './invocation.ts';
 import type { Call, Failure } from './journal.ts';

@@ -6,6 +6,7 @@ import { effectFailed } from '../runtime/plain-effect.ts';
 import type { RunContext } from '../runtime/run-context.ts';
 import { idempotencyKey } from '../values/address.ts';
 import { after } from '../values/after.ts';
+import { checkDelta, checkTurn, modelFailure } from '../values/check-turn.ts';
 import type { ErrorRecord } from '../values/errors.ts';
 import { DEFAULTS } from '../values/limits.ts';
 import type { Message } from '../values/message.ts';
@@ -22,7 +23,6 @@ import {
   type ToolChoice,
 } from '../values/model.ts';
 import { modelErrorFacts } from '../values/model-error-kind.ts';
-import { checkDelta, checkTurn, modelFailure } from '../values/turn.ts';
 import { type CallUsage, sumOf } from '../values/usage.ts';
 import { partsOf, type Question } from './question.ts';
 

@@ -1,7 +1,7 @@
-import { countStep } from '../runtime/admission.ts';
 import { envelope } from '../runtime/envelope.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { RunContext } from '../runtime/run-context.ts';
+import { countStep } from '../runtime/step-limits.ts';
 import type { UserMessage } from '../values/message.ts';
 import type { Transcript } from './transcript.ts';
 

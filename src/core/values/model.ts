@@ -1,6 +1,7 @@
 import type { Json } from './json.ts';
 import { DEFAULTS } from './limits.ts';
 import type { AssistantPart, Message } from './message.ts';
+import type { StopReason } from './stop-reason.ts';
 import type { CallUsage } from './usage.ts';
 
 /** When a failed model call is repeated. Waits double from `baseMs` up to `capMs`, with jitter. */
@@ -60,12 +61,6 @@ export interface ModelRequest {
   readonly output?: { readonly name: string; readonly schema: { readonly [key: string]: Json } };
   readonly settings: ModelSettings;
 }
-
-/** Every reason for which a turn ends. */
-export const STOP_REASONS = ['end', 'tool_calls', 'length', 'filtered', 'refused', 'paused'] as const;
-
-/** Why a turn ended. `length`: truncated at its token limit; `paused`: the provider continues when it is asked again. */
-export type StopReason = (typeof STOP_REASONS)[number];
 
 /** A whole turn: complete, or it is a {@link ModelError}; never half. */
 export interface ModelTurn {

@@ -1,5 +1,5 @@
 import type { RunEvent } from '../../core/contract/event.ts';
-import { eventState, eventsOf } from '../../core/contract/events.ts';
+import { eventState, eventsOf } from '../../core/contract/events-of-record.ts';
 import { isFinal } from '../../core/values/status.ts';
 import { rebuiltRecords } from '../../journal/rebuilt-records.ts';
 import type { StoredRun } from '../../journal/record-store.ts';

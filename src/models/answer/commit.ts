@@ -1,6 +1,7 @@
 import { ModelError } from '../../core/values/errors.ts';
 import type { AssistantPart } from '../../core/values/message.ts';
-import type { ModelTurn, StopReason } from '../../core/values/model.ts';
+import type { ModelTurn } from '../../core/values/model.ts';
+import type { StopReason } from '../../core/values/stop-reason.ts';
 
 /**
  * Why the provider stopped, independent of the provider. `cut` is a stream that ended before its terminal signal, `full` an answer that filled the

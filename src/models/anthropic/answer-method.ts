@@ -2,8 +2,8 @@ import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRequest, ToolDefinition } from '../../core/values/model.ts';
 import { BY_TOOL, takesAnswer, withAnswerTool } from '../request/answer-tool.ts';
 import { oncePerFrozen } from '../request/once-per-frozen.ts';
-import { outputInstruction } from '../request/output.ts';
 import { schemaSubset } from '../request/schema-subset.ts';
+import { outputInstruction } from '../request/tool-schema.ts';
 
 /** How a structured answer is requested, with the tools of the request. */
 export interface AnswerMethod {

@@ -2,11 +2,18 @@ import type { Anthropic } from '@anthropic-ai/sdk';
 import type { Model } from '../../core/values/model.ts';
 import { callIds } from '../answer/distinct-ids.ts';
 import { exchange, rawAnswer } from '../answer/exchange.ts';
-import { type AdapterOptions, checkChoice, checkModelOptions, modelFields, ownHeaders, urlOf } from '../options.ts';
+import {
+  type AdapterOptions,
+  checkChoice,
+  checkModelOptions,
+  modelFields,
+  ownHeaders,
+  timeouts,
+  urlOf,
+} from '../options.ts';
 import { answering, withToolAnswer } from '../request/answer-tool.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import { toolNames } from '../request/tool-name.ts';
-import { timeouts } from '../timeouts.ts';
 import { answerMethod } from './answer-method.ts';
 import { anthropicClient, anthropicSecrets, anthropicUrl } from './anthropic-client.ts';
 import { ANTHROPIC_MAX_NAME } from './blocks.ts';

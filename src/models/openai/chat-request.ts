@@ -3,10 +3,9 @@ import type { ModelRequest, ToolChoice, ToolDefinition } from '../../core/values
 import type { TurnOrigin } from '../answer/native-turn.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import { oncePerFrozen } from '../request/once-per-frozen.ts';
-import { joinTexts, outputInstruction } from '../request/output.ts';
 import { schemaSubset } from '../request/schema-subset.ts';
 import { legalName } from '../request/tool-name.ts';
-import { type Dialect, toolSchema } from '../request/tool-schema.ts';
+import { type Dialect, joinTexts, outputInstruction, toolSchema } from '../request/tool-schema.ts';
 import { chatTranscripts, OPENAI_MAX_NAME } from './chat-messages.ts';
 
 export interface ChatRequestOptions {

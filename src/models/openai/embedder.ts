@@ -6,8 +6,7 @@ import { gateOf } from '../../core/values/model.ts';
 import { Watch } from '../answer/watch.ts';
 import { modelFailure } from '../failure/failure.ts';
 import { bodyFields, listField } from '../failure/fields.ts';
-import { type AdapterOptions, checkCount, checkModelOptions, modelFields } from '../options.ts';
-import { timeouts } from '../timeouts.ts';
+import { type AdapterOptions, checkCount, checkModelOptions, modelFields, timeouts } from '../options.ts';
 import { openaiClient, openaiSecrets, openaiUrl } from './openai-client.ts';
 
 export interface EmbedderOptions

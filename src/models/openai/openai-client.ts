@@ -1,9 +1,8 @@
 import type { OpenAI } from 'openai';
 import { repairingFetch } from '../answer/repair.ts';
 import { modelFailure } from '../failure/failure.ts';
-import { type AdapterOptions, urlOf, withoutSlash } from '../options.ts';
+import { type AdapterOptions, timeouts, urlOf, withoutSlash } from '../options.ts';
 import { loadSdk, once } from '../sdk.ts';
-import { timeouts } from '../timeouts.ts';
 import { loggingFetch } from '../wire-log.ts';
 
 /** The user's client, or one of ours, made when it is first needed. */

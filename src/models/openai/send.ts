@@ -1,10 +1,9 @@
 import type { OpenAI } from 'openai';
 import type { Model, ModelRequest } from '../../core/values/model.ts';
 import { type Assembler, exchange, rawAnswer } from '../answer/exchange.ts';
-import { type AdapterOptions, ownHeaders } from '../options.ts';
+import { type AdapterOptions, ownHeaders, timeouts } from '../options.ts';
 import { toolNames } from '../request/tool-name.ts';
 import type { Dialect } from '../request/tool-schema.ts';
-import { timeouts } from '../timeouts.ts';
 import { OPENAI_MAX_NAME } from './chat-messages.ts';
 
 /** What both protocols of one model know. */

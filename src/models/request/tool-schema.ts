@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
-import type { ToolDefinition } from '../../core/values/model.ts';
+import type { ModelRequest, ToolDefinition } from '../../core/values/model.ts';
 import { geminiSchema } from './gemini-schema.ts';
 
 /** What an endpoint takes as the schema of a tool. `anthropic` and `openai` take the same; `gemini` takes OpenAPI's subset. */
@@ -41,4 +41,17 @@ function withoutUnion(parameters: JsonSchema): ToolSchema {
 function variantsOf(value: Json | undefined): JsonSchema[] {
   if (!Array.isArray(value)) return [];
   return value.filter((variant: unknown): variant is JsonSchema => isPlainObject(variant));
+}
+
+/** The form of the answer in words, for endpoints that cannot enforce a schema. */
+export function outputInstruction(output: NonNullable<ModelRequest['output']>): string {
+  return [
+    'Your final answer must be one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.',
+    JSON.stringify(output.schema),
+  ].join('\n');
+}
+
+/** Instructions and what is added to them, as one text. */
+export function joinTexts(...texts: readonly (string | undefined)[]): string {
+  return texts.filter((text) => text !== undefined && text.trim() !== '').join('\n\n');
 }

@@ -1,5 +1,6 @@
 import type { ApprovalRequest, Decision } from '../../core/contract/permission.ts';
-import { messageOf } from '../../core/values/errors.ts';
+import type { Tool } from '../../core/contract/tool.ts';
+import { type ErrorRecord, messageOf } from '../../core/values/errors.ts';
 import type { Waits } from '../../journal/waits.ts';
 import { readDecision } from '../../security/approval.ts';
 import { outside } from './reentrancy-guard.ts';
@@ -23,4 +24,14 @@ export function askApprover(approve: Approve, request: ApprovalRequest, waits: W
   } catch (thrown) {
     threw(thrown);
   }
+}
+
+/** The reason of a denial in a run that no person attends; it then names the rules that would allow the call. */
+export const UNATTENDED = 'it needs an approval and nobody is there to give it';
+
+/** A denial as the model reads it, with the lines that would allow the call, ready to paste. */
+export function denial(tool: Tool, reason: string, suggest: readonly string[]): ErrorRecord {
+  const lines =
+    suggest.length === 0 ? '' : ` This would allow it: ${suggest.map((line) => `\`${line}\``).join(' or ')}.`;
+  return { kind: 'denied', message: `${tool.name} was denied: ${reason}.${lines}`, retryable: false };
 }

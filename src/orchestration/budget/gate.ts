@@ -1,4 +1,4 @@
-import type { RecordOf } from '../../core/contract/events.ts';
+import type { RecordOf } from '../../core/contract/events-of-record.ts';
 import type { Call, Layer, Outcome, Work } from '../../core/runtime/journal.ts';
 import { DEFAULTS } from '../../core/values/limits.ts';
 import { modelErrorFacts } from '../../core/values/model-error-kind.ts';

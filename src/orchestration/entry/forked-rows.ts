@@ -1,8 +1,8 @@
+import { checkTurn } from '../../core/values/check-turn.ts';
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import { checkOptions, checkText, shown } from '../../core/values/options.ts';
 import { toolValue } from '../../core/values/tool-value.ts';
-import { checkTurn } from '../../core/values/turn.ts';
 import { isTyped } from '../../journal/read-row.ts';
 import type { StoredRun } from '../../journal/record-store.ts';
 import { asJson, type Row } from '../../journal/row.ts';

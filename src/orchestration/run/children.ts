@@ -16,7 +16,7 @@ import { textOf } from '../../core/values/message.ts';
 import { type Redact, redactInput } from '../../core/values/redact-message.ts';
 import type { Level } from '../../security/decide.ts';
 import type { Activity } from '../budget/activity.ts';
-import { Admission, type AdmissionParts, loopOf } from '../budget/admission.ts';
+import { Admission, type AdmissionParts, loopOf } from '../budget/agent-limits.ts';
 import { type DeadlineParts, deadlineOf } from '../budget/deadline.ts';
 import { type GrantSource, grantFor, reservedFor } from '../budget/grant.ts';
 import type { Counts } from '../budget/reserved-counts.ts';

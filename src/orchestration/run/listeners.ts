@@ -8,7 +8,7 @@ import {
   modelDelta,
   type RunEvent,
   toolProgress,
-} from '../../core/contract/events.ts';
+} from '../../core/contract/events-of-record.ts';
 import type { Instrument } from '../../core/contract/instrument.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import type { Invocation } from '../../core/runtime/invocation.ts';

@@ -3,7 +3,7 @@ import type { Invocation } from '../../core/runtime/invocation.ts';
 import type { Stops } from '../../core/runtime/stops.ts';
 import type { RunLog } from '../../journal/record-store.ts';
 import type { Waits } from '../../journal/waits.ts';
-import { UNATTENDED } from '../approvals/denial.ts';
+import { UNATTENDED } from '../approvals/ask-approver.ts';
 import type { ActivityWatcher } from '../budget/activity.ts';
 import type { CheckedOptions } from './run-options.ts';
 

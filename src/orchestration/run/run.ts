@@ -1,4 +1,4 @@
-import { type EventType, type RunEvent, runEnd, runFailed } from '../../core/contract/events.ts';
+import { type EventType, type RunEvent, runEnd, runFailed } from '../../core/contract/events-of-record.ts';
 import type { ApprovalRequest, Decision, WaitRequest } from '../../core/contract/permission.ts';
 import type { RunResult, TreeNode } from '../../core/contract/result.ts';
 import { type AgentOutcome, agentResult, treeOf } from '../../core/runtime/agent-outcome.ts';

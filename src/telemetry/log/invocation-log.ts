@@ -1,4 +1,4 @@
-import { durationMs, type RecordOf } from '../../core/contract/events.ts';
+import { durationMs, type RecordOf } from '../../core/contract/events-of-record.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import type { Json } from '../../core/values/json.ts';
 import { isoTime } from '../../core/values/time.ts';

@@ -1,6 +1,6 @@
 import type { Attributes, Meter } from '@opentelemetry/api';
 import type { ModelIn } from '../../core/contract/boundary.ts';
-import type { RecordOf } from '../../core/contract/events.ts';
+import type { RecordOf } from '../../core/contract/events-of-record.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import type { ToolOut } from '../../core/values/tool-value.ts';
 import type { CallUsage } from '../../core/values/usage.ts';

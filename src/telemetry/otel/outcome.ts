@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { AgentOut, RunOut } from '../../core/contract/boundary.ts';
-import type { RecordOf } from '../../core/contract/events.ts';
+import type { RecordOf } from '../../core/contract/events-of-record.ts';
 import type { ErrorRecord } from '../../core/values/errors.ts';
 import type { Json } from '../../core/values/json.ts';
 import type { ModelTurn } from '../../core/values/model.ts';

@@ -1,6 +1,6 @@
 import type { Json } from '../../core/values/json.ts';
 import type { AssistantPart, Message, Part } from '../../core/values/message.ts';
-import type { StopReason } from '../../core/values/model.ts';
+import type { StopReason } from '../../core/values/stop-reason.ts';
 import { redact, redactor } from '../../security/redaction/secrets.ts';
 
 /** Longest content attribute in characters, as Jaeger bounds its own. */

@@ -1,5 +1,5 @@
 import { SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import type { RecordOf } from '../../core/contract/events.ts';
+import type { RecordOf } from '../../core/contract/events-of-record.ts';
 import type { SpanHandle, SpanStart } from '../../core/contract/instrument.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
 import type { ExitRedaction } from '../../security/redaction/exit-redaction.ts';

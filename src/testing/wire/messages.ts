@@ -1,5 +1,6 @@
 import { toolCallsOf } from '../../core/values/message.ts';
-import type { ModelTurn, StopReason } from '../../core/values/model.ts';
+import type { ModelTurn } from '../../core/values/model.ts';
+import type { StopReason } from '../../core/values/stop-reason.ts';
 import { type About, pieces, slices, type Wire, type WireEvent } from './message.ts';
 
 const STOP: { readonly [stop in StopReason]: string } = {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { ConfigurationError, ToolError } from '../../core/values/errors.ts';
-import { commandEnv } from './command-env.ts';
+import { commandEnv } from './command-arguments.ts';
 import { type GitFacts, gitFacts, LIST_SETTINGS, NO_FACTS } from './git-settings.ts';
 import { type ProcessPlan, runProcess } from './run-process.ts';
 import type { OpenSandbox } from './sandbox.ts';

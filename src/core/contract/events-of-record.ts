@@ -1,7 +1,8 @@
 import type { ErrorRecord } from '../values/errors.ts';
 import { textOf, toolCallsOf } from '../values/message.ts';
-import type { ModelDelta, ModelTurn, StopReason } from '../values/model.ts';
+import type { ModelDelta, ModelTurn } from '../values/model.ts';
 import type { Status } from '../values/status.ts';
+import type { StopReason } from '../values/stop-reason.ts';
 import { isoTime } from '../values/time.ts';
 import type { ToolOut } from '../values/tool-value.ts';
 import { addUsage, NO_USAGE, type Usage, usageOfCall } from '../values/usage.ts';

@@ -1,7 +1,8 @@
 import { type ErrorRecord, isA, ModelError, messageOf } from './errors.ts';
 import { deepFreeze, type Json } from './json.ts';
 import type { AssistantPart } from './message.ts';
-import { type ModelDelta, type ModelTurn, STOP_REASONS, type StopReason } from './model.ts';
+import type { ModelDelta, ModelTurn } from './model.ts';
+import { checkStop, isStopReason, STOP_REASONS } from './stop-reason.ts';
 import { type CallUsage, usageFault } from './usage.ts';
 
 /**
@@ -30,37 +31,6 @@ export function checkTurn(turn: unknown, step: number): ModelTurn {
     ...(by !== undefined && { by }),
     ...(costUsd !== undefined && { costUsd }),
   });
-}
-
-function isStopReason(stop: unknown): stop is StopReason {
-  return STOP_REASONS.some((reason) => reason === stop);
-}
-
-/** Servers say one reason and send another answer: what was sent decides. Throws where the turn must not be acted on. */
-function checkStop(
-  stop: StopReason,
-  content: readonly AssistantPart[],
-  hasCalls: boolean,
-  usage: CallUsage | undefined,
-): StopReason {
-  switch (stop) {
-    case 'filtered':
-      throw new ModelError('content_filter', 'the provider filtered the answer', { usage });
-    case 'refused':
-      throw new ModelError('refusal', 'the model refused to answer', { usage });
-    case 'length': {
-      // Truncated inside its text alone it can be continued: see `continued`.
-      const hasText = content.some((part) => part.type === 'text' && part.text.trim() !== '');
-      if (hasText && !hasCalls) return stop;
-      const where = hasCalls ? ', inside or after a tool call' : ', before it said anything';
-      throw new ModelError('output_truncated', `the answer was cut at its token limit${where}`, { usage });
-    }
-    case 'paused':
-      return hasCalls ? 'tool_calls' : stop;
-    case 'end':
-    case 'tool_calls':
-      return hasCalls ? 'tool_calls' : 'end';
-  }
 }
 
 const NOTHING: Record<string, unknown> = Object.freeze({});
