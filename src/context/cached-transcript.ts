@@ -1,14 +1,5 @@
-import type { Label } from '../core/values/label.ts';
+import type { CachedTranscript } from '../core/runtime/initial-messages.ts';
 import type { Message } from '../core/values/message.ts';
-
-/** A transcript with which a run of this process ended: it is frozen, its calls are paired, and its label and size are known. */
-export interface CachedTranscript {
-  readonly messages: readonly Message[];
-  /** The join of its messages. */
-  readonly label: Label;
-  /** The upper bound of its tokens, if the ruler needed no estimate. */
-  readonly bound: number | undefined;
-}
 
 /** By the last message, which belongs to one transcript alone. */
 const cache = new WeakMap<object, CachedTranscript>();

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../core/values/errors.ts';
 import { checkedFields, stringOf, wholeOf } from './file/memory-options.ts';
 
 /** The layers in the order of the text; a later one overrides an earlier one. */
-const LAYERS = ['organisation', 'user', 'project', 'nested', 'local'] as const;
+export const LAYERS = ['organisation', 'user', 'project', 'nested', 'local'] as const;
 export type FileLayer = (typeof LAYERS)[number];
 
 export interface LayeredFilesOptions {

@@ -18,7 +18,7 @@ import { toolset } from './toolset.ts';
 import { Transcript } from './transcript.ts';
 
 /** Functions of the definition are decided here, once per invocation. */
-export function openTranscript(run: RunContext, self: Invocation, { brief, known }: InitialMessages): Transcript {
+export function openTranscript(run: RunContext, self: Invocation, { brief, cached }: InitialMessages): Transcript {
   const agent = self.definition as ModelAgent;
   const model = run.models.of(self, agent);
   const context = { deps: run.deps, shared: self.shared, path: self.path, runId: run.id } as AgentContext<never>;
@@ -44,10 +44,10 @@ export function openTranscript(run: RunContext, self: Invocation, { brief, known
     fixedTokens: run.context.estimate(instructions) + run.context.estimate(text),
     reserveTokens: Math.min(reserve, Math.floor(maxTokens / 4)),
     compacts: compacting !== undefined,
-    measured: known?.bound === undefined ? undefined : { count: known.messages.length, bound: known.bound },
+    measured: cached?.bound === undefined ? undefined : { count: cached.messages.length, bound: cached.bound },
   });
-  if (known !== undefined) self.label = joinLabels(self.label, known.label);
-  for (let index = known?.messages.length ?? 0; index < brief.length; index += 1) {
+  if (cached !== undefined) self.label = joinLabels(self.label, cached.label);
+  for (let index = cached?.messages.length ?? 0; index < brief.length; index += 1) {
     const message = brief[index];
     if (message !== undefined) self.label = joinLabels(self.label, labelOf(message));
   }

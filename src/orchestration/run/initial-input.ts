@@ -1,7 +1,8 @@
-import { type CachedTranscript, cachedPrefix } from '../../context/cached-transcript.ts';
+import { cachedPrefix } from '../../context/cached-transcript.ts';
 import { normaliseInput } from '../../context/normalise-input.ts';
 import { checkTranscript } from '../../context/transcript.ts';
 import type { Agent } from '../../core/contract/agent.ts';
+import type { InitialMessages } from '../../core/runtime/initial-messages.ts';
 import { issueText } from '../../core/schema/issue-text.ts';
 import { ConfigurationError } from '../../core/values/errors.ts';
 import { frozenCopy, isPlainObject } from '../../core/values/json.ts';
@@ -10,11 +11,8 @@ import { type InputMessage, labelOf, type Message, type UserMessage } from '../.
 import { shown } from '../../core/values/options.ts';
 
 /** What an invocation starts with: the messages of a model, the value of a procedure. */
-export interface InitialInput {
-  readonly brief: readonly Message[];
+export interface InitialInput extends InitialMessages {
   readonly value: unknown;
-  /** What is known of its beginning. */
-  readonly known?: CachedTranscript | undefined;
 }
 
 /**
@@ -56,9 +54,9 @@ function userMessage(content: string, label: Label): UserMessage {
 
 /** Messages with which an earlier run ended are taken as they are; the rest is read, and must continue them. */
 function conversation(input: readonly InputMessage[], label: Label): InitialInput {
-  const known = cachedPrefix(input);
-  const first = known?.messages[0];
-  const from = known?.messages.length ?? 0;
+  const cached = cachedPrefix(input);
+  const first = cached?.messages[0];
+  const from = cached?.messages.length ?? 0;
   const read = normaliseInput(from === 0 ? input : input.slice(from), from);
   const rest = label === TRUSTED ? read : read.map((message) => tainted(message, label));
   const problem = checkTranscript(first === undefined ? rest : [first, ...rest]);
@@ -70,7 +68,7 @@ function conversation(input: readonly InputMessage[], label: Label): InitialInpu
       'Start with a user message and answer every call once, right after it.',
     );
   }
-  return { brief: known === undefined ? rest : [...known.messages, ...rest], value: undefined, known };
+  return { brief: cached === undefined ? rest : [...cached.messages, ...rest], value: undefined, cached };
 }
 
 /** A message of another caller has that caller's label joined, whatever label it has. */
