@@ -1,3 +1,4 @@
+import { isCompared } from '../core/contract/record-kinds.ts';
 import { canonical, isPlainObject } from '../core/values/json.ts';
 import type { StoredRun } from '../journal/record-store.ts';
 import type { Row } from '../journal/row.ts';
@@ -16,9 +17,8 @@ export interface RunDifference {
   readonly b?: unknown;
 }
 
-/** Events and kinds that may differ between equal runs: timing, attempts and notifications. */
+/** Events that may differ between equal runs: timing, attempts and notifications. */
 const EVENTS: ReadonlySet<string> = new Set(['retry', 'cancel', 'suspended']);
-const KINDS: ReadonlySet<string> = new Set(['step', 'diverged', 'gate', 'context']);
 const NOTHING_IGNORED: ReadonlySet<string> = new Set();
 /** Of requests. */
 const MESSAGES: ReadonlySet<string> = new Set(['messages']);
@@ -51,7 +51,7 @@ export function firstDifference(a: StoredRun, b: StoredRun): RunDifference | und
 function byAddress(rows: readonly Row[]): Map<string, Row> {
   const found = new Map<string, Row>();
   for (const row of rows) {
-    if (EVENTS.has(row.event) || KINDS.has(row.kind)) continue;
+    if (EVENTS.has(row.event) || !isCompared(row.kind)) continue;
     const isStart = row.event === 'started';
     const address = `${row.kind} ${row.key} ${isStart ? 'started' : 'ended'}`;
     if (!isStart || !found.has(address)) found.set(address, row);

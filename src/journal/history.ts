@@ -1,4 +1,5 @@
 import { chargedFor, type DetachedOutcome, nodesOf } from '../core/contract/detached.ts';
+import { isEffect } from '../core/contract/record-kinds.ts';
 import { isWithin } from '../core/runtime/stops.ts';
 import type { Kind } from '../core/runtime/stored-entry.ts';
 import { type Charge, toPicoUsd } from '../core/values/spending.ts';
@@ -90,7 +91,7 @@ export class History {
     if (row.kind === 'run' && row.event === 'started' && row.request.forkedFrom !== undefined) this.inherit();
     if (row.kind === 'model' && (row.event === 'done' || row.event === 'failed')) this.#spend(row);
     if (row.kind === 'child' && row.event === 'done') this.#countDetached(row);
-    if (WORKING.has(row.kind)) this.#work(row, open);
+    if (takesTime(row.kind)) this.#work(row, open);
   }
 
   #count({ kind }: TypedRow): void {
@@ -215,7 +216,7 @@ export class History {
   /** The first outcome that the code did not ask for: the code has changed. Those below a stopped path are expected. */
   leftover(isExpected: (row: TypedRow) => boolean): TypedRow | undefined {
     for (const [id, { ended }] of this.#calls) {
-      if (ended === undefined || this.#asked.has(id) || !EFFECTS.has(ended.kind)) continue;
+      if (ended === undefined || this.#asked.has(id) || !isEffect(ended.kind)) continue;
       if (!isExpected(ended)) return ended;
     }
     return undefined;
@@ -230,9 +231,10 @@ function countsOf(outcome: DetachedOutcome) {
   return { steps, toolCalls, agents: nodesOf(tree) - 1, ...chargedFor(outcome) };
 }
 
-const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding', 'child']);
-/** What takes time of an invocation's: effects, and the sleep of a procedure. */
-const WORKING: ReadonlySet<string> = new Set([...EFFECTS, 'once', 'sleep']);
+/** What takes time of an invocation's: effects, and the sleep of a procedure, whose deadline is a `once`. */
+function takesTime(kind: Row['kind']): boolean {
+  return isEffect(kind) || kind === 'once' || kind === 'sleep';
+}
 
 /** Its time is that of the calls below it: it may wait for a person. */
 function isProcedure({ kind, request }: StartRow): boolean {

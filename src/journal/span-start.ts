@@ -1,5 +1,6 @@
 import type { SpanHandle, SpanStart } from '../core/contract/instrument.ts';
 import type { Entry, RunRecord, Span } from '../core/contract/record.ts';
+import { hasSpan } from '../core/contract/record-kinds.ts';
 import { isValid } from './stored-record.ts';
 
 /** The instrument's span that starts with a record, where its ids are valid. */
@@ -15,9 +16,8 @@ export function spanOf({
   return handle !== undefined && startsSpan(kind, event) && isValid(handle) ? handle : undefined;
 }
 
-/** A step and a wait have none; a detached child has the span of its agent. */
 function startsSpan(kind: Entry['kind'], event: Entry['event']): boolean {
-  return event === 'started' && kind !== 'step' && kind !== 'wait' && kind !== 'child';
+  return event === 'started' && hasSpan(kind);
 }
 
 /** Whether an instrument opens a span with a record. */

@@ -10,7 +10,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { defineAgent, defineSupervisor, delegate, runAgent } from 'coxswain';
 import { sqlite } from 'coxswain/sqlite';
+import { callTools, scriptedModel, toolCall } from 'coxswain/testing';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { compiled } from '../support/compiled.ts';
 import { treeFaults } from '../telemetry/collecting.ts';
@@ -75,6 +77,26 @@ const KILLED = [
 const ends = (spans: readonly WireSpan[]) => spans.map(({ name, status }) => [name, status.code ?? 0]).sort();
 
 describe('cox trace export', () => {
+  test('exports a run with a detached worker, each span below one that is there', async () => {
+    const cwd = emptyFolder();
+    const worker = defineAgent({ name: 'w', description: 'w', instructions: 'w' });
+    const lead = defineSupervisor({ name: 'lead', instructions: 'l', workers: [delegate(worker, { detached: true })] });
+    const model = scriptedModel({ lead: [callTools(toolCall('delegate_w', { task: 't' })), 'end'], w: ['done'] });
+    const journal = sqlite(join(cwd, 'runs.db'));
+    onTestFinished(() => journal.close());
+    await runAgent(lead, 'Go', { runId: 'r', journal, model });
+    const { code, out } = await cox(['trace', 'export', 'r', ...NAMED, '--out', '-'], { cwd });
+    expect(code).toBe(0);
+    const spans = out
+      .trim()
+      .split('\n')
+      .flatMap((line) => spansIn(JSON.parse(line)));
+    const ids = new Set(spans.map(({ spanId }) => spanId));
+    expect(ids.size).toBe(spans.length);
+    expect(spans.length).toBeGreaterThanOrEqual(3);
+    for (const { parentSpanId = '' } of spans) expect(parentSpanId === '' || ids.has(parentSpanId)).toBe(true);
+  });
+
   test('gives a killed run’s whole tree, and what was sent live is the very same span', async () => {
     const cwd = emptyFolder();
     const { endpoint, spans, bodies } = await collector();

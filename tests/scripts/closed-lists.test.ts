@@ -84,6 +84,20 @@ const lists: readonly List[] = [
     ],
   },
   {
+    name: 'a kind of record',
+    file: 'core/contract/record.ts',
+    before: "    | { readonly kind: 'once' | 'sleep'; readonly event: 'done'",
+    member:
+      "    | { readonly kind: 'new_kind'; readonly event: 'done'; readonly value: Json; readonly request?: never }\n",
+    known: [
+      'core/contract/record-kinds.ts',
+      'core/contract/events-of-record.ts',
+      'core/runtime/stored-entry.ts',
+      'journal/read-row.ts',
+      'telemetry/log/invocation-log.ts',
+    ],
+  },
+  {
     name: 'ModelErrorKind',
     file: 'core/values/model-error-kind.ts',
     before: '  quota: ',

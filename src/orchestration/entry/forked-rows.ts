@@ -1,3 +1,4 @@
+import { isEffect } from '../../core/contract/record-kinds.ts';
 import { checkTurn } from '../../core/values/check-turn.ts';
 import { ConfigurationError, messageOf } from '../../core/values/errors.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
@@ -34,8 +35,6 @@ export function checkEdit(edit: unknown): void {
   checkText('edit.key', (edit as { readonly key?: unknown }).key, 'Name the record whose value is replaced.');
 }
 
-const EFFECTS: ReadonlySet<string> = new Set(['model', 'tool', 'memory', 'embedding', 'child']);
-
 /** The rows of the fork: those before the boundary, less the effects that were under way there. */
 export function forkedRows(run: StoredRun, before: ForkOptions['before'], edit: ForkOptions['edit']): readonly Row[] {
   const boundary =
@@ -52,7 +51,7 @@ export function forkedRows(run: StoredRun, before: ForkOptions['before'], edit: 
   );
   const rows = copied.filter(
     ({ kind, key, event }) =>
-      event !== 'cancel' && (!(EFFECTS.has(kind) || kind === 'wait') || ended.has(`${kind} ${key}`)),
+      event !== 'cancel' && (!(isEffect(kind) || kind === 'wait') || ended.has(`${kind} ${key}`)),
   );
   // The prefix must not have an end that comes later in the fork, nor what ended the other run.
   const open = rows.filter(

@@ -1,4 +1,5 @@
 import type { RunRecord } from '../../core/contract/record.ts';
+import { hasSpan } from '../../core/contract/record-kinds.ts';
 import { isPlainObject, type Json } from '../../core/values/json.ts';
 import type { ToolOut } from '../../core/values/tool-value.ts';
 import { knownSettings } from '../otel/initial-span.ts';
@@ -71,7 +72,7 @@ export class LineSpans {
 }
 
 function opensSpan(record: RunRecord): record is RunRecord & { readonly kind: LineSpan['kind'] } {
-  return record.event === 'started' && record.kind !== 'step' && record.kind !== 'wait';
+  return record.event === 'started' && hasSpan(record.kind);
 }
 
 function factsOf(record: Extract<RunRecord, { event: 'started' }>): Json | undefined {

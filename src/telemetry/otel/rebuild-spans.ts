@@ -2,6 +2,7 @@ import { type Context, createTraceState, ROOT_CONTEXT, trace } from '@openteleme
 import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Caller, SpanStart } from '../../core/contract/instrument.ts';
 import type { RunRecord } from '../../core/contract/record.ts';
+import { hasSpan } from '../../core/contract/record-kinds.ts';
 import { CoxswainError, messageOf } from '../../core/values/errors.ts';
 import { ExitRedaction } from '../../security/redaction/exit-redaction.ts';
 import type { SpanContent } from './outcome.ts';
@@ -141,8 +142,7 @@ function around(record: RunRecord & { readonly kind: 'run'; readonly event: 'sta
 }
 
 function opensSpan(record: RunRecord): record is RunRecord & SpanStart {
-  if (record.event !== 'started') return false;
-  return record.kind !== 'step' && record.kind !== 'wait' && record.kind !== 'run';
+  return record.event === 'started' && record.kind !== 'run' && hasSpan(record.kind);
 }
 
 const BATCH = 1_024;
