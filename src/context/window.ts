@@ -83,11 +83,12 @@ export class Window implements Selector {
   }
 
   /** What to send now. Costs the copy of pointers and one look at each new message. */
-  select(transcript: readonly Message[], past?: SentWindow): Selection {
-    if (past?.boundary !== undefined && !this.#compacts)
-      return this.#compactAt(transcript, stayingOf(transcript), past.boundary);
+  select(transcript: readonly Message[], recorded?: SentWindow): Selection {
+    if (recorded?.boundary !== undefined && !this.#compacts)
+      return this.#compactAt(transcript, stayingOf(transcript), recorded.boundary);
     const before = this.#measure(transcript);
-    if (past !== undefined || before + this.#reserve <= this.#trigger) return this.#send(transcript, before, before);
+    if (recorded !== undefined || before + this.#reserve <= this.#trigger)
+      return this.#send(transcript, before, before);
     if (!this.#compacts) {
       const staying = stayingOf(transcript);
       return this.#compactAt(transcript, staying, this.#boundaryFor(transcript, staying, 0), this.#max);
@@ -107,15 +108,16 @@ export class Window implements Selector {
     return listOf(this.#layout, transcript, transcript.length);
   }
 
-  due(transcript: readonly Message[], { window, asked: question = 0, past }: Compaction): Due | undefined {
-    const before = past === undefined ? this.#measure(transcript) : this.#estimate(transcript);
-    if (past === undefined && (this.#cause !== undefined || before + this.#reserve <= this.#trigger)) return undefined;
+  due(transcript: readonly Message[], { window, asked: question = 0, recorded }: Compaction): Due | undefined {
+    const before = recorded === undefined ? this.#measure(transcript) : this.#estimate(transcript);
+    if (recorded === undefined && (this.#cause !== undefined || before + this.#reserve <= this.#trigger))
+      return undefined;
     const staying = stayingOf(transcript);
     const room = Math.min(MAX_ROOM, Math.max(MIN_ROOM, Math.floor(this.#max / 16)));
     const most = (window ?? Number.POSITIVE_INFINITY) - question - room;
     const isWhole = before <= most;
-    const wanted = past?.boundary ?? this.#boundaryFor(transcript, staying, room);
-    const boundary = isWhole || past?.boundary !== undefined ? wanted : this.#within(transcript, wanted, most);
+    const wanted = recorded?.boundary ?? this.#boundaryFor(transcript, staying, room);
+    const boundary = isWhole || recorded?.boundary !== undefined ? wanted : this.#within(transcript, wanted, most);
     const { covered, raw, fresh } = this.#covered(transcript, staying, boundary);
     if (fresh === 0) {
       if (boundary < wanted)
@@ -124,7 +126,7 @@ export class Window implements Selector {
     }
     // What saves too little to be worth a call waits until it has to be: a tenth more of the window costs nothing.
     const fits = before + this.#reserve <= this.#max;
-    if (past === undefined && fits && this.#ruler.tokens(fresh) < this.#max / 8) return undefined;
+    if (recorded === undefined && fits && this.#ruler.tokens(fresh) < this.#max / 8) return undefined;
     return { covered, tokens: this.#ruler.tokens(raw), room, tokensBefore: before, boundary, isWhole };
   }
 

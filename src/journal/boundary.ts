@@ -28,11 +28,11 @@ export function recordedRow(
 ): StartRow | EndRow | undefined {
   // A note about a gate belongs to the attempt at hand, and a run that continues was not over.
   if (kind === 'gate' || (kind === 'run' && !isReplay)) return undefined;
-  const past = history?.take(kind, key);
-  if (past === undefined) return undefined;
-  if (event !== 'started') return past.ended?.event === event ? past.ended : undefined;
-  if (isReplay) return past.began;
-  return past.ended === undefined && REOPENS.has(kind) ? undefined : past.started;
+  const recorded = history?.take(kind, key);
+  if (recorded === undefined) return undefined;
+  if (event !== 'started') return recorded.ended?.event === event ? recorded.ended : undefined;
+  if (isReplay) return recorded.began;
+  return recorded.ended === undefined && REOPENS.has(kind) ? undefined : recorded.started;
 }
 
 /** The start of what continues in a later epoch has that epoch as its attempt. */

@@ -14,16 +14,16 @@ import { RunningCall } from './running-call.ts';
 /** replay → stop check → unknown outcome → ledger → retry → gate → limiter → `started` → execute → reconcile → outcome → views. */
 export function effect<T>(parts: JournalParts, recorder: Recorder, call: Call<T>): Promise<Outcome<T>> {
   const { stops, history, isReplay } = parts;
-  const past = history?.take(call.kind, call.key);
-  if (past?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, past, past.ended));
+  const recorded = history?.take(call.kind, call.key);
+  if (recorded?.ended !== undefined) return Promise.resolve(replayed(parts, recorder, call, recorded, recorded.ended));
   if (isReplay) parts.cancellation.recordsEnd(call.key);
-  const failed = past?.more?.findLast((row) => row.event === 'retry');
+  const failed = recorded?.more?.findLast((row) => row.event === 'retry');
   if (failed !== undefined) call.resumeAfter?.(failed.value);
   const stop = stops.at(call.key);
-  if (stop === undefined) return live(parts, recorder, call, past);
+  if (stop === undefined) return live(parts, recorder, call, recorded);
   const failure = interrupted(
     call,
-    past?.interrupted === undefined ? stopped(stop) : { ok: false, error: failureOf(past.interrupted), stop },
+    recorded?.interrupted === undefined ? stopped(stop) : { ok: false, error: failureOf(recorded.interrupted), stop },
   );
   recorder.neverStarted(call, failure);
   return Promise.resolve(failure);
@@ -34,20 +34,21 @@ async function live<T>(
   parts: JournalParts,
   recorder: Recorder,
   call: Call<T>,
-  past: RecordedCall<EffectKind> | undefined,
+  recorded: RecordedCall<EffectKind> | undefined,
 ): Promise<Outcome<T>> {
   const { stops, perCall, perAttempt, log } = parts;
   // Before the call counts as work: a person may be asked, and then the run may park.
-  const resolved = past?.started === undefined ? undefined : await resolveUnknown(parts, recorder, call, past.started);
+  const resolved =
+    recorded?.started === undefined ? undefined : await resolveUnknown(parts, recorder, call, recorded.started);
   if (resolved !== undefined) return resolved;
   const running = new RunningCall(call);
   const span: Span = { key: call.key, parent: call.parent, handle: undefined };
-  const stop = past?.started && stops.at(call.key);
+  const stop = recorded?.started && stops.at(call.key);
   if (stop !== undefined) return neverStarted(recorder, call, interrupted(call, stopped(stop)));
   stops.enter(running);
   parts.activity.busy(call.self, 1);
   try {
-    const before = past?.attempt ?? 0;
+    const before = recorded?.attempt ?? 0;
     /** When it was queued, where it had to be. */
     let queued: number | undefined;
     for (const layer of perCall) {
@@ -113,17 +114,17 @@ function replayed<T>(
   parts: JournalParts,
   recorder: Recorder,
   call: Call<T>,
-  past: RecordedCall<EffectKind>,
+  recorded: RecordedCall<EffectKind>,
   ended: EndRow<EffectKind>,
 ): Outcome<T> {
-  const changed = changes(call, past.started?.request);
+  const changed = changes(call, recorded.started?.request);
   if (changed.length > 0) {
     if (call.kind === 'tool') throw parts.divergences.error(call.key, changed);
     parts.divergences.report(call.self, call.key, changed);
   }
   const outcome = outcomeOf(call, ended);
   if (outcome === undefined) throw parts.divergences.error(call.key, [{ part: 'tool', ...KINDS_OF_TOOLS }]);
-  recorder.playback?.effect(call, past, ended, outcome);
+  recorder.playback?.effect(call, recorded, ended, outcome);
   return outcome;
 }
 

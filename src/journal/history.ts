@@ -58,9 +58,9 @@ export class History {
 
   #fold(row: TypedRow, isOver: boolean, open: Map<string, TypedRow>): void {
     const id = `${row.kind} ${row.key}`;
-    let past = this.#calls.get(id);
-    if (past === undefined) {
-      past = {
+    let call = this.#calls.get(id);
+    if (call === undefined) {
+      call = {
         kind: row.kind,
         began: undefined,
         started: undefined,
@@ -69,24 +69,24 @@ export class History {
         interrupted: undefined,
         attempt: 0,
       };
-      this.#calls.set(id, past);
+      this.#calls.set(id, call);
       if (!isOver) this.#count(row);
     }
-    past.attempt = Math.max(past.attempt, row.attempt);
+    call.attempt = Math.max(call.attempt, row.attempt);
     if (isOver) return;
     this.#keys.add(row.key);
     if (row.event === 'started') {
-      if (past.began === undefined) past.began = row;
-      else past.more = [...(past.more ?? []), row];
-      past.started = row;
-    } else if (row.event === 'retry' || row.kind === 'gate') past.more = [...(past.more ?? []), row];
-    if ((row.event === 'done' || row.event === 'failed') && !isInterrupted(row)) past.ended = row;
-    if (row.event === 'cancel') past.interrupted = row;
+      if (call.began === undefined) call.began = row;
+      else call.more = [...(call.more ?? []), row];
+      call.started = row;
+    } else if (row.event === 'retry' || row.kind === 'gate') call.more = [...(call.more ?? []), row];
+    if ((row.event === 'done' || row.event === 'failed') && !isInterrupted(row)) call.ended = row;
+    if (row.event === 'cancel') call.interrupted = row;
     if (row.kind === 'stop') {
       const { path, status, reason } = row.value;
       this.stops.push({ path, stop: { status, reason } });
     }
-    if (row.kind === 'agent' && row === past.began && this.stops.some(({ path }) => isWithin(row.key, path)))
+    if (row.kind === 'agent' && row === call.began && this.stops.some(({ path }) => isWithin(row.key, path)))
       this.#unbegun.add(row.key);
     if (row.kind === 'run' && row.event === 'started' && row.request.forkedFrom !== undefined) this.inherit();
     if (row.kind === 'model' && (row.event === 'done' || row.event === 'failed')) this.#spend(row);

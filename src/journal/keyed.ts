@@ -101,8 +101,8 @@ export class KeyedJournal implements Journal {
 
   once<T>(key: OnceKey<T>, self: Invocation, propose: () => T): T {
     const { history, isReplay, stops } = this.#parts;
-    const past = history?.take('once', key)?.ended;
-    if (past !== undefined) return readOnce(past, key);
+    const recorded = history?.take('once', key)?.ended;
+    if (recorded !== undefined) return readOnce(recorded, key);
     if (isReplay) {
       this.#parts.cancellation.recordsEnd(key);
       throw new Stopped(stops.at(key) ?? { status: 'suspended', reason: 'The records end here.' });

@@ -18,20 +18,20 @@ export async function wait(
   step: number,
   request: ApprovalRequest | WaitRequest,
 ): Promise<Outcome<Decision>> {
-  const past = parts.history?.take('wait', key);
-  if (past?.ended !== undefined) {
+  const recorded = parts.history?.take('wait', key);
+  if (recorded?.ended !== undefined) {
     recorder.playback?.asks(key.replace(/\/@[^/]*$/, ''), self, step);
-    return { ok: true, value: past.ended.value };
+    return { ok: true, value: recorded.ended.value };
   }
   if (parts.isReplay) parts.cancellation.recordsEnd(key);
   const stop = parts.stops.at(key);
   if (stop !== undefined) return stopped(stop);
-  const shown = sameRequest(past?.started?.request, request);
+  const shown = sameRequest(recorded?.started?.request, request);
   const entry = { ...envelope(self, key, { step }), kind: 'wait', request: shown } as const;
   const answered = parts.waits.open(self, shown);
   const asked = recorder.note({ ...entry, event: 'started' });
   // Of one that was asked for before the process ended, when that was.
-  const since = past?.began?.time ?? asked;
+  const since = recorded?.began?.time ?? asked;
   await parts.log?.commit();
   const outcome = await answered;
   // The invocation continues in a moment: the run must not park until then.

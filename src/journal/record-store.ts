@@ -71,7 +71,7 @@ export interface RunLog {
 }
 
 export interface OpenOptions {
-  /** Take over from an owner that is still alive. */
+  /** Takes over from an owner that is still alive. Default false. */
   readonly takeover?: boolean | undefined;
   /** The epoch that was read: where the run has had another owner since, a FencedError. */
   readonly epoch?: number | undefined;
@@ -79,15 +79,18 @@ export interface OpenOptions {
 
 /** Stores the records of runs. Implemented in memory and over a database; see `sqlite`. */
 export interface RecordStore {
+  /** Creates a run and becomes its owner. `rows` are those that a fork begins with. Rejects with a ConfigurationError where the id is taken. */
   create(run: {
     readonly id: string;
     readonly agent: string;
     readonly forkedFrom?: string | undefined;
     readonly rows?: readonly Row[];
   }): Promise<RunLog>;
-  /** Becomes the owner, with a higher epoch. */
+  /** Becomes the owner, with a higher epoch. Rejects with a FencedError where a live process owns the run and `takeover` is not set. */
   open(id: string, options?: OpenOptions): Promise<RunLog>;
+  /** A run with its records; undefined where there is none. Rejects with a JournalError where they were changed. */
   read(id: string): Promise<StoredRun | undefined>;
+  /** All runs, oldest first. */
   list(): Promise<readonly RunSummary[]>;
   /** False where the run has had a signal of this id, or the request an answer: the first wins. */
   signal(run: string, signal: Signal): Promise<boolean>;
@@ -95,5 +98,6 @@ export interface RecordStore {
   prune(before: number): Promise<readonly string[]>;
   /** Runs a detached child in the processes that this store's runs belong to; without it, in the process of its parent. */
   readonly runDetached?: RunDetached | undefined;
+  /** Releases the store's resources. Close it when no run is under way: await `run.settled`. */
   close(): void;
 }

@@ -3,8 +3,8 @@ import type { Message } from '../values/message.ts';
 
 /** What of a transcript is sent: one selector per invocation. The transcript only grows between calls. */
 export interface Selector {
-  /** What to send now. With `past` it is what was sent when the call was made before, whatever the ruler says now. */
-  select(transcript: readonly Message[], past?: SentWindow): Selection;
+  /** What to send now. With `recorded` it is what was sent when the call was made before, whatever the ruler says now. */
+  select(transcript: readonly Message[], recorded?: SentWindow): Selection;
   /**
    * The first `count` messages were compacted before this invocation: `messages` replace them. Called before the first call; messages
    * that cannot replace them are ignored.
@@ -85,7 +85,7 @@ export interface Compaction {
   /** What it is asked for takes so many tokens. */
   readonly asked?: number | undefined;
   /** Compacted when the call was made before, so that it is due again; `boundary` where it came to that. */
-  readonly past?: SentWindow | undefined;
+  readonly recorded?: SentWindow | undefined;
 }
 
 /** What is to be compacted. */

@@ -92,10 +92,10 @@ export class Workers {
   check(ids: readonly string[]): void {
     const unknown = ids.find((id) => !this.#all.has(id));
     if (unknown === undefined) return;
-    const known = [...this.#all.keys()].join(', ') || '(none)';
+    const all = [...this.#all.keys()].join(', ') || '(none)';
     throw new ToolError(
       'invalid_args',
-      `There is no worker ${JSON.stringify(unknown.slice(0, 64))}. Workers are: ${known}.`,
+      `There is no worker ${JSON.stringify(unknown.slice(0, 64))}. Workers are: ${all}.`,
     );
   }
 

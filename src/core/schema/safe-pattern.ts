@@ -25,7 +25,7 @@ export function safePattern(source: string, flags: string): Pattern {
 
 /** Runs one validation: all its patterns together may take 80 ms of limited time. */
 export function withinPatternTime<T>(validate: () => T): T {
-  left = LIMIT_MS;
+  remainingMs = LIMIT_MS;
   return validate();
 }
 
@@ -45,7 +45,7 @@ function degreeOf(source: string): number {
   return 1 + (text.match(/[*+]|\{\d*,?\d*\}/g)?.length ?? 0);
 }
 
-let left = LIMIT_MS;
+let remainingMs = LIMIT_MS;
 let sandbox: { context: { pattern: RegExp; text: string }; script: Script } | undefined;
 
 function openSandbox(pattern: RegExp): NonNullable<typeof sandbox> {
@@ -56,16 +56,16 @@ function openSandbox(pattern: RegExp): NonNullable<typeof sandbox> {
 
 function testWithLimit(pattern: RegExp, text: string): boolean {
   sandbox ??= openSandbox(pattern);
-  if (left < 1) return false;
+  if (remainingMs < 1) return false;
   sandbox.context.pattern = pattern;
   sandbox.context.text = text;
   const start = performance.now();
   try {
-    return sandbox.script.runInContext(sandbox.context, { timeout: Math.ceil(left) }) === true;
+    return sandbox.script.runInContext(sandbox.context, { timeout: Math.ceil(remainingMs) }) === true;
   } catch {
     return false;
   } finally {
-    left -= performance.now() - start;
+    remainingMs -= performance.now() - start;
     sandbox.context.text = '';
   }
 }

@@ -56,7 +56,7 @@ export function dueBefore(run: RunContext, transcript: Transcript, key: string, 
   if (!run.journal.isDurable) return selector.due(messages, { window, asked });
   const wasDue = isRecorded(run, besideAgain(key, 'summary', round));
   if (!wasDue && isRecorded(run, key)) return undefined;
-  return selector.due(messages, { window, asked, past: wasDue ? sentWindow(run, key, round) : undefined });
+  return selector.due(messages, { window, asked, recorded: wasDue ? sentWindow(run, key, round) : undefined });
 }
 
 /** How a call was sent that is on record. */

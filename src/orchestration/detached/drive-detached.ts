@@ -173,10 +173,10 @@ function failed(self: Invocation, { brief }: InitialMessages, { error, stop }: F
   return { ...facts, status: stop?.status ?? statusOfFailure(error.kind) };
 }
 
-const FIRST_MS = 250;
-const LONGEST_MS = 30_000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 30_000;
 /** How often in a row it may be interrupted without progress: about two minutes. */
-const MAX = 10;
+const MAX_WITHOUT_PROGRESS = 10;
 
 /** Counts how often a detached child was interrupted where it runs (a shutdown there), and paces its restarts. */
 export class Interruptions {
@@ -188,6 +188,8 @@ export class Interruptions {
     const reached = steps + toolCalls;
     this.#withoutProgress = reached > this.#furthest ? 1 : this.#withoutProgress + 1;
     this.#furthest = Math.max(this.#furthest, reached);
-    return this.#withoutProgress > MAX ? undefined : Math.min(FIRST_MS * 2 ** (this.#withoutProgress - 1), LONGEST_MS);
+    return this.#withoutProgress > MAX_WITHOUT_PROGRESS
+      ? undefined
+      : Math.min(FIRST_PAUSE_MS * 2 ** (this.#withoutProgress - 1), LONGEST_PAUSE_MS);
   }
 }

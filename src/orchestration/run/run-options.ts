@@ -41,7 +41,9 @@ export interface RunOptions<Deps = unknown> {
   readonly signal?: AbortSignal | undefined;
   /** Of the whole tree. Defaults: timeMs 600,000, depth 4, agents 64, concurrency 8. */
   readonly limits?: Limits | undefined;
+  /** Rules and mode for the calls of the whole tree. Default: no rules, mode `ask`. */
   readonly permissions?: RunPermissions | undefined;
+  /** Answers requests about calls in this process. Default none: see `onIdle`. */
   readonly approve?: Approve | undefined;
   /**
    * What happens, when nothing else can continue, to requests that no callback was asked for: `suspend` parks the run, `deny` denies
@@ -58,20 +60,22 @@ export interface RunOptions<Deps = unknown> {
   readonly graceMs?: number | undefined;
   /** Fire for every agent of the tree, before its own. */
   readonly hooks?: Hooks<NoInfer<Deps>> | undefined;
+  /** Receives spans: `otel()`. Default none. */
   readonly instrument?: Instrument | undefined;
   /** What models and workers see placeholders for. Logs and spans take it by options of their own. Default nothing. */
   readonly redaction?: Redaction | undefined;
   /** Where the records of the run are kept beyond the process: `sqlite('runs.db')`. Without one the run dies with its process. */
   readonly journal?: RecordStore | undefined;
+  /** Called with each record once it is committed: logs. Default none. */
   readonly views?: readonly View[] | undefined;
 }
 
 /** Options of a resume. */
 export interface ResumeOptions<Deps = unknown> extends RunOptions<Deps> {
-  /** Take the run over from an owner that is still alive; that one then does nothing more. */
+  /** Takes the run over from an owner that is still alive; that one then does nothing more. Default false. */
   readonly takeover?: boolean | undefined;
   /**
-   * What a difference between the records and the code does: `report` (an event; a changed tool or argument still stops), `stop`
+   * What a difference between the records and the code does: `report`, the default (an event; a changed tool or argument still stops), `stop`
    * (a DivergenceError), `fork` (continues in a new run that has the records before the first difference: `run.id` is then its id).
    */
   readonly onDivergence?: 'report' | 'stop' | 'fork' | undefined;

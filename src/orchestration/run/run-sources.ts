@@ -44,8 +44,8 @@ export class RunSources {
 
   #opened({ id }: SourcesParts, source: ToolSource): OpenSource {
     this.#open ??= new Map();
-    const known = this.#open.get(source);
-    if (known !== undefined) return known;
+    const before = this.#open.get(source);
+    if (before !== undefined) return before;
     const opened = source.open(id);
     this.#open.set(source, opened);
     return opened;
