@@ -152,12 +152,8 @@ const NO_VIEWS: readonly View[] = [];
 /** The limits that every run has. */
 type RunLimits = Limits & { readonly [name in 'timeMs' | 'depth' | 'agents' | 'concurrency']: number };
 
-const DEFAULT_LIMITS: RunLimits = Object.freeze({
-  timeMs: DEFAULTS.timeMs,
-  depth: DEFAULTS.depth,
-  agents: DEFAULTS.agents,
-  concurrency: DEFAULTS.concurrency,
-});
+const { timeMs, depth, agents, concurrency } = DEFAULTS;
+const DEFAULT_LIMITS: RunLimits = Object.freeze({ timeMs, depth, agents, concurrency });
 const NO_RULES: readonly Rule[] = [];
 const NO_SCOPES: readonly Level[] = [];
 const NOBODY_TRUSTED: ReadonlySet<string> = new Set();
