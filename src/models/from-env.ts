@@ -1,7 +1,6 @@
 import { ConfigurationError } from '../core/values/errors.ts';
 import type { Model, ModelRequest } from '../core/values/model.ts';
-import { apiAt } from './openai/openai-client.ts';
-import { checkModelOptions, modelFields } from './options.ts';
+import { apiAt, checkModelOptions, modelFields } from './options.ts';
 import { checkRequest, RULES } from './request/check-request.ts';
 import { once } from './sdk.ts';
 

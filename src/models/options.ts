@@ -234,3 +234,8 @@ export function timeouts({
     idleTimeoutMs: Math.min(idleTimeoutMs, LONGEST_TIMER_MS),
   };
 }
+
+/** The protocol for an address: only OpenAI's own Responses API carries a model's thoughts from step to step. */
+export function apiAt(url: string): 'responses' | 'chat' {
+  return urlOf(url)?.hostname === 'api.openai.com' ? 'responses' : 'chat';
+}

@@ -1,7 +1,7 @@
 import type { OpenAI } from 'openai';
 import { repairingFetch } from '../answer/repair.ts';
 import { modelFailure } from '../failure/failure.ts';
-import { type AdapterOptions, timeouts, urlOf, withoutSlash } from '../options.ts';
+import { type AdapterOptions, timeouts, withoutSlash } from '../options.ts';
 import { loadSdk, once } from '../sdk.ts';
 import { loggingFetch } from '../wire-log.ts';
 
@@ -52,9 +52,4 @@ export function openaiUrl({ client, baseURL }: AdapterOptions<OpenAI>): string {
 export function openaiSecrets({ apiKey, headers, client }: AdapterOptions<OpenAI>): string[] {
   const keys = [apiKey ?? process.env.OPENAI_API_KEY, client?.apiKey, ...Object.values(headers ?? {})];
   return keys.filter((key): key is string => typeof key === 'string' && key.length >= 8);
-}
-
-/** The protocol for an address: only OpenAI's own Responses API carries a model's thoughts from step to step. */
-export function apiAt(url: string): 'responses' | 'chat' {
-  return urlOf(url)?.hostname === 'api.openai.com' ? 'responses' : 'chat';
 }

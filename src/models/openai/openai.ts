@@ -1,12 +1,12 @@
 import type { OpenAI } from 'openai';
 import type { Model } from '../../core/values/model.ts';
 import { callIds } from '../answer/distinct-ids.ts';
-import { type AdapterOptions, checkChoice, checkModelOptions, modelFields, urlOf } from '../options.ts';
+import { type AdapterOptions, apiAt, checkChoice, checkModelOptions, modelFields, urlOf } from '../options.ts';
 import { checkRequest, RULES } from '../request/check-request.ts';
 import type { Dialect } from '../request/tool-schema.ts';
 import { chatRequests } from './chat-request.ts';
 import { ChatAssembler } from './chat-turn.ts';
-import { apiAt, openaiClient, openaiSecrets, openaiUrl } from './openai-client.ts';
+import { openaiClient, openaiSecrets, openaiUrl } from './openai-client.ts';
 import { responsesRequests } from './responses-request.ts';
 import { ResponsesAssembler } from './responses-turn.ts';
 import { type Endpoint, type Protocol, sendOpenAI } from './send.ts';
