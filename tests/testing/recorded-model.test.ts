@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineAgent, defineSupervisor, defineTool, fallback, ModelError, runAgent } from 'coxswain';
+import { defineAgent, defineSupervisor, defineTool, fallback, ModelError, runAgent, startRun } from 'coxswain';
 import { jsonlLog } from 'coxswain/log';
 import { callTools, recordedModel, recordModel, say, scriptedModel, toolCall } from 'coxswain/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -69,13 +69,14 @@ describe('a recorded model', () => {
       asked += 1;
       const number = asked;
       if (number === 1) await isOver.promise;
-      // The first answers once the second's worker is over.
-      else setTimeout(isOver.resolve, 5);
       return say(`draft ${number}`);
     });
     const options =
       how === 'jsonlLog' ? { model, views: [jsonlLog(log, { content: 'full' })] } : { model: recordModel(model, log) };
-    const first = await runAgent(boss, 'go', options);
+    const run = startRun(boss, 'go', options);
+    // The first that was asked answers once the second's worker has ended.
+    run.on('agent.end', () => isOver.resolve());
+    const first = await run.result;
     expect(first.text).toBe('draft 1 / draft 2');
     const again = await runAgent(boss, 'go', { model: recordedModel(log, { strict: true }) });
     expect(again.text).toBe(first.text);
