@@ -34,8 +34,11 @@ export async function loop(run: RunContext, self: Invocation, initial: InitialMe
 
 /** One turn after the other, until one gives the outcome or none may begin. */
 async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutcome> {
-  let outcome = await beginTurn(run, transcript);
-  while (outcome === undefined) {
+  for (;;) {
+    // Awaited only where something arrived: see the permission in `dispatch`.
+    const begun = beginTurn(run, transcript);
+    let outcome = begun instanceof Promise ? await begun : begun;
+    if (outcome !== undefined) return outcome;
     const turn = await completeStep(run, transcript, await requestStep(run, transcript));
     if (!turn.ok) return failTurn(run, transcript, turn);
     const calls = toolCallsOf(turn.value.content);
@@ -43,8 +46,5 @@ async function turns(run: RunContext, transcript: Transcript): Promise<AgentOutc
       ? finishTurn(run, transcript, turn.value)
       : callTurn(run, transcript, turn.value, calls));
     if (outcome !== undefined) return outcome;
-    const begun = beginTurn(run, transcript);
-    outcome = begun instanceof Promise ? await begun : begun;
   }
-  return outcome;
 }
